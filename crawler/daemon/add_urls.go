@@ -15,23 +15,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A urlBatchAdder takes URLs that somebody names, many at a time, and counts what
+// A URLBatchAdder takes URLs that somebody names, many at a time, and counts what
 // becomes of them. It holds a batch, and what frontier.Frontier.DiscoverReportingRefusals has not
 // taken yet has to wait.
-type urlBatchAdder struct {
+type URLBatchAdder struct {
 	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
 	counts   api.AddURLsResult
-	refusals refusalTally
+	refusals RefusalTally
 	batch    []storage.Entry
 }
 
-func newURLBatchAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlBatchAdder {
-	return &urlBatchAdder{discover: discover, refusals: refusalTally{}}
+func NewURLBatchAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *URLBatchAdder {
+	return &URLBatchAdder{discover: discover, refusals: RefusalTally{}}
 }
 
-// addAll takes what lines name until they end, or with an error. What came
+// AddAll takes what lines name until they end, or with an error. What came
 // before that is taken.
-func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
+func (in *URLBatchAdder) AddAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
 	for line, err := range lines {
 		if readErr = err; err != nil {
 			break
@@ -53,7 +53,7 @@ func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, err
 const lastFlushTimeout = 5 * time.Second
 
 // addLine takes what a line names, if it names anything.
-func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
+func (in *URLBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
 	case project.ParseSeedLine(line) == "": // blank, or a comment
@@ -62,14 +62,14 @@ func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	default:
 		in.batch = append(in.batch, e)
 	}
-	if len(in.batch) < seedBatch {
+	if len(in.batch) < SeedBatchSize {
 		return nil
 	}
 	return in.flushBatch(ctx)
 }
 
 // flushBatch adds the batch.
-func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
+func (in *URLBatchAdder) flushBatch(ctx context.Context) error {
 	refused := in.counts.Refused
 	added, err := in.discover(ctx, in.countRefusal, in.batch)
 	if err == nil {
@@ -81,14 +81,14 @@ func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
 }
 
 // countRefusal takes note of what is out of scope.
-func (in *urlBatchAdder) countRefusal(e storage.Entry, err error) {
+func (in *URLBatchAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
-	in.refusals.addURL(api.RefusalSummary{RefusedBy: parkedByScope, Rule: innerErrorText(err)}, e.URL)
+	in.refusals.AddURL(api.RefusalSummary{RefusedBy: ParkedByScope, Rule: InnerErrorText(err)}, e.URL)
 }
 
-// result returns what became of all that was taken.
-func (in *urlBatchAdder) result() *api.AddURLsResult {
-	in.counts.Refusals = in.refusals.sorted()
+// Result returns what became of all that was taken.
+func (in *URLBatchAdder) Result() *api.AddURLsResult {
+	in.counts.Refusals = in.refusals.Sorted()
 	return &in.counts
 }
 

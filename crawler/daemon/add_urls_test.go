@@ -30,14 +30,14 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
-		in := newURLBatchAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
+		in := NewURLBatchAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
 			<-proceed // as a store does that cannot write
 			return len(batch), nil
 		})
 		done := make(chan error)
 		go func() {
-			done <- in.addAll(t.Context(), func(yield func(string, error) bool) {
-				for read < batches*seedBatch {
+			done <- in.AddAll(t.Context(), func(yield func(string, error) bool) {
+				for read < batches*SeedBatchSize {
 					if read++; !yield(fmt.Sprintf("http://a.example/%d", read), nil) {
 						return
 					}
@@ -46,14 +46,14 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 		}()
 		for taken := range batches {
 			synctest.Wait()
-			if want := (taken + 1) * seedBatch; read != want || in.counts.Added != taken*seedBatch {
-				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want, taken*seedBatch)
+			if want := (taken + 1) * SeedBatchSize; read != want || in.counts.Added != taken*SeedBatchSize {
+				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want, taken*SeedBatchSize)
 			}
 			proceed <- struct{}{}
 		}
 		proceed <- struct{}{} // the last is empty
-		if err := <-done; err != nil || in.result().Added != batches*seedBatch {
-			t.Errorf("%+v, %v", in.result(), err)
+		if err := <-done; err != nil || in.Result().Added != batches*SeedBatchSize {
+			t.Errorf("%+v, %v", in.Result(), err)
 		}
 	})
 }

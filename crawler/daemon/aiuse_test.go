@@ -193,7 +193,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), crawlDependencies: crawlDependencies{callbacksByHandlerName: NamedCallbacks{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: NewStickyErrorWriter(&bytes.Buffer{}), stderr: NewStatusLineWriter(&stderr), Dependencies: Dependencies{Callbacks: NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

@@ -14,14 +14,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// apiCreatedProjectRestrictions say what projects from the API may do.
-type apiCreatedProjectRestrictions struct {
+// APIProjectRestrictions say what projects from the API may do.
+type APIProjectRestrictions struct {
 	outputRoot   string // projects write below it; empty: the daemon's directory
 	inputRoot    string // projects read below it; empty: the folder of project files
 	allowPrivate bool   // projects may reach into private networks
 }
 
-func (r *apiCreatedProjectRestrictions) addFlags(fs *pflag.FlagSet) {
+func (r *APIProjectRestrictions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.outputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
 	fs.StringVar(&r.inputRoot, "files-root", "",
@@ -31,7 +31,7 @@ func (r *apiCreatedProjectRestrictions) addFlags(fs *pflag.FlagSet) {
 }
 
 // withAbsoluteDirs returns the rules with absolute directories, which must exist.
-func (r apiCreatedProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (apiCreatedProjectRestrictions, error) {
+func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (APIProjectRestrictions, error) {
 	for _, root := range []struct {
 		flag     string
 		path     *string
@@ -55,20 +55,20 @@ func (r apiCreatedProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir
 
 // confinementOf returns the confinement of a project; nil unless the project came by
 // the API.
-func (s *supervisor) confinementOf(project string, byAPI bool) *confine.Paths {
+func (s *Supervisor) confinementOf(project string, byAPI bool) *confine.Paths {
 	if !byAPI {
 		return nil
 	}
 	return &confine.Paths{
 		OutputRoot: s.apiCreatedProjectRestrictions.outputRoot, InputRoot: s.apiCreatedProjectRestrictions.inputRoot,
-		ProjectDir: string(s.projectStateDir(project)), ProtectedDataDir: string(s.dataDir), ProjectFilesDir: s.projectFilesDir,
+		ProjectDir: string(s.projectStateDir(project)), ProtectedDataDir: string(s.DataDir), ProjectFilesDir: s.ProjectFilesDir,
 		AllowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, IsKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
 		RecordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
 	}
 }
 
 // checkProjectConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
+func (s *Supervisor) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ const secret = "xyzzy-the-secret"
 // allow it. The same file in the folder, put there by hand, is followed.
 func TestAPIProjectsAreConfined(t *testing.T) {
 	f := newDaemonFixture(t, shopSite())
-	f.apiRules = apiCreatedProjectRestrictions{}
+	f.apiRules = APIProjectRestrictions{}
 	f.start(false)
 	outside := t.TempDir()
 	list := filepath.Join(outside, "list")
@@ -297,11 +297,11 @@ func (f *daemonFixture) openAndCloseOutputs(name string) error {
 		return err
 	}
 	loaded := r.loadedProject()
-	cfg, err := newSinksConfig(&loaded.project, loaded.pathConfinement)
+	cfg, err := NewSinksConfig(&loaded.project, loaded.pathConfinement)
 	if err != nil {
 		return err
 	}
-	cfg.Resume, cfg.Log = true, r.env.log
+	cfg.Resume, cfg.Log = true, r.env.Log
 	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err

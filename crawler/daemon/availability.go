@@ -35,13 +35,13 @@ func (r *projectRunner) recordStoreAvailability(err error) {
 	}
 	if err == nil {
 		r.storeAvailability = newStoreAvailability()
-		r.env.log.Info("the project goes on: its state can be used again")
+		r.env.Log.Info("the project goes on: its state can be used again")
 		r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
 		return
 	}
 	cause := r.explainStoreError(err)
 	r.storeAvailability.setUnavailable(cause)
-	r.env.log.Error("the project waits", "why", cause)
+	r.env.Log.Error("the project waits", "why", cause)
 	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
 }
 
@@ -95,7 +95,7 @@ func (r *projectRunner) wrapErrorIfUnavailable(err error) error {
 func (r *projectRunner) retryCommandLater(cause error) {
 	r.recordStoreAvailability(cause)
 	r.setState(api.StateRunning, "")
-	time.AfterFunc(unavailableRetryInterval, func() { r.updateRunnerCommand(func(*runnerCommand) {}) })
+	time.AfterFunc(UnavailableRetryInterval, func() { r.updateRunnerCommand(func(*runnerCommand) {}) })
 }
 
 // hasRemoteStore reports whether the project's state is where others work on it.

@@ -26,6 +26,6 @@ func (a *program) initBodyMemory(size project.Size) error {
 	if err != nil {
 		return usage.Errorf("--body-memory: %w", err)
 	}
-	a.bodyMemory = m
+	a.BodyMemory = m
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 func TestBodyMemory(t *testing.T) {
 	for _, tt := range []struct{ size, want project.Size }{{0, project.Size(bodymem.DefaultSize())}, {64 << 20, 64 << 20}} {
 		a := new(program)
-		if err := a.initBodyMemory(tt.size); err != nil || a.bodyMemory.Size() != int64(tt.want) {
+		if err := a.initBodyMemory(tt.size); err != nil || a.BodyMemory.Size() != int64(tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
 		}
 	}

@@ -47,8 +47,8 @@ func (a *program) newBrakeCommand() *cobra.Command {
 	fs.BoolVar(&b.withSubdomains, "domain", false, "brake the subdomains of HOST as well")
 	fs.BoolVar(&b.lift, "lift", false, "take the brake off")
 	fs.StringVar(&b.reason, "reason", "", "why: `TEXT`, compulsory")
-	fs.Var(durationFlag{&b.delay}, "delay", "rest between two visits, as 30s")
-	fs.Var(durationFlag{&b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
+	fs.Var(DurationFlag{&b.delay}, "delay", "rest between two visits, as 30s")
+	fs.Var(DurationFlag{&b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := a.withSignalCancel(c.Context())
 		defer stop()
@@ -83,7 +83,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	if err := b.check(); err != nil {
 		return err
 	}
-	parseHost := parseBrakeHost
+	parseHost := ParseBrakeHost
 	if b.lift {
 		parseHost = project.CanonicalHost // a brake of an older version may have any name
 	}
@@ -136,7 +136,7 @@ func (s *textBuilder) writeBrakes(brakes []api.Brake) {
 	s.writeTable(func(row func(...any)) {
 		row("HOST", "DOES", "UNTIL", "BY", "SINCE", "REASON")
 		for _, b := range brakes {
-			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By), formatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))
+			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By), FormatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))
 		}
 	})
 }
@@ -159,5 +159,5 @@ func brakeExpiryText(b api.Brake) string {
 	if b.Expires.IsZero() {
 		return "until it is lifted"
 	}
-	return "until " + formatTime(b.Expires)
+	return "until " + FormatTime(b.Expires)
 }

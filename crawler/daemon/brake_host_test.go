@@ -18,7 +18,7 @@ func TestBrakeHost(t *testing.T) {
 		"a\nb": "", "a\tb": "", "a\u0085b.example": "", " a.example": "", "a..b": "", ".a": "", "a\u202eb.example\n": "",
 		long + "a.example": "", strings.Repeat(long+".", 4) + "example": "", "": "", ".": "", "*.example": "", "a.example/": "",
 	} {
-		if got, ok := parseBrakeHost(name); got != want || ok != (want != "") {
+		if got, ok := ParseBrakeHost(name); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", name, got, ok, want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestBrakeHost(t *testing.T) {
 		}
 		runCommand(t, "brake", name, "--reason", "test", "--data", f.crawlFixture.dataDir()).want(t, ExitUsage, "is not the name of a host")
 	}
-	if all := f.supervisor.brakes.All(); len(all) > 0 {
+	if all := f.Supervisor.OperatorBrakes.All(); len(all) > 0 {
 		t.Errorf("brakes %v are on", all)
 	}
 }

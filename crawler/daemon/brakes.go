@@ -14,9 +14,9 @@ import (
 )
 
 // Brakes returns the brakes that are on.
-func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
+func (s *Supervisor) Brakes(context.Context) ([]api.Brake, error) {
 	brakes := []api.Brake{}
-	for _, b := range s.brakes.All() {
+	for _, b := range s.OperatorBrakes.All() {
 		if !b.Expired(time.Now()) {
 			brakes = append(brakes, toAPIBrake(b))
 		}
@@ -26,8 +26,8 @@ func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
 
 // SetBrake puts a brake on, in all projects. It holds before it is kept: should
 // that fail, it stays on, and the error says that it may not survive the daemon.
-func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
-	host, ok := parseBrakeHost(b.Host)
+func (s *Supervisor) SetBrake(ctx context.Context, b api.Brake) error {
+	host, ok := ParseBrakeHost(b.Host)
 	if !ok {
 		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
 	}
@@ -44,7 +44,7 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	}
 	s.brakesMu.Lock()
 	defer s.brakesMu.Unlock()
-	if err := s.brakes.Set(brake); err != nil {
+	if err := s.OperatorBrakes.Set(brake); err != nil {
 		return api.InvalidInput("%w", err)
 	}
 	s.logAndPublishBrakeChange(b, brakeDescription(b))
@@ -61,10 +61,10 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 // 2.3.4).
 const maxDNSLabel, maxHostName = 63, 253
 
-// parseBrakeHost returns the canonical name of a host, and false if no server can have the
+// ParseBrakeHost returns the canonical name of a host, and false if no server can have the
 // name s: a brake on it would hold nothing without the operator's knowledge. The URL
 // parser accepts more: it drops line breaks and allows empty labels.
-func parseBrakeHost(s string) (string, bool) {
+func ParseBrakeHost(s string) (string, bool) {
 	host, ok := project.CanonicalHost(s)
 	isBlank := func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }
 	if !ok || strings.ContainsFunc(s, isBlank) {
@@ -87,11 +87,11 @@ func parseBrakeHost(s string) (string, bool) {
 
 // LiftBrake takes a brake off, when that is kept.
 // So is it in other processes: while they cannot be told, it stays on.
-func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
+func (s *Supervisor) LiftBrake(ctx context.Context, name string) error {
 	host, _ := project.CanonicalHost(name)
 	s.brakesMu.Lock()
 	defer s.brakesMu.Unlock()
-	all := s.brakes.All()
+	all := s.OperatorBrakes.All()
 	i := slices.IndexFunc(all, func(b politeness.Brake) bool { return b.Host == host })
 	if i < 0 {
 		return api.NotFound("there is no brake on %q", name)
@@ -103,48 +103,48 @@ func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
 	if err := s.saveBrakeList(slices.Delete(all, i, i+1)); err != nil {
 		return err
 	}
-	s.brakes.Remove(host)
+	s.OperatorBrakes.Remove(host)
 	s.logAndPublishBrakeChange(b, "lifted")
 	return nil
 }
 
 // dropExpiredBrakes forgets brakes that do not hold any more. That they are forgotten
 // on the disk too is not urgent.
-func (s *supervisor) dropExpiredBrakes(now time.Time) {
-	if !slices.ContainsFunc(s.brakes.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
+func (s *Supervisor) dropExpiredBrakes(now time.Time) {
+	if !slices.ContainsFunc(s.OperatorBrakes.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
 		return
 	}
 	s.brakesMu.Lock()
 	defer s.brakesMu.Unlock()
-	for _, b := range s.brakes.All() {
-		if b.Expired(now) && s.brakes.Remove(b.Host) {
+	for _, b := range s.OperatorBrakes.All() {
+		if b.Expired(now) && s.OperatorBrakes.Remove(b.Host) {
 			s.logAndPublishBrakeChange(toAPIBrake(b), "expired")
 			_ = s.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
 		}
 	}
 	if err := s.saveBrakes(); err != nil {
-		s.env.log.Warn("an expired brake stays in the file until another is set", "error", err)
+		s.env.Log.Warn("an expired brake stays in the file until another is set", "error", err)
 	}
 }
 
 // loadBrakes puts those brakes on that were when the daemon ended.
-func (s *supervisor) loadBrakes() error {
+func (s *Supervisor) loadBrakes() error {
 	var brakes []politeness.Brake
 	for _, b := range s.stateStore.brakes() {
 		if brake := toPolitenessBrake(b); !brake.Expired(time.Now()) {
 			brakes = append(brakes, brake)
 		}
 	}
-	if err := s.brakes.Replace(brakes); err != nil {
+	if err := s.OperatorBrakes.Replace(brakes); err != nil {
 		return fmt.Errorf("%s: %w", s.stateStore.filePath, err)
 	}
 	return nil
 }
 
 // saveBrakes keeps the brakes that are on.
-func (s *supervisor) saveBrakes() error { return s.saveBrakeList(s.brakes.All()) }
+func (s *Supervisor) saveBrakes() error { return s.saveBrakeList(s.OperatorBrakes.All()) }
 
-func (s *supervisor) saveBrakeList(brakes []politeness.Brake) error {
+func (s *Supervisor) saveBrakeList(brakes []politeness.Brake) error {
 	return s.stateStore.update(func(t *daemonState) {
 		t.Brakes = nil
 		for _, b := range brakes {
@@ -153,8 +153,8 @@ func (s *supervisor) saveBrakeList(brakes []politeness.Brake) error {
 	})
 }
 
-func (s *supervisor) logAndPublishBrakeChange(b api.Brake, change string) {
-	s.env.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
+func (s *Supervisor) logAndPublishBrakeChange(b api.Brake, change string) {
+	s.env.Log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
 	s.eventBroker.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 

@@ -15,9 +15,9 @@ import (
 // crawl, which may be called by many workers at a time.
 type NamedCallbacks map[string]func(*collyfetch.Collector)
 
-// checkHandler returns a fault if h has no callbacks of that name; the empty name
+// CheckHandler returns a fault if h has no callbacks of that name; the empty name
 // asks for none.
-func (h NamedCallbacks) checkHandler(name string) *project.FieldProblem {
+func (h NamedCallbacks) CheckHandler(name string) *project.FieldProblem {
 	if name == "" || h[name] != nil {
 		return nil
 	}

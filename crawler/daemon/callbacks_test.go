@@ -23,7 +23,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), crawlDependencies: crawlDependencies{callbacksByHandlerName: NamedCallbacks{
+	a := &program{stdout: NewStickyErrorWriter(&bytes.Buffer{}), stderr: NewStatusLineWriter(&stderr), Dependencies: Dependencies{Callbacks: NamedCallbacks{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -50,7 +50,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), crawlDependencies: crawlDependencies{callbacksByHandlerName: NamedCallbacks{"links": func(c *collyfetch.Collector) {
+	a := &program{stdout: NewStickyErrorWriter(&bytes.Buffer{}), stderr: NewStatusLineWriter(&stderr), Dependencies: Dependencies{Callbacks: NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}
 	code := a.main(v.crawlArgs("-c", project, "http://gazette.example/"))
@@ -72,7 +72,7 @@ func TestUnknownHandler(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			if f := h.checkHandler(tt.handler); f != nil {
+			if f := h.CheckHandler(tt.handler); f != nil {
 				got = strings.TrimPrefix(f.Problem, ": ")
 			}
 			if got != tt.want {

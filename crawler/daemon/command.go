@@ -64,17 +64,17 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, crawlDependencies: crawlDependencies{callbacksByHandlerName: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: NewStickyErrorWriter(os.Stdout), stderr: NewStatusLineWriter(os.Stderr), signals: signals, Dependencies: Dependencies{Callbacks: h}}
 	return a.main(args)
 }
 
 // A program is one call of the command.
 type program struct {
 	ownsProcess bool // the call is all that the process does
-	stdout      *stickyErrorWriter
-	stderr      *statusLineWriter // standard error
+	stdout      *StickyErrorWriter
+	stderr      *StatusLineWriter // standard error
 	signals     <-chan os.Signal
-	crawlDependencies
+	Dependencies
 }
 
 // main runs the command line args and returns the exit code.
@@ -220,9 +220,9 @@ func (a *program) initLog(c *cobra.Command) error {
 	options := &slog.HandlerOptions{Level: level}
 	switch format, _ := c.Flags().GetString("log-format"); format {
 	case "text":
-		a.log = slog.New(slog.NewTextHandler(a.stderr, options))
+		a.Log = slog.New(slog.NewTextHandler(a.stderr, options))
 	case "json":
-		a.log = slog.New(slog.NewJSONHandler(a.stderr, options))
+		a.Log = slog.New(slog.NewJSONHandler(a.stderr, options))
 	default:
 		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}
@@ -237,9 +237,9 @@ func (a *program) initLog(c *cobra.Command) error {
 // for, and no news to an operator; but callbacks may have something to say by it.
 func (a *program) setDefaultLogger() {
 	level := slog.LevelDebug
-	if len(a.callbacksByHandlerName) > 0 {
+	if len(a.Callbacks) > 0 {
 		level = slog.LevelInfo
 	}
 	slog.SetLogLoggerLevel(level)
-	slog.SetDefault(a.log)
+	slog.SetDefault(a.Log)
 }

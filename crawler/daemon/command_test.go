@@ -32,7 +32,7 @@ func runCommand(t *testing.T, args ...string) commandResult {
 func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
+	a := &program{stdout: NewStickyErrorWriter(&stdout), stderr: NewStatusLineWriter(&stderr), signals: signals}
 	code := a.main(args)
 	return commandResult{code, stdout.String(), stderr.String()}
 }
@@ -96,7 +96,7 @@ func openBrokenPipe(t *testing.T) *os.File {
 func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(stdout), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: NewStickyErrorWriter(stdout), stderr: NewStatusLineWriter(&stderr)}
 	code = a.main(args)
 	return code, stderr.String()
 }

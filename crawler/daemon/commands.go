@@ -110,7 +110,7 @@ func (r *projectRunner) setStateLocked(s api.ProjectState, reason string) {
 		return
 	}
 	r.state, r.stateReason, r.stateSince = s, reason, r.now()
-	r.env.log.Info("the project is "+string(s), reasonAttrs(reason)...)
+	r.env.Log.Info("the project is "+string(s), reasonAttrs(reason)...)
 	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: s, Message: reason})
 }
 

@@ -37,7 +37,7 @@ func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.maxUntrustedPerAddress, "connections-per-address", defaultMaxUntrustedPerAddress,
 		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
 	c.untrustedRequestTimeout = defaultUntrustedRequestTimeout
-	fs.Var(durationFlag{&c.untrustedRequestTimeout}, "stranger-time",
+	fs.Var(DurationFlag{&c.untrustedRequestTimeout}, "stranger-time",
 		"close a connection without a token that sends no request for `TIME`")
 }
 
@@ -95,14 +95,14 @@ func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
 	return l
 }
 
-// A durationFlag is a flag of a duration as project files have them.
-type durationFlag struct{ *project.Duration }
+// A DurationFlag is a flag of a duration as project files have them.
+type DurationFlag struct{ *project.Duration }
 
 // Set is part of pflag.Value.
-func (t durationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
+func (t DurationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
 
 // String is part of pflag.Value: no default is shown.
-func (t durationFlag) String() string {
+func (t DurationFlag) String() string {
 	if t.Duration == nil || *t.Duration == 0 {
 		return ""
 	}
@@ -110,4 +110,4 @@ func (t durationFlag) String() string {
 }
 
 // Type is part of pflag.Value.
-func (t durationFlag) Type() string { return "TIME" }
+func (t DurationFlag) Type() string { return "TIME" }

@@ -83,7 +83,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	if f := a.callbacksByHandlerName.checkHandler(d.Handler); f != nil {
+	if f := a.Callbacks.CheckHandler(d.Handler); f != nil {
 		return d.FieldError(*f)
 	}
 	if s.dryRunOptions.enabled {

@@ -80,12 +80,12 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 	if err := server.Close(); err != nil {
 		return err
 	}
-	if crawlErr != nil && !errors.Is(crawlErr, errTimeLimit) && !errors.Is(crawlErr, errInterrupted) {
+	if crawlErr != nil && !errors.Is(crawlErr, ErrTimeLimit) && !errors.Is(crawlErr, ErrInterrupted) {
 		return crawlErr
 	}
 	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
-	if errors.Is(crawlErr, errInterrupted) {
-		return &exitError{ExitStopped, errInterrupted}
+	if errors.Is(crawlErr, ErrInterrupted) {
+		return &exitError{ExitStopped, ErrInterrupted}
 	}
 	return report
 }

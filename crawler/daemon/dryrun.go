@@ -33,7 +33,7 @@ type dryRunOptions struct {
 	output          string       // file for the forecast; empty: only the table
 }
 
-// addFlags adds the flags of a dry run.
+// AddFlags adds the flags of a dry run.
 func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
 	r.assumedPageSize = defaultPageSize
 	fs.BoolVar(&r.enabled, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
@@ -78,22 +78,22 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 		return fmt.Errorf("a dry run keeps its queue in a temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	files, err := datadir.OpenStores(projectForDryRun(p, dir), a.boltOptions(p, nil))
+	files, err := datadir.OpenStores(projectForDryRun(p, dir), a.BoltOptions(p, nil))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	crawl, err := newDryRun(engineConfig{
-		stores: files, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
-		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
+	crawl, err := newDryRun(Config{
+		Stores: files, Callbacks: a.Callbacks, Log: a.Log,
+		SharedResources: SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory}, FastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, ErrInterrupted):
 		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
-	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
+	case err != nil && !errors.Is(err, ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
 		return err
 	}
 	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRunOptions.assumedPageSize)
@@ -128,15 +128,15 @@ type dryRun struct {
 }
 
 // newDryRun returns the scout of a project, ready to run on g.
-func newDryRun(g engineConfig, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
+func newDryRun(g Config, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
 	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
-		foregroundRun: foregroundRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
-	g.hooks.Visited, g.hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
+		foregroundRun: foregroundRun{stores: g.Stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
+	g.Hooks.Visited, g.Hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
 	var err error
-	if s.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {
+	if s.Engine, err = g.NewEngine(p, seedPerOrigin); err != nil {
 		return nil, err
 	}
-	s.crawler.Settings.DryRun, s.crawler.PageRecorder = true, nil
+	s.Crawler.Settings.DryRun, s.Crawler.PageRecorder = true, nil
 	return s, nil
 }
 
@@ -181,7 +181,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 	averages := map[string]hostAverages{}
 	k, err := a.openStoppedCrawl(p.Store.Path)
 	if err == nil {
-		err = errors.Join(k.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {
 				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
 			}
@@ -189,7 +189,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		}), k.Close())
 	}
 	if err != nil {
-		a.log.Warn("the earlier crawl cannot be asked how large its pages were", "dir", p.Store.Path, "why", err)
+		a.Log.Warn("the earlier crawl cannot be asked how large its pages were", "dir", p.Store.Path, "why", err)
 	}
 	return averages
 }

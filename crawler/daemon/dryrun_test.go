@@ -112,11 +112,11 @@ func forecastProject(seeds []string) project.Project {
 }
 
 // newInMemoryEngineConfig returns a ground that leaves nothing on the disk, for a crawl of web.
-func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
-	return engineConfig{
-		transport: web,
-		stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
-		Outputs:   sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
+func newInMemoryEngineConfig(web *crawltest.Web) Config {
+	return Config{
+		Transport: web,
+		Stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
+		Outputs:   sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Log: slog.New(slog.DiscardHandler), SharedResources: SharedResources{SharedHosts: politeness.NewSharedHosts()},
 	}
 }
 
@@ -133,7 +133,7 @@ func runDryRun(t *testing.T, p project.Project) (*dryRunForecast, []crawltest.Ex
 	if err != nil {
 		t.Fatal(err)
 	}
-	runToEnd(t, s.crawlComponents)
+	runToEnd(t, s.Engine)
 	f, err := s.newForecast(t.Context(), p, nil, defaultPageSize)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func crawlForecastSites(t *testing.T, p project.Project) []crawltest.Exchange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newInMemoryEngineConfig(web).newCrawlEngine(p, seedPerOrigin)
+	r, err := newInMemoryEngineConfig(web).NewEngine(p, seedPerOrigin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,14 +158,14 @@ func crawlForecastSites(t *testing.T, p project.Project) []crawltest.Exchange {
 	return web.Log()
 }
 
-func runToEnd(t *testing.T, r *crawlComponents) {
+func runToEnd(t *testing.T, r *Engine) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.project.Limits.Duration), 1000*time.Hour))
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.Project.Limits.Duration), 1000*time.Hour))
 	defer cancel()
-	if err := r.queueSeeds(ctx); err != nil {
+	if err := r.QueueSeeds(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 }

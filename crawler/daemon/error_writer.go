@@ -4,22 +4,22 @@ import (
 	"io"
 )
 
-// A stickyErrorWriter is standard output. It remembers the first write that failed, so that no
+// A StickyErrorWriter is standard output. It remembers the first write that failed, so that no
 // command ends well whose answer was lost, whether or not it looked after each line;
 // nothing is written after it.
-type stickyErrorWriter struct {
-	w        io.Writer
-	writeErr error
+type StickyErrorWriter struct {
+	Underlying io.Writer
+	WriteErr   error
 }
 
-func newStickyErrorWriter(w io.Writer) *stickyErrorWriter { return &stickyErrorWriter{w: w} }
+func NewStickyErrorWriter(w io.Writer) *StickyErrorWriter { return &StickyErrorWriter{Underlying: w} }
 
 // Write implements io.Writer.
-func (p *stickyErrorWriter) Write(b []byte) (int, error) {
-	if p.writeErr != nil {
-		return 0, p.writeErr
+func (p *StickyErrorWriter) Write(b []byte) (int, error) {
+	if p.WriteErr != nil {
+		return 0, p.WriteErr
 	}
-	n, err := p.w.Write(b)
-	p.writeErr = err
+	n, err := p.Underlying.Write(b)
+	p.WriteErr = err
 	return n, err
 }

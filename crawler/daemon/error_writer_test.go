@@ -21,7 +21,7 @@ func TestLostOutput(t *testing.T) {
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
 		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
-		p := newStickyErrorWriter(diskFullWriter{})
+		p := NewStickyErrorWriter(diskFullWriter{})
 		if _, err := p.Write([]byte("x")); err == nil {
 			t.Fatal("it was written")
 		}

@@ -59,20 +59,20 @@ func printError(w io.Writer, err error) int {
 // withWriteError returns how a command ended that by itself ended with err: where something
 // of what it printed was lost, neither well nor with the verdict of a check. That
 // nobody reads on, as after head, wants no words.
-func withWriteError(p *stickyErrorWriter, err error) error {
-	if p.writeErr == nil {
+func withWriteError(p *StickyErrorWriter, err error) error {
+	if p.WriteErr == nil {
 		return err
 	}
 	var e *exitError
 	switch {
 	case errors.As(err, &e) && e.code != ExitCheckFailed, exitCode(err) == ExitUsage: // it says why, and that all is not well
 		return err
-	case errors.Is(p.writeErr, syscall.EPIPE):
+	case errors.Is(p.WriteErr, syscall.EPIPE):
 		return &exitError{code: ExitFailed}
-	case errors.Is(err, p.writeErr):
+	case errors.Is(err, p.WriteErr):
 		return err
 	case err == nil || err.Error() == "": // a verdict says nothing
-		return &exitError{ExitFailed, p.writeErr}
+		return &exitError{ExitFailed, p.WriteErr}
 	}
-	return &exitError{ExitFailed, errors.Join(err, p.writeErr)}
+	return &exitError{ExitFailed, errors.Join(err, p.WriteErr)}
 }

@@ -66,22 +66,22 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 		return err
 	}
 	if _, err := decorum.ParseURL(text); err != nil {
-		return usage.Errorf("%q is not a URL: %s", text, innerErrorText(err))
+		return usage.Errorf("%q is not a URL: %s", text, InnerErrorText(err))
 	}
 	k, err := a.openCrawlToExplain(q)
 	if err != nil {
 		return err
 	}
 	return a.useAndCloseStoppedCrawl(ctx, k, func(ctx context.Context, k *stoppedCrawl) error {
-		if err := k.loadScope(); err != nil {
-			a.log.Warn("what is out of scope cannot be told", "why", err)
+		if err := k.LoadScope(); err != nil {
+			a.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
 		if q.fetchRobots {
 			if err := k.ensureRobotsFetched(ctx, text); err != nil {
 				return err
 			}
 		}
-		e, err := k.buildURLExplanation(ctx, text)
+		e, err := k.ExplainURL(ctx, text)
 		switch {
 		case err != nil:
 			return err
@@ -107,29 +107,29 @@ func (a *program) openCrawlToExplain(q explainOptions) (*stoppedCrawl, error) {
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
 func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) error {
-	u, _, err := k.rewriteURL(ctx, text)
+	u, _, err := k.RewriteURL(ctx, text)
 	if err != nil {
 		return err
 	}
-	if rules, err := k.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
+	if rules, err := k.Gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
 		return err
 	}
-	cfg, err := k.project.GateConfig()
+	cfg, err := k.Project.GateConfig()
 	if err != nil {
 		return err
 	}
-	e, err := newProjectOneOffFetcher(&project.File{Project: k.project}, cfg)
+	e, err := newProjectOneOffFetcher(&project.File{Project: k.Project}, cfg)
 	if err != nil {
 		return err
 	}
-	info, _, err := k.frontierStore.Origin(ctx, u.Origin())
+	info, _, err := k.FrontierStore.Origin(ctx, u.Origin())
 	if err != nil {
 		return err
 	}
 	host := e.hostVisitTimings[u.Origin().Host()]
 	host.Due = info.HostState.Due
 	e.hostVisitTimings[u.Origin().Host()] = host
-	k.gate = e.gate
+	k.Gate = e.gate
 	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 type explainedURL struct {
 	api.URLExplanation
 	urlFrontierState urlFrontierState
-	hostReport       *hostReport // nil if the crawl has not met it
+	hostReport       *HostReport // nil if the crawl has not met it
 }
 
 // A urlFrontierState is what the frontier holds of it.
@@ -28,10 +28,10 @@ type urlFrontierState struct {
 	dueAt       time.Time
 }
 
-// buildURLExplanation takes a URL through the steps of the crawl.
-func (q *inspector) buildURLExplanation(ctx context.Context, text string) (*api.URLExplanation, error) {
+// ExplainURL takes a URL through the steps of the crawl.
+func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplanation, error) {
 	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
-	u, steps, err := q.rewriteURL(ctx, text)
+	u, steps, err := q.RewriteURL(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,13 @@ func (q *inspector) buildURLExplanation(ctx context.Context, text string) (*api.
 	return &e.URLExplanation, nil
 }
 
-// rewriteURL takes a text to the URL under which it is queued.
-func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
+// RewriteURL takes a text to the URL under which it is queued.
+func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
 	if u, err = decorum.ParseURL(text); err != nil {
 		return u, nil, err
 	}
 	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalChanges(text, u)}}
-	httpsURL, err := frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
+	httpsURL, err := frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
@@ -81,13 +81,13 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		u = httpsURL
 		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(), Changes: []string{"the pages of its origin redirect to https"}})
 	}
-	u, changes := q.paramCleaner.CleanURLAndExplain(u)
+	u, changes := q.ParamCleaner.CleanURLAndExplain(u)
 	step := api.RewriteStep{Step: "params", URL: u.String()}
 	for _, c := range changes {
 		step.Changes = append(step.Changes, strings.TrimSpace(c.Removed+" by "+c.Rule))
 	}
 	steps = append(steps, step)
-	u, removedParams, err := q.gate.ExplainURLCleaning(ctx, u)
+	u, removedParams, err := q.Gate.ExplainURLCleaning(ctx, u)
 	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range removedParams {
 		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, plaintext.ReplaceControlChars(t.Rule), t.Line))
@@ -122,14 +122,14 @@ func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
 // urlsVisitWouldJudge returns what a visit of the entry, which is u or was kept for it, is to:
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
-func (q *inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
+func (q *Inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseUncleanedURL:
 		return []decorum.URL{stored.UncleanedURL}, nil
 	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
 		return []decorum.URL{stored.URL}, nil
 	}
-	clean, _, err := q.gate.ExplainURLCleaning(ctx, q.paramCleaner.CleanURL(stored.URL))
+	clean, _, err := q.Gate.ExplainURLCleaning(ctx, q.ParamCleaner.CleanURL(stored.URL))
 	if clean == stored.URL {
 		return []decorum.URL{stored.URL}, err
 	}
@@ -138,60 +138,60 @@ func (q *inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stor
 
 // explainScope asks the scope about the targets of an entry, and of a URL that is not
 // known whether its host may have another.
-func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
+func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
 	if pattern, folded := frontier.URLPattern(u.PathAndQuery()); folded {
 		s.CountedPattern = pattern
 	}
-	if q.scope == nil {
+	if q.Scope == nil {
 		s.Detail = "not known: a seed file cannot be read"
 		return nil
 	}
 	var refusal, err error
 	for _, entry.URL = range targets {
 		if refusal == nil {
-			refusal = q.scope.Check(entry)
+			refusal = q.Scope.Check(entry)
 		}
 	}
-	if refusal == nil && e.FrontierState.State == stateUnknown {
-		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckLinkAgainstCountLimits(ctx, u)
+	if refusal == nil && e.FrontierState.State == HostUnknown {
+		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
 	if refusal != nil {
-		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), innerErrorText(refusal)
+		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), InnerErrorText(refusal)
 	}
 	return err
 }
 
 // explainRules asks the robots.txt that is kept, and the tdmrep.json.
-func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
+func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
-	file, err := q.gate.LastFetchSummary(ctx, o)
+	file, err := q.Gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return err
 	}
 	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
-	postponed, err := q.gate.PostponedReason(ctx, q.inspectionTime, o)
+	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
 	if err != nil {
 		return err
 	}
 	if postponed != nil {
 		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	}
-	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	if err != nil || evaluate == nil {
 		return err
 	}
-	tdmrep, err := crawler.ReadCachedTDMRep(ctx, q.frontierStore, o)
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, q.FrontierStore, o)
 	if err != nil {
 		return err
 	}
 	v := evaluate(u)
 	r.MayVisit, r.Reason = &v.Allowed, "no rule speaks of it"
 	if v.Rule != "" {
-		r.Reason = ruleText(v)
+		r.Reason = RuleText(v)
 	}
-	r.Explanation, err = q.gate.Explain(ctx, u)
+	r.Explanation, err = q.Gate.Explain(ctx, u)
 	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignalsForURL(u)...)
 	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
 		r.IndexingVerdict = nil
@@ -200,14 +200,14 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 }
 
 // lookUpHost returns what is known of a host, nil if the crawl has not met it.
-func (q *inspector) lookUpHost(ctx context.Context, name string) (*hostReport, error) {
-	origins, err := q.hostOrigins(ctx, name)
+func (q *Inspector) lookUpHost(ctx context.Context, name string) (*HostReport, error) {
+	origins, err := q.HostOrigins(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	h, err := q.readHost(ctx, origins)
+	h, err := q.ReadHost(ctx, origins)
 	if err != nil || h == nil {
 		return nil, err
 	}
-	return h, q.setHostHoldReason(ctx, h)
+	return h, q.SetHostHoldReason(ctx, h)
 }

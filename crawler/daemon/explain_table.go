@@ -61,7 +61,7 @@ func explainedScopeText(s *api.ExplainedScope) string {
 func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "it is not known"
 	if !r.FetchedAt.IsZero() {
-		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), formatTime(r.FetchedAt))
+		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), FormatTime(r.FetchedAt))
 	}
 	if r.SHA256 != "" {
 		file += ", SHA-256 " + r.SHA256
@@ -78,7 +78,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, disallowedForMainRobotText(*r.IndexingVerdict))
 	}
 	if r.OriginPostponedReason != "" {
-		lines = append(lines, fmt.Sprintf("closed until %s: %s", formatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
+		lines = append(lines, fmt.Sprintf("closed until %s: %s", FormatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
@@ -94,7 +94,7 @@ func explainedStateText(s *api.ExplainedFrontierState) string {
 	switch {
 	case s.Entry == nil && s.KnownAs != "":
 		return "unknown, but for " + s.KnownAs
-	case s.Entry == nil && s.State == stateUnknown:
+	case s.Entry == nil && s.State == HostUnknown:
 		return "unknown; as a link of a seed: " + order
 	case s.Entry == nil:
 		return s.State
@@ -118,7 +118,7 @@ func explainedHostLines(h *api.Host) []string {
 	return []string{
 		h.Host + " is " + hostStateText(h),
 		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
-			delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
+			DelayText(h.CrawlDelay), DelayText(h.ConfiguredDelay), DelayText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
 	}
 }
 
@@ -127,9 +127,9 @@ func explainedNextVisitText(v *api.ExplainedNextVisit) string {
 	case "now":
 		return "now: " + v.Reason
 	case "at":
-		return fmt.Sprintf("not before %s: %s", formatTime(v.NotBefore), v.Reason)
+		return fmt.Sprintf("not before %s: %s", FormatTime(v.NotBefore), v.Reason)
 	case "after":
-		return fmt.Sprintf("not before %s, about: %s", formatTime(v.NotBefore), v.Reason)
+		return fmt.Sprintf("not before %s, about: %s", FormatTime(v.NotBefore), v.Reason)
 	}
 	return "no: " + v.Reason
 }

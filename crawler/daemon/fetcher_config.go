@@ -82,9 +82,9 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, err
 	return cfg, err
 }
 
-// newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
+// NewFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func newFetcher(
+func NewFetcher(
 	p *project.Project, c *confine.Paths, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.HTTPFetcher, error) {
 	cfg, err := fetcherConfig(p, c)
@@ -98,10 +98,10 @@ func newFetcher(
 	return collyfetch.NewHTTPFetcher(cfg)
 }
 
-// newMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
+// NewMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func newMultiSchemeFetcher(p *project.Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func NewMultiSchemeFetcher(p *project.Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

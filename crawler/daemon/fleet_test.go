@@ -61,7 +61,7 @@ func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	return &fleet{t: t, web: web, addr: startWeb(t, web), dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
 }
 
-// dataDir is the directory of one process.
+// DataDir is the directory of one process.
 func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
 
 // startProcess starts a process, or goes on with what one before it did in its directory.

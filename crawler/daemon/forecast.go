@@ -84,7 +84,7 @@ type dryRunForecaster struct {
 
 // newForecast says what a crawl of p would do, which began when the scout did.
 func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
-	report, err := newInspector(s.crawlComponents).crawlReport(ctx, "", 0)
+	report, err := New(s.Engine).CrawlReport(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 
 // hostForecastFromObservations returns what was done at a host, and what is known of its pages.
 func (f *dryRunForecaster) hostForecastFromObservations(h *api.Host) *hostForecast {
-	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
+	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
 		forecastStats: forecastStats{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
@@ -176,7 +176,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		}
 		g.Origins = append(g.Origins, o)
 	}
-	g.PolicyAt = func(at time.Time) politeness.Policy { return f.crawler.Policy.ForHost(h.Host, at) }
+	g.PolicyAt = func(at time.Time) politeness.Policy { return f.Crawler.Policy.ForHost(h.Host, at) }
 	g.RobotsDelayAndNextAllowedTime = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {
@@ -195,24 +195,24 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
 	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
 	var err error
-	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
+	if origin.Robots.ExpiresAt, err = f.Gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
 	}
-	file, err := f.gate.LastFetchSummary(ctx, o)
+	file, err := f.Gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return origin, nil, err
 	}
 	if !file.FetchedAt.IsZero() {
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
-	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.crawler.Frontier, o)
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier, o)
 	if err != nil {
 		return origin, nil, err
 	}
 	if !tdmrep.RefetchAt.IsZero() { // it was asked for
 		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
-	rules, err := f.gate.Rules(ctx, o)
+	rules, err := f.Gate.Rules(ctx, o)
 	return origin, rules, err
 }
 

@@ -35,7 +35,7 @@ func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 // writeTable writes the forecast for people.
 func (p *dryRunForecast) writeTable(w io.Writer) error {
 	var s textBuilder
-	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", formatTime(p.StartedAt))
+	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", FormatTime(p.StartedAt))
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
@@ -47,7 +47,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		}
 		cells(heads...)
 		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
-			h.writeForecastRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitDuration))
+			h.writeForecastRow(cells, h.Host, DelayText(h.CrawlDelay), DelayText(h.ConfiguredDelay), DelayText(h.VisitDuration))
 		}
 		p.writeForecastRow(cells, "all", "", "", "")
 	})

@@ -97,10 +97,10 @@ func (s *frontierStats) writeTable(w io.Writer) error {
 		row("parked", s.ParkedURLs)
 		row("seen", s.SeenURLs)
 		if !s.NextDueAt.IsZero() {
-			row("next due", formatTime(s.NextDueAt))
+			row("next due", FormatTime(s.NextDueAt))
 		}
 		if !s.DueSince.IsZero() {
-			row("due since", formatTime(s.DueSince))
+			row("due since", FormatTime(s.DueSince))
 		}
 		for _, f := range s.StoreFiles {
 			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes), plaintext.FormatBytes(f.FreeBytes)))
@@ -121,18 +121,18 @@ func (k *stoppedCrawl) frontierStats(ctx context.Context) (*frontierStats, error
 
 // countFrontier adds up what the store holds, one host after the other.
 func (k *stoppedCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
-	s := &frontierStats{At: k.inspectionTime.UTC(), HostsByState: map[string]int{}}
-	if err := k.forEachHostReport(ctx, false, s.addHost); err != nil {
+	s := &frontierStats{At: k.Time.UTC(), HostsByState: map[string]int{}}
+	if err := k.ForEachHostReport(ctx, false, s.addHost); err != nil {
 		return nil, err
 	}
-	if s.HostsByState[stateDue] > 0 {
+	if s.HostsByState[HostDue] > 0 {
 		s.NextDueAt = time.Time{} // it is now
 	}
 	return s, nil
 }
 
 // addHost adds a host that is complete.
-func (s *frontierStats) addHost(h *hostReport) {
+func (s *frontierStats) addHost(h *HostReport) {
 	s.HostCount++
 	s.OriginCount += len(h.Origins)
 	s.SeenURLs += h.KnownURLs
@@ -141,10 +141,10 @@ func (s *frontierStats) addHost(h *hostReport) {
 	s.QueuedURLs += h.QueuedURLs
 	s.HostsByState[h.State]++
 	switch {
-	case h.State == stateSuspended:
+	case h.State == HostSuspended:
 		s.SuspendedURLs += h.QueuedURLs
 	case h.DueAt.IsZero():
-	case h.State == stateDue:
+	case h.State == HostDue:
 		s.DueSince = earlierTime(s.DueSince, h.DueAt)
 	default:
 		s.NextDueAt = earlierTime(s.NextDueAt, h.DueAt)
@@ -156,7 +156,7 @@ func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) 
 	for _, f := range []struct {
 		name  string
 		store datadir.StoreInspectorImporter
-	}{{datadir.StoreFile, k.frontierStore}, {datadir.RobotsFile, k.robotsStore}} {
+	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})

@@ -61,13 +61,13 @@ func (a *program) newFrontierAddCommand() *cobra.Command {
 
 func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lines func(yield func(string) bool) error) error {
 	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
-		if err := k.loadScope(); err != nil {
+		if err := k.LoadScope(); err != nil {
 			return err
 		}
-		f := frontier.New(k.frontierStore, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.CleanURL})
-		in := newURLBatchAdder(f.DiscoverReportingRefusals)
-		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
-		result := in.result()
+		f := frontier.New(k.FrontierStore, frontier.Config{Scope: k.Scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
+		in := NewURLBatchAdder(f.DiscoverReportingRefusals)
+		addErr := in.AddAll(ctx, readInBackground(ctx, SeedBatchSize, lines))
+		result := in.Result()
 		if addErr == nil && result.InvalidLines > 0 {
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}

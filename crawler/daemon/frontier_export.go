@@ -107,7 +107,7 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
 		x := &frontierExporter{stoppedCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
-		x.writeLine(exportHeader{"export", exportFormat, k.inspectionTime.UTC(), string(text)})
+		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
 		x.writeStoredNotes(ctx, k.robotsStore, "robots")
@@ -149,7 +149,7 @@ var errCrawlInUse = errors.New("others are at work on this crawl: stop them firs
 
 // countsIfIdle returns how much the store holds, which must not change: nothing is leased.
 func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
-	c, err := x.frontierStore.Counts(ctx)
+	c, err := x.FrontierStore.Counts(ctx)
 	x.keepFirstError(err)
 	if c.LeasedURLs > 0 {
 		x.keepFirstError(errCrawlInUse)
@@ -168,16 +168,16 @@ func (x *frontierExporter) listOrigins(ctx context.Context, s datadir.StoreInspe
 
 // writeFrontier writes the frontier's store, origin by origin.
 func (x *frontierExporter) writeFrontier(ctx context.Context) {
-	for _, name := range x.listOrigins(ctx, x.frontierStore) {
+	for _, name := range x.listOrigins(ctx, x.FrontierStore) {
 		if x.err != nil {
 			return
 		}
-		o, _, err := x.frontierStore.Origin(ctx, name)
+		o, _, err := x.FrontierStore.Origin(ctx, name)
 		x.keepFirstError(err)
 		x.writeOriginLine(&o)
-		for state := range stateNames {
-			x.keepFirstError(x.frontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
-				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
+		for state := range StateNames {
+			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+				l := ToAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportLineType = "url"
 				x.totals.URLs++
 				return x.writeLine(l)
@@ -185,7 +185,7 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 		}
 		x.writeFingerprints(ctx, name)
 	}
-	x.writeStoredNotes(ctx, x.frontierStore, "frontier")
+	x.writeStoredNotes(ctx, x.FrontierStore, "frontier")
 }
 
 func (x *frontierExporter) writeOriginLine(o *storage.OriginInfo) {
@@ -203,7 +203,7 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.keepFirstError(x.frontierStore.SeenURLFingerprints(ctx, o, func(f uint64) bool {
+	x.keepFirstError(x.FrontierStore.SeenURLFingerprints(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
 		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))

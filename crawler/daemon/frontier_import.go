@@ -79,8 +79,8 @@ func (a *program) importFrontier(ctx context.Context, in io.Reader, q importOpti
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	err := a.importExportedCrawl(ctx, in, q)
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		err = &exitError{ExitStopped, cmp.Or(err, errInterrupted)}
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		err = &exitError{ExitStopped, cmp.Or(err, ErrInterrupted)}
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (m *importer) withStores(p project.Project, do func() error) (err error) {
 			return err
 		}
 	}
-	if m.stores, err = datadir.OpenStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
+	if m.stores, err = datadir.OpenStoresAllowingPartialImport(p, m.program.BoltOptions(p, nil)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.stores.Close()) }()
@@ -169,11 +169,11 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			err = m.verifyAndFinishImport(ctx)
 		}
 		if err != nil {
-			m.program.stderr.drawStatusLine("")
+			m.program.stderr.DrawStatusLine("")
 			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originErrorSuffix(), err)
 		}
 		if !more {
-			m.program.stderr.drawStatusLine("")
+			m.program.stderr.DrawStatusLine("")
 			return m.printSummary()
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // sortedStoreItems returns all that the stores of a directory hold, sorted.
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
-	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
+	a := &program{stderr: NewStatusLineWriter(new(bytes.Buffer))}
 	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -214,13 +214,13 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {
-		k, err := (&program{stderr: newStatusLineWriter(new(bytes.Buffer))}).openStoppedCrawl(dir)
+		k, err := (&program{stderr: NewStatusLineWriter(new(bytes.Buffer))}).openStoppedCrawl(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer k.Close()
 		all := map[string]storage.HostState{}
-		if err := k.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
+		if err := k.FrontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
 			all[o.Origin.String()] = o.HostState
 			return true
 		}); err != nil {

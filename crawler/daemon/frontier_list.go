@@ -63,7 +63,7 @@ func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host 
 	if err := checkFormat(q.format, "table", "jsonl"); err != nil {
 		return nil, "", o, err
 	}
-	for s, name := range stateNames {
+	for s, name := range StateNames {
 		if q.state == name || q.state == "" {
 			states = append(states, storage.EntryState(s))
 		}
@@ -90,10 +90,10 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 		return err
 	}
 	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
-		if err := k.loadScope(); err != nil {
-			a.log.Warn("what is out of scope cannot be told", "why", err)
+		if err := k.LoadScope(); err != nil {
+			a.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		origins, err := k.matchingOrigins(ctx, func(o *storage.OriginInfo) bool {
+		origins, err := k.MatchingOrigins(ctx, func(o *storage.OriginInfo) bool {
 			return (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only)
 		})
 		if err != nil {
@@ -126,14 +126,14 @@ type urlLister struct {
 
 // listOrigin lists the URLs of one origin.
 func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, states []storage.EntryState) error {
-	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.frontierStore, o.Origin)
+	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, o.Origin)
 	if err != nil {
 		return err
 	}
 	for _, state := range states {
 		var writeErr error
-		err := l.frontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
-			line := toAPIFrontierURL(&e, state, at)
+		err := l.FrontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+			line := ToAPIFrontierURL(&e, state, at)
 			line.Reason = l.waitReason(&e, o, state, evaluate)
 			writeErr = l.writeURL(line)
 			if l.count++; writeErr == nil && l.count == l.limit {
@@ -152,13 +152,13 @@ func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, state
 func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.StateParked:
-		_, r := l.parkedReason(*e, evaluate)
+		_, r := l.ParkedReason(*e, evaluate)
 		if place := ruleLocationText(r); place != "" {
 			return refusalText(r) + " of " + place
 		}
 		return refusalText(r)
-	case o.HeldUntil.After(l.inspectionTime):
-		return "its origin is held until " + formatTime(o.HeldUntil)
+	case o.HeldUntil.After(l.Time):
+		return "its origin is held until " + FormatTime(o.HeldUntil)
 	case e.FailedAttempts > 0:
 		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)
 	}
@@ -175,7 +175,7 @@ func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) err
 	return func(l *api.FrontierURL) error {
 		at := "-"
 		if !l.NotBefore.IsZero() {
-			at = formatTime(l.NotBefore)
+			at = FormatTime(l.NotBefore)
 		}
 		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.State, at, l.URL, l.Reason)
 		return err

@@ -41,7 +41,7 @@ func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResu
 func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
+	a := &program{stdout: NewStickyErrorWriter(&stdout), stderr: NewStatusLineWriter(&stderr), signals: signals}
 	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
@@ -79,7 +79,7 @@ func TestFrontierStats(t *testing.T) {
 
 	v.runFrontier(t, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
 	due := decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout)
-	if due.HostsByState[stateDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
+	if due.HostsByState[HostDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
 	}
 }
@@ -206,7 +206,7 @@ func TestFrontierAddMany(t *testing.T) {
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
 	before := strings.Count(v.runFrontier(t, "list").stdout, "\n")
 	var lines strings.Builder
-	const many = 2*seedBatch + 500
+	const many = 2*SeedBatchSize + 500
 	for i := range many {
 		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
 	}
@@ -234,17 +234,17 @@ func TestFrontierAddStops(t *testing.T) {
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for i := range seedBatch + 10 { // a batch, and some
+		for i := range SeedBatchSize + 10 { // a batch, and some
 			fmt.Fprintf(keyboard, "http://shop.example/typed/%d\n", i)
 		}
-		for range 2 * seedBatch { // all before these have left the channel
+		for range 2 * SeedBatchSize { // all before these have left the channel
 			fmt.Fprintln(keyboard, "# nothing")
 		}
 		signals <- os.Interrupt
 	}()
 	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.dataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
-	if got := strings.Count(v.runFrontier(t, "list").stdout, "/typed/"); got != seedBatch+10 {
-		t.Errorf("%d were added, want %d", got, seedBatch+10)
+	if got := strings.Count(v.runFrontier(t, "list").stdout, "/typed/"); got != SeedBatchSize+10 {
+		t.Errorf("%d were added, want %d", got, SeedBatchSize+10)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestFrontierExport(t *testing.T) {
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
-	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
+	a := &program{stderr: NewStatusLineWriter(new(bytes.Buffer))}
 	k, err := a.openStoppedCrawl(v.dataDir())
 	if err != nil {
 		t.Fatal(err)
@@ -377,12 +377,12 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 		}
 	}
 	x := &frontierExporter{stoppedCrawl: k}
-	for _, o := range x.listOrigins(t.Context(), k.frontierStore) {
-		i, _, err := k.frontierStore.Origin(t.Context(), o)
+	for _, o := range x.listOrigins(t.Context(), k.FrontierStore) {
+		i, _, err := k.FrontierStore.Origin(t.Context(), o)
 		must(err)
 		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(), i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
-		for state, name := range stateNames {
-			must(k.frontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+		for state, name := range StateNames {
+			must(k.FrontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.UncleanedURL.String(),
 					uint8(e.PriorityClass), e.PriorityRank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData, e.UseUncleanedURL, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(), e.VisitHistorySummary, nil}
 				if e.Request != nil {
@@ -395,12 +395,12 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 				return true
 			}))
 		}
-		must(k.frontierStore.SeenURLFingerprints(t.Context(), o, func(f uint64) bool {
+		must(k.FrontierStore.SeenURLFingerprints(t.Context(), o, func(f uint64) bool {
 			ks.add("seen", []any{o.String(), f})
 			return true
 		}))
 	}
-	for name, s := range map[string]datadir.StoreInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]datadir.StoreInspectorImporter{"frontier": k.FrontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == datadir.ImportNoteKey && o.IsZero() {
@@ -456,12 +456,12 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := refusalTally{}
+	rs := RefusalTally{}
 	for line := range 3 * maxRulesPerHost {
-		rs.addURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: line}, u)
+		rs.AddURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: line}, u)
 	}
-	rs.addURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: 1}, u)
-	list := rs.sorted()
+	rs.AddURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: 1}, u)
+	list := rs.Sorted()
 	if len(list) != maxRulesPerHost+1 || list[0].URLCount != 2*maxRulesPerHost || list[0].Rule != "other rules" || list[1].URLCount != 2 {
 		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
 	}
@@ -478,13 +478,13 @@ func TestWhyParked(t *testing.T) {
 		return u
 	}
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).RulesFor(robots.Agent{})
-	q := &inspector{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
+	q := &Inspector{Scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
 	for _, tt := range []struct {
 		entry    storage.Entry
 		evaluate func(decorum.URL) robots.Verdict
 		want     api.RefusalSummary
 	}{
-		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: parkedByScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
 			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
 		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid"), UseUncleanedURL: true}, rules.Check,
@@ -492,7 +492,7 @@ func TestWhyParked(t *testing.T) {
 		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
 	} {
-		if _, got := q.parkedReason(tt.entry, tt.evaluate); got != tt.want {
+		if _, got := q.ParkedReason(tt.entry, tt.evaluate); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)
 		}
 	}

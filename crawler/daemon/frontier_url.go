@@ -12,10 +12,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// toAPIFrontierURL returns what is kept of a URL, as it is written.
-func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
+// ToAPIFrontierURL returns what is kept of a URL, as it is written.
+func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
-		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
+		URL: e.URL.String(), State: StateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
 		PriorityRank: e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
 		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
 	}
@@ -32,13 +32,13 @@ func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 	return l
 }
 
-// toStoredEntry returns what toAPIFrontierURL has written.
-func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
-	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
+// ToStoredEntry returns what ToAPIFrontierURL has written.
+func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
+	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)), Entry: storage.Entry{
 		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
 		Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
 	}}
-	if !slices.Contains(stateNames[:], l.State) {
+	if !slices.Contains(StateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
 	}
 	var err error
@@ -54,7 +54,7 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		}
 	}
 	if l.RobotsFor != "" {
-		if k.RobotsFor, err = parseOrigin(l.RobotsFor); err != nil {
+		if k.RobotsFor, err = ParseOrigin(l.RobotsFor); err != nil {
 			return nil, err
 		}
 	}
@@ -79,8 +79,8 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHis
 	}, nil
 }
 
-// parseOrigin reads an origin as it is written.
-func parseOrigin(name string) (o decorum.Origin, err error) {
+// ParseOrigin reads an origin as it is written.
+func ParseOrigin(name string) (o decorum.Origin, err error) {
 	u, err := requireCanonicalURL(name + "/")
 	if err != nil {
 		return o, fmt.Errorf("%q is no origin", name)
@@ -97,9 +97,9 @@ func requireCanonicalURL(text string) (decorum.URL, error) {
 	return u, err
 }
 
-// matchingOrigins returns what the store has of the origins that are wanted.
-func (q *inspector) matchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
-	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+// MatchingOrigins returns what the store has of the origins that are wanted.
+func (q *Inspector) MatchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		if want(&o) {
 			wanted = append(wanted, o)
 		}

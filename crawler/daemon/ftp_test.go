@@ -172,7 +172,7 @@ func TestFTPAndProxy(t *testing.T) {
 	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
-	proxied, err := newMultiSchemeFetcher(&p, nil, nil)
+	proxied, err := NewMultiSchemeFetcher(&p, nil, nil)
 	if err != nil || fmt.Sprint(proxied) != "map[http:<nil> https:<nil>]" {
 		t.Errorf("with a proxy there are fetchers %v, %v; want none of ftp", proxied, err)
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A hostListSnapshot is the hosts of a project at one moment. Parked URLs are not judged for it,
+// A HostListSnapshot is the hosts of a project at one moment. Parked URLs are not judged for it,
 // and it reads robots.txt files only for the order that needs them.
-type hostListSnapshot struct {
-	createdAt          time.Time
+type HostListSnapshot struct {
+	CreatedAt          time.Time
 	expiresAt          time.Time // until when it may be shown
 	hosts              []hostSortEntry
-	cachedReports      []*hostReport              // the first of hosts, at most maxHostsInMemory
+	cachedReports      []*HostReport              // the first of hosts, at most MaxHostsInMemory
 	originsByHostIndex map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
-	countByState       map[string]int
+	CountByState       map[string]int
 
 	mu            sync.Mutex
 	indexesBySort map[string][]int32 // places in hosts by api.HostQuery.Sort, the smallest first; guarded by mu
@@ -41,12 +41,12 @@ type hostSortEntry struct {
 	stateIndex   int8 // in states
 }
 
-// newHostList lists the hosts. 100,000 of them take about 16 MiB.
-func (q *inspector) newHostList(ctx context.Context) (*hostListSnapshot, error) {
-	r := &hostListSnapshot{
-		createdAt: q.inspectionTime.UTC(), countByState: map[string]int{}, originsByHostIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
+// NewHostList lists the hosts. 100,000 of them take about 16 MiB.
+func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) {
+	r := &HostListSnapshot{
+		CreatedAt: q.Time.UTC(), CountByState: map[string]int{}, originsByHostIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
 	}
-	if err := q.forEachHostReport(ctx, false, r.addHost); err != nil {
+	if err := q.ForEachHostReport(ctx, false, r.addHost); err != nil {
 		return nil, err
 	}
 	r.hosts = slices.Clip(r.hosts)
@@ -54,24 +54,24 @@ func (q *inspector) newHostList(ctx context.Context) (*hostListSnapshot, error) 
 }
 
 // addHost adds a host.
-func (r *hostListSnapshot) addHost(h *hostReport) {
-	r.countByState[h.State]++
+func (r *HostListSnapshot) addHost(h *HostReport) {
+	r.CountByState[h.State]++
 	switch {
-	case len(r.hosts) < maxHostsInMemory:
+	case len(r.hosts) < MaxHostsInMemory:
 		r.cachedReports = append(r.cachedReports, h)
 	case len(h.otherOrigins) > 0:
-		r.originsByHostIndex[int32(len(r.hosts))] = append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)
+		r.originsByHostIndex[int32(len(r.hosts))] = append([]decorum.Origin{h.FirstOrigin}, h.otherOrigins...)
 	}
 	r.hosts = append(r.hosts, hostSortEntry{
-		firstOrigin: h.firstOrigin, attentionKey: attentionSortKey(&h.Host), queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
-		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus), stateIndex: int8(slices.Index(hostStates, h.State)),
+		firstOrigin: h.FirstOrigin, attentionKey: attentionSortKey(&h.Host), queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
+		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus), stateIndex: int8(slices.Index(HostStates, h.State)),
 	})
 }
 
-// page returns the hosts that the query selects, and how many there are of them on all
-// pages. Hosts beyond the first maxHostsInMemory are read again: what is said of them is
+// Page returns the hosts that the query selects, and how many there are of them on all
+// pages. Hosts beyond the first MaxHostsInMemory are read again: what is said of them is
 // newer than their order.
-func (r *hostListSnapshot) page(ctx context.Context, q *inspector, query api.HostQuery) (page []*hostReport, total int, err error) {
+func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.HostQuery) (page []*HostReport, total int, err error) {
 	order, err := r.sortedIndexes(ctx, q, query.Sort)
 	if err != nil {
 		return nil, 0, err
@@ -90,7 +90,7 @@ func (r *hostListSnapshot) page(ctx context.Context, q *inspector, query api.Hos
 }
 
 // filterAndPaginate selects a page from an order.
-func (r *hostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
+func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
 	if search == "" && query.State == "" {
 		for i := query.Offset; i < min(query.Offset+query.Limit, len(order)); i++ {
@@ -101,7 +101,7 @@ func (r *hostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 	for i := range order {
 		index := orderedIndexAt(order, i, query.Descending)
 		h := &r.hosts[index]
-		if query.State != "" && hostStates[h.stateIndex] != query.State || !strings.Contains(h.firstOrigin.Host(), search) {
+		if query.State != "" && HostStates[h.stateIndex] != query.State || !strings.Contains(h.firstOrigin.Host(), search) {
 			continue
 		}
 		if total++; total > query.Offset && len(indexes) < query.Limit {
@@ -112,14 +112,14 @@ func (r *hostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 }
 
 // hostReportAt returns the host at a place, from memory or from the store.
-func (r *hostListSnapshot) hostReportAt(ctx context.Context, q *inspector, index int32) (*hostReport, error) {
+func (r *HostListSnapshot) hostReportAt(ctx context.Context, q *Inspector, index int32) (*HostReport, error) {
 	if int(index) < len(r.cachedReports) {
 		return r.cachedReports[index], nil
 	}
 	if origins := r.originsByHostIndex[index]; origins != nil {
-		return q.readHost(ctx, origins)
+		return q.ReadHost(ctx, origins)
 	}
-	return q.readHost(ctx, []decorum.Origin{r.hosts[index].firstOrigin})
+	return q.ReadHost(ctx, []decorum.Origin{r.hosts[index].firstOrigin})
 }
 
 // orderedIndexAt returns the place at an index, from the end if the order is read down.
@@ -131,13 +131,13 @@ func orderedIndexAt(order []int32, i int, descending bool) int32 {
 }
 
 // sortedIndexes returns the places of the hosts in an order, which is worked out once.
-func (r *hostListSnapshot) sortedIndexes(ctx context.Context, q *inspector, key string) ([]int32, error) {
+func (r *HostListSnapshot) sortedIndexes(ctx context.Context, q *Inspector, key string) ([]int32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if order := r.indexesBySort[key]; order != nil {
 		return order, nil
 	}
-	sortKey := hostSortKeys[key]
+	sortKey := HostSortKeys[key]
 	compare := func(i, j int32) int { return sortKey(&r.hosts[i]).compare(sortKey(&r.hosts[j])) }
 	switch key {
 	case "host":
@@ -162,16 +162,16 @@ func (r *hostListSnapshot) sortedIndexes(ctx context.Context, q *inspector, key 
 
 // robotsAges returns how old the robots.txt of each host's first origin is. One that
 // was never fetched is the oldest.
-func (r *hostListSnapshot) robotsAges(ctx context.Context, q *inspector) ([]time.Duration, error) {
+func (r *HostListSnapshot) robotsAges(ctx context.Context, q *Inspector) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
 	for i := range r.hosts {
-		status, err := q.gate.LastFetchSummary(ctx, r.hosts[i].firstOrigin)
+		status, err := q.Gate.LastFetchSummary(ctx, r.hosts[i].firstOrigin)
 		if err != nil {
 			return nil, err
 		}
 		ages[i] = maxDuration
 		if !status.FetchedAt.IsZero() {
-			ages[i] = r.createdAt.Sub(status.FetchedAt)
+			ages[i] = r.CreatedAt.Sub(status.FetchedAt)
 		}
 	}
 	return ages, nil
@@ -180,9 +180,9 @@ func (r *hostListSnapshot) robotsAges(ctx context.Context, q *inspector) ([]time
 // sortByRobotsAge is the order for which robots.txt files must be known.
 const sortByRobotsAge = "robots_age"
 
-// hostSortKeys are the orders that hosts can be asked for in. A time that will not
+// HostSortKeys are the orders that hosts can be asked for in. A time that will not
 // come, and a pace that is not known, are the largest.
-var hostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
+var HostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
 	"":       func(h *hostSortEntry) hostSortValues { return h.attentionKey },
 	"host":   nil, // see roster.sortedIndexes
 	"state":  func(h *hostSortEntry) hostSortValues { return hostSortValues{int64(h.stateIndex)} },

@@ -18,21 +18,21 @@ const (
 )
 
 // Rosters are those that somebody has just asked for. They are made one at a time.
-type hostListCache struct {
+type HostListCache struct {
 	buildSlot chan struct{} // held by who makes one
 
 	mu         sync.Mutex
-	lists      map[string]*hostListSnapshot // by project
+	lists      map[string]*HostListSnapshot // by project
 	sweepTimer *time.Timer
 }
 
-func newHostListCache() *hostListCache {
-	return &hostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*hostListSnapshot{}}
+func NewHostListCache() *HostListCache {
+	return &HostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*HostListSnapshot{}}
 }
 
-// getOrBuild returns the roster of a project, which make makes if there is none that is
+// GetOrBuild returns the roster of a project, which make makes if there is none that is
 // fresh.
-func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build func() (*hostListSnapshot, error)) (*hostListSnapshot, error) {
+func (rs *HostListCache) GetOrBuild(ctx context.Context, project string, build func() (*HostListSnapshot, error)) (*HostListSnapshot, error) {
 	if r := rs.unexpired(project); r != nil {
 		return r, nil
 	}
@@ -56,7 +56,7 @@ func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build f
 	return r, nil
 }
 
-func (rs *hostListCache) unexpired(project string) *hostListSnapshot {
+func (rs *HostListCache) unexpired(project string) *HostListSnapshot {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r := rs.lists[project]; r != nil && time.Now().Before(r.expiresAt) {
@@ -66,13 +66,13 @@ func (rs *hostListCache) unexpired(project string) *hostListSnapshot {
 }
 
 // put keeps a roster, and drops those that nobody has asked for lately.
-func (rs *hostListCache) put(project string, r *hostListSnapshot) {
+func (rs *HostListCache) put(project string, r *HostListSnapshot) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for len(rs.lists) >= maxCachedHostLists && rs.lists[project] == nil {
 		oldest := ""
 		for name, k := range rs.lists {
-			if oldest == "" || k.createdAt.Before(rs.lists[oldest].createdAt) {
+			if oldest == "" || k.CreatedAt.Before(rs.lists[oldest].CreatedAt) {
 				oldest = name
 			}
 		}
@@ -85,7 +85,7 @@ func (rs *hostListCache) put(project string, r *hostListSnapshot) {
 }
 
 // sweep drops what is too old, until nothing is left.
-func (rs *hostListCache) sweep() {
+func (rs *HostListCache) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	now := time.Now()

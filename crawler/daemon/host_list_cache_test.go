@@ -15,13 +15,13 @@ import (
 // as it took; of few projects at a time; and is forgotten when nobody asks.
 func TestHostListCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rs := newHostListCache()
+		rs := NewHostListCache()
 		var made atomic.Int32
 		ask := func(project string, takes time.Duration) {
-			_, err := rs.getOrBuild(t.Context(), project, func() (*hostListSnapshot, error) {
+			_, err := rs.GetOrBuild(t.Context(), project, func() (*HostListSnapshot, error) {
 				made.Add(1)
 				time.Sleep(takes)
-				return &hostListSnapshot{createdAt: time.Now()}, nil
+				return &HostListSnapshot{CreatedAt: time.Now()}, nil
 			})
 			if err != nil {
 				t.Error(err)
@@ -69,14 +69,14 @@ func TestHostListCache(t *testing.T) {
 
 // Who waits for a list goes when its context ends; a failure is not kept.
 func TestHostListCacheErrors(t *testing.T) {
-	rs, broken := newHostListCache(), errors.New("the disk is gone")
-	if _, err := rs.getOrBuild(t.Context(), "a", func() (*hostListSnapshot, error) { return nil, broken }); !errors.Is(err, broken) {
+	rs, broken := NewHostListCache(), errors.New("the disk is gone")
+	if _, err := rs.GetOrBuild(t.Context(), "a", func() (*HostListSnapshot, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("made of nothing: %v", err)
 	}
 	rs.buildSlot <- struct{}{} // somebody makes another
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rs.getOrBuild(ctx, "a", func() (*hostListSnapshot, error) { return &hostListSnapshot{}, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := rs.GetOrBuild(ctx, "a", func() (*HostListSnapshot, error) { return &HostListSnapshot{}, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("waits on: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func encodedHostStats(tb testing.TB) []byte {
 }
 
 // inspectorOfCrawl opens the state of a crawl that has met so many hosts.
-func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
+func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 	ctx, dir := context.Background(), tb.TempDir()
 	open := func(name string) datadir.StoreInspectorImporter {
 		s, err := datadir.OpenBoltStore(filepath.Join(dir, name), bolt.Options{})
@@ -47,8 +47,8 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &inspector{project: project.Default(), frontierStore: open(datadir.StoreFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
-	q.gate = robots.NewGate(robots.GateConfig{}, open(datadir.RobotsFile))
+	q := &Inspector{Project: project.Default(), FrontierStore: open(datadir.StoreFile), Time: time.Now(), Scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q.Gate = robots.NewGate(robots.GateConfig{}, open(datadir.RobotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
 		u, err := decorum.ParseURL(fmt.Sprintf("https://www.host-%d.example/", i))
@@ -56,35 +56,35 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 			tb.Fatal(err)
 		}
 		entries = append(entries, storage.Entry{URL: u})
-		c, err := q.gate.Check(ctx, q.inspectionTime, u)
+		c, err := q.Gate.Check(ctx, q.Time, u)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
-		if _, err := q.gate.RecordFetch(ctx, q.inspectionTime.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+		if _, err := q.Gate.RecordFetch(ctx, q.Time.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	if _, err := q.frontierStore.Add(ctx, entries, 0); err != nil {
+	if _, err := q.FrontierStore.Add(ctx, entries, 0); err != nil {
 		tb.Fatal(err)
 	}
 	stats := encodedHostStats(tb)
 	for done := 0; done < hosts; {
-		leases, _, err := q.frontierStore.Lease(ctx, q.inspectionTime, time.Hour, 1000)
+		leases, _, err := q.FrontierStore.Lease(ctx, q.Time, time.Hour, 1000)
 		if err != nil || len(leases) == 0 {
 			tb.Fatalf("%d leases, %v", len(leases), err)
 		}
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
-				HostState: &storage.HostState{Due: q.inspectionTime.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
+				HostState: &storage.HostState{Due: q.Time.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
 		}
-		if err := q.frontierStore.Ack(ctx, acks); err != nil {
+		if err := q.FrontierStore.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)
 		}
 		done += len(leases)
 	}
-	if err := q.frontierStore.Flush(ctx); err != nil {
+	if err := q.FrontierStore.Flush(ctx); err != nil {
 		tb.Fatal(err)
 	}
 	return q
@@ -97,9 +97,9 @@ func BenchmarkHosts(b *testing.B) {
 	ctx := context.Background()
 	b.Run("list", func(b *testing.B) {
 		for b.Loop() {
-			r, err := q.newHostList(ctx)
+			r, err := q.NewHostList(ctx)
 			if err == nil {
-				_, _, err = r.page(ctx, q, api.HostQuery{Limit: 50})
+				_, _, err = r.Page(ctx, q, api.HostQuery{Limit: 50})
 			}
 			if err != nil || len(r.hosts) != 100_000 {
 				b.Fatalf("%d hosts, %v", len(r.hosts), err)
@@ -109,7 +109,7 @@ func BenchmarkHosts(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	r, err := q.newHostList(ctx)
+	r, err := q.NewHostList(ctx)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -127,11 +127,11 @@ func BenchmarkHosts(b *testing.B) {
 		"backing": {Sort: sortByRobotsAge, Descending: true, Limit: 50},
 	} {
 		b.Run(name, func(b *testing.B) {
-			if _, _, err := r.page(ctx, q, want); err != nil { // sorts
+			if _, _, err := r.Page(ctx, q, want); err != nil { // sorts
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if hosts, _, err := r.page(ctx, q, want); err != nil || len(hosts) != 50 {
+				if hosts, _, err := r.Page(ctx, q, want); err != nil || len(hosts) != 50 {
 					b.Fatalf("%d hosts, %v", len(hosts), err)
 				}
 			}
@@ -156,18 +156,18 @@ func BenchmarkHosts(b *testing.B) {
 // Hosts that a roster reads again are those that it sorted, with all of their origins,
 // in every order and in both directions.
 func TestHostListReadsHosts(t *testing.T) {
-	const hosts = maxHostsInMemory + 500
+	const hosts = MaxHostsInMemory + 500
 	q := inspectorOfHosts(t, hosts)
 	want := hostReportsInMemory(t, q, func(*storage.OriginInfo) {})
-	r, err := q.newHostList(t.Context())
-	if err != nil || len(r.hosts) != hosts || len(r.cachedReports) != maxHostsInMemory || len(r.originsByHostIndex) == 0 {
+	r, err := q.NewHostList(t.Context())
+	if err != nil || len(r.hosts) != hosts || len(r.cachedReports) != MaxHostsInMemory || len(r.originsByHostIndex) == 0 {
 		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.cachedReports), len(r.originsByHostIndex), err)
 	}
-	for sort := range hostSortKeys {
+	for sort := range HostSortKeys {
 		for _, descending := range []bool{false, true} {
 			seen := map[string]bool{}
 			for offset := 0; offset < hosts; offset += maxHostsPerPage {
-				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: maxHostsPerPage})
+				page, total, err := r.Page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: maxHostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}
@@ -183,12 +183,12 @@ func TestHostListReadsHosts(t *testing.T) {
 			}
 		}
 	}
-	page, total, err := r.page(t.Context(), q, api.HostQuery{Search: "h45", State: stateDue, Limit: maxHostsPerPage})
+	page, total, err := r.Page(t.Context(), q, api.HostQuery{Search: "h45", State: HostDue, Limit: maxHostsPerPage})
 	if err != nil || len(page) == 0 || len(page) != total {
 		t.Errorf("the search finds %d of %d hosts: %v", len(page), total, err)
 	}
 	for _, h := range page {
-		if h.State != stateDue || !strings.HasPrefix(h.Host.Host, "h45") {
+		if h.State != HostDue || !strings.HasPrefix(h.Host.Host, "h45") {
 			t.Errorf("the search finds %s, which is %s", h.Host.Host, h.State)
 		}
 	}

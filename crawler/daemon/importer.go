@@ -70,7 +70,7 @@ type importer struct {
 	lineNumber    int // the number of the one that was read last
 	currentOrigin decorum.Origin
 	readTotals    exportTotals // of the lines that were read
-	urlsByState   [len(stateNames)]int
+	urlsByState   [len(StateNames)]int
 	sawEndLine    bool
 	lastProgress  time.Time
 
@@ -123,7 +123,7 @@ func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, erro
 	if n := len(m.pendingOriginDumps); n > 0 && name == m.pendingOriginDumps[n-1].Origin.String() {
 		return &m.pendingOriginDumps[n-1], nil
 	}
-	o, err := parseOrigin(name)
+	o, err := ParseOrigin(name)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	k, err := toStoredEntry(l)
+	k, err := ToStoredEntry(l)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (m *importer) writeNotesToStore(ctx context.Context) error {
 func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (err error) {
 	var o decorum.Origin // the crawl's own
 	if l.Origin != "" {
-		if o, err = parseOrigin(l.Origin); err != nil {
+		if o, err = ParseOrigin(l.Origin); err != nil {
 			return err
 		}
 	}

@@ -41,8 +41,8 @@ func (m *importer) printSummary() error {
 // showProgress tells how far the import has come, if it takes long.
 func (m *importer) showProgress(now time.Time) {
 	interval, show := printInterval, func(line string) { fmt.Fprintln(m.program.stderr, line) }
-	if m.program.stderr.isTerminal() {
-		interval, show = drawInterval, m.program.stderr.drawStatusLine
+	if m.program.stderr.IsTerminal() {
+		interval, show = drawInterval, m.program.stderr.DrawStatusLine
 	}
 	if m.lastProgress.IsZero() {
 		m.lastProgress = now

@@ -10,37 +10,37 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// An inspector is a crawl that is asked about at a moment. It answers from the
+// An Inspector is a crawl that is asked about at a moment. It answers from the
 // crawl's own stores and rooms, and changes nothing; the crawl may go on
 // meanwhile.
-type inspector struct {
-	project        project.Project
-	frontierStore  datadir.StoreInspectorImporter
-	gate           *robots.Gate
-	scope          *frontier.Scope // nil if it is not known
-	paramCleaner   *frontier.ParamCleaner
-	inspectionTime time.Time
-	// anyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
+type Inspector struct {
+	Project       project.Project
+	FrontierStore datadir.StoreInspectorImporter
+	Gate          *robots.Gate
+	Scope         *frontier.Scope // nil if it is not known
+	ParamCleaner  *frontier.ParamCleaner
+	Time          time.Time
+	// AnyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// reach into private networks.
-	anyProjectReachesPrivate bool
+	AnyProjectReachesPrivate bool
 }
 
-// loadScope works out the scope, for which all seeds are read.
-func (q *inspector) loadScope() error {
-	cfg, err := q.project.ScopeConfig()
+// LoadScope works out the scope, for which all seeds are read.
+func (q *Inspector) LoadScope() error {
+	cfg, err := q.Project.ScopeConfig()
 	if err != nil {
 		return err
 	}
-	seedPerOrigin, err := q.project.FirstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := q.Project.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
-	q.scope = frontier.NewScope(cfg, seedPerOrigin)
+	q.Scope = frontier.NewScope(cfg, seedPerOrigin)
 	return nil
 }
 
-// newInspector returns an inspector of a crawl at the present moment.
-func newInspector(r *crawlComponents) *inspector {
-	return &inspector{project: r.project, frontierStore: r.stores.Frontier, gate: r.gate, scope: r.scope,
-		paramCleaner: r.frontier.ParamCleaner(), inspectionTime: time.Now()}
+// New returns an inspector of a crawl at the present moment.
+func New(r *Engine) *Inspector {
+	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, Gate: r.Gate, Scope: r.Scope,
+		ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
 }

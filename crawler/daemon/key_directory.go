@@ -21,11 +21,11 @@ type signingKeyring struct {
 // PublishedSigningKeys returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
-func (s *supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
+func (s *Supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
 	return s.keyDirectoryForHost(host, time.Now())
 }
 
-func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.KeyDirectory {
+func (s *Supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range s.signingKeyrings(now) {
 		for _, k := range ring.keys {
@@ -44,7 +44,7 @@ func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Ke
 }
 
 // signingKeyrings returns those by which a signature may be checked.
-func (s *supervisor) signingKeyrings(now time.Time) []signingKeyring {
+func (s *Supervisor) signingKeyrings(now time.Time) []signingKeyring {
 	var rings []signingKeyring
 	for _, r := range s.allRunners() {
 		rings = append(rings, r.signingKeyring())
@@ -56,7 +56,7 @@ func (s *supervisor) signingKeyrings(now time.Time) []signingKeyring {
 
 // retireDeletedProjectKeyring keeps the keys of a project that has been deleted and has ended, until its
 // last signature runs out.
-func (s *supervisor) retireDeletedProjectKeyring(r *projectRunner, now time.Time) {
+func (s *Supervisor) retireDeletedProjectKeyring(r *projectRunner, now time.Time) {
 	ring := r.signingKeyring()
 	if ring.signingEndedAt.IsZero() {
 		ring.signingEndedAt = now

@@ -120,7 +120,7 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), crawlDependencies: crawlDependencies{log: slog.New(slog.DiscardHandler)}}
+	a := &program{stdout: NewStickyErrorWriter(io.Discard), stderr: NewStatusLineWriter(io.Discard), Dependencies: Dependencies{Log: slog.New(slog.DiscardHandler)}}
 	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +132,8 @@ func TestLargeCrawl(t *testing.T) {
 		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
 	}
 	reportStep("frontier stats")
-	s, err := k.buildStreamedReport(t.Context(), "", 0, maxHostsInMemory)
-	if err != nil || s.totals.HostCount != *largeHosts {
+	s, err := k.StreamedReport(t.Context(), "", 0, MaxHostsInMemory)
+	if err != nil || s.Totals.HostCount != *largeHosts {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
 	reportStep("report, the totals")
@@ -141,7 +141,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Error(err)
 	}
 	// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.
-	const whole = 2 * maxHostsInMemory * 2048
+	const whole = 2 * MaxHostsInMemory * 2048
 	if more := reportStep("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
 		t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)
 	}
@@ -160,15 +160,15 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &inspector{project: p, frontierStore: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), inspectionTime: time.Now()}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gate, memory.New(memory.Config{})), Time: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
-			s, err := q.buildStreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := 0
-			err = s.forEachReportedHost(t.Context(), func(*api.Host) error { n++; return nil })
+			err = s.ForEachReportedHost(t.Context(), func(*api.Host) error { n++; return nil })
 			if err != nil || limit == 0 && n != hosts {
 				t.Fatalf("%d hosts: %v", n, err)
 			}
@@ -176,16 +176,16 @@ func TestReportMemory(t *testing.T) {
 		}
 	}
 	stats := func() any {
-		s, err := (&stoppedCrawl{inspector: *q}).countFrontier(t.Context())
+		s, err := (&stoppedCrawl{Inspector: *q}).countFrontier(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	listHosts := func() any {
-		r, err := q.newHostList(t.Context())
+		r, err := q.NewHostList(t.Context())
 		if err == nil {
-			_, _, err = r.page(t.Context(), q, api.HostQuery{Sort: "requests", Limit: 50})
+			_, _, err = r.Page(t.Context(), q, api.HostQuery{Sort: "requests", Limit: 50})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -183,7 +183,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 // A warning is told, and nothing is wrong with it.
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &program{stdout: newStickyErrorWriter(&out)}
+	a := &program{stdout: NewStickyErrorWriter(&out)}
 	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, UnlistedWarnings: 2}
 	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
@@ -208,7 +208,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), crawlDependencies: crawlDependencies{callbacksByHandlerName: NamedCallbacks{"post": post}}}
+	a := &program{stdout: NewStickyErrorWriter(io.Discard), stderr: NewStatusLineWriter(io.Discard), Dependencies: Dependencies{Callbacks: NamedCallbacks{"post": post}}}
 	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

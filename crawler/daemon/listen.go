@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A listenOptions is where a daemon can be spoken to.
-type listenOptions struct {
+// A ListenOptions is where a daemon can be spoken to.
+type ListenOptions struct {
 	addr              string
 	certFile, keyFile string // files; empty: no TLS
 	allowPlaintext    bool
@@ -30,7 +30,7 @@ type listenOptions struct {
 	listenerConnectionLimits
 }
 
-func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
+func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
 	fs.StringVar(&d.certFile, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
 	fs.StringVar(&d.keyFile, "tls-key", "", "the `FILE` of its key, PEM")
@@ -43,7 +43,7 @@ func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 // check refuses what makes no sense, and what would let others listen in.
-func (d *listenOptions) check() error {
+func (d *ListenOptions) check() error {
 	_, _, err := net.SplitHostPort(d.addr)
 	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
 		_, ok := project.CanonicalHost(h)
@@ -71,7 +71,7 @@ func isLoopbackAddr(addr string) bool {
 
 // openListener listens for calls. With a certificate they come by TLS, as secured says;
 // without one that is nil.
-func (d *listenOptions) openListener(ctx context.Context, log *slog.Logger) (l net.Listener, tlsConfig *tls.Config, err error) {
+func (d *ListenOptions) openListener(ctx context.Context, log *slog.Logger) (l net.Listener, tlsConfig *tls.Config, err error) {
 	if d.certFile != "" {
 		certs := &reloadingCertificate{certFile: d.certFile, keyFile: d.keyFile, log: log}
 		if _, err := certs.currentCertificate(nil); err != nil {

@@ -21,23 +21,23 @@ import (
 
 func TestListenOptionsChecks(t *testing.T) {
 	for _, tt := range []struct {
-		door listenOptions
+		door ListenOptions
 		says string // empty: it is fine
 	}{
-		{listenOptions{addr: "127.0.0.1:8470"}, ""},
-		{listenOptions{addr: "[::1]:0"}, ""},
-		{listenOptions{addr: "localhost:8470"}, ""},
-		{listenOptions{addr: ":8470"}, "--listen: :8470 can be reached from elsewhere"},
-		{listenOptions{addr: "0.0.0.0:8470"}, "--insecure"},
-		{listenOptions{addr: "localhost.example.com:1"}, "can be reached from elsewhere"},
-		{listenOptions{addr: "127.0.0.1"}, `--listen: "127.0.0.1" is not HOST:PORT`},
-		{listenOptions{addr: "::1:8470"}, `--listen: "::1:8470" is not HOST:PORT (IPv6 addresses in brackets)`},
-		{listenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"crawler.example.com", "192.0.2.1"}}, ""},
-		{listenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"a.example", "crawler.example.com:8470"}}, `--host: "crawler.example.com:8470" is not the name of a host`},
-		{listenOptions{addr: ":8470", allowPlaintext: true}, ""},
-		{listenOptions{addr: ":8470", certFile: "c", keyFile: "k"}, ""},
-		{listenOptions{addr: "127.0.0.1:1", certFile: "c"}, "--tls-cert and --tls-key go together"},
-		{listenOptions{addr: "127.0.0.1:1", keyFile: "k"}, "--tls-cert and --tls-key go together"},
+		{ListenOptions{addr: "127.0.0.1:8470"}, ""},
+		{ListenOptions{addr: "[::1]:0"}, ""},
+		{ListenOptions{addr: "localhost:8470"}, ""},
+		{ListenOptions{addr: ":8470"}, "--listen: :8470 can be reached from elsewhere"},
+		{ListenOptions{addr: "0.0.0.0:8470"}, "--insecure"},
+		{ListenOptions{addr: "localhost.example.com:1"}, "can be reached from elsewhere"},
+		{ListenOptions{addr: "127.0.0.1"}, `--listen: "127.0.0.1" is not HOST:PORT`},
+		{ListenOptions{addr: "::1:8470"}, `--listen: "::1:8470" is not HOST:PORT (IPv6 addresses in brackets)`},
+		{ListenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"crawler.example.com", "192.0.2.1"}}, ""},
+		{ListenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"a.example", "crawler.example.com:8470"}}, `--host: "crawler.example.com:8470" is not the name of a host`},
+		{ListenOptions{addr: ":8470", allowPlaintext: true}, ""},
+		{ListenOptions{addr: ":8470", certFile: "c", keyFile: "k"}, ""},
+		{ListenOptions{addr: "127.0.0.1:1", certFile: "c"}, "--tls-cert and --tls-key go together"},
+		{ListenOptions{addr: "127.0.0.1:1", keyFile: "k"}, "--tls-cert and --tls-key go together"},
 	} {
 		err := tt.door.check()
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
@@ -52,14 +52,14 @@ func TestListenAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, _, err = (&listenOptions{addr: taken.Addr().String()}).openListener(t.Context(), slog.New(slog.DiscardHandler))
+	_, _, err = (&ListenOptions{addr: taken.Addr().String()}).openListener(t.Context(), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()+" is in use") {
 		t.Errorf("%v", err)
 	}
 }
 
 // writeCertificate writes a certificate for a serial number, and its key.
-func writeCertificate(t *testing.T, d *listenOptions, serial int64, changed time.Time) {
+func writeCertificate(t *testing.T, d *ListenOptions, serial int64, changed time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	d := &listenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	d := &ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
 	if _, _, err := d.openListener(t.Context(), log); err == nil || !strings.Contains(err.Error(), "cert.pem") {
 		t.Errorf("without a certificate: %v", err)
 	}

@@ -30,14 +30,14 @@ var defaultStorePath = project.Default().Store.Path
 
 // parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
-func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
+func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
 	d, err := project.ParseFile(s.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
 	c := s.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
-		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.callbacksByHandlerName.checkHandler(d.Handler),
+		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.Callbacks.CheckHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.FieldError(*f)
@@ -57,7 +57,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 }
 
 // jsonlOutputOwner returns the project that writes an output; empty if none does.
-func (s *supervisor) jsonlOutputOwner(output string) string {
+func (s *Supervisor) jsonlOutputOwner(output string) string {
 	for _, r := range s.allRunners() {
 		if loaded := r.loadedProject(); loaded != nil && loaded.project.Output.JSONL == output {
 			return r.name
@@ -67,7 +67,7 @@ func (s *supervisor) jsonlOutputOwner(output string) string {
 }
 
 // newLoadedProject makes an edition of a project that has been checked.
-func (s *supervisor) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
+func (s *Supervisor) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
@@ -82,7 +82,7 @@ func (s *supervisor) newLoadedProject(name string, p project.Project, c *confine
 }
 
 // checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
-func (s *supervisor) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
+func (s *Supervisor) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
 		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
@@ -103,17 +103,17 @@ const reservedPathText = "%q is where the daemon keeps its own files, or those o
 
 // isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
+func (s *Supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 	projectDir := s.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.Path(outputPath)
 	}
-	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
+	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(s.DataDir)) || filepath.Dir(outputPath) == s.ProjectFilesDir)
 }
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
-func (s *supervisor) makePathsAbsolute(p *project.Project) {
+func (s *Supervisor) makePathsAbsolute(p *project.Project) {
 	p.Store.Path = string(s.projectStateDir(p.Name))
 	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
 		if f.Use != project.StateDirectory {
@@ -124,21 +124,21 @@ func (s *supervisor) makePathsAbsolute(p *project.Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(projectName string, use project.FilePathUse, path string) string {
+func (s *Supervisor) absolutePath(projectName string, use project.FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case use == project.InputFile:
-		return filepath.Join(s.projectFilesDir, path)
+		return filepath.Join(s.ProjectFilesDir, path)
 	}
 	return s.projectStateDir(projectName).Path(path)
 }
 
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
-func (s *supervisor) lastValidProject(name string) *loadedProject {
+func (s *Supervisor) lastValidProject(name string) *loadedProject {
 	d, err := project.ReadFile(s.projectStateDir(name).Path(datadir.ProjectFile))
-	if err != nil || d.Check() != nil || s.env.callbacksByHandlerName.checkHandler(d.Handler) != nil {
+	if err != nil || d.Check() != nil || s.env.Callbacks.CheckHandler(d.Handler) != nil {
 		return nil
 	}
 	c := s.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))

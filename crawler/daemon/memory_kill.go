@@ -199,7 +199,7 @@ func (r *projectRunner) estimatedMemory() int64 {
 }
 
 // recordMemory records the daemon's memory and the project that holds most of it.
-func (s *supervisor) recordMemory(now time.Time) {
+func (s *Supervisor) recordMemory(now time.Time) {
 	bytesByProject := map[string]int64{}
 	for _, r := range s.allRunners() {
 		if n := r.estimatedMemory(); n > 0 {
@@ -211,14 +211,14 @@ func (s *supervisor) recordMemory(now time.Time) {
 
 // startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
 // earlier daemons were killed comes up stopped.
-func (s *supervisor) startMemoryUsageRecorder() error {
+func (s *Supervisor) startMemoryUsageRecorder() error {
 	readUsage := s.readMemoryUsage
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
 	}
 	var projectToStop string
-	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.Path(memoryRecordFile), readUsage, s.env.log)
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readUsage, s.env.Log)
 	if projectToStop == "" {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (s *supervisor) startMemoryUsageRecorder() error {
 }
 
 // markStoppedAfterMemoryKills makes a project come up stopped for good, with the reason.
-func (s *supervisor) markStoppedAfterMemoryKills(project string) error {
+func (s *Supervisor) markStoppedAfterMemoryKills(project string) error {
 	if s.stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}
@@ -236,6 +236,6 @@ func (s *supervisor) markStoppedAfterMemoryKills(project string) error {
 	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
 		return err
 	}
-	s.env.log.Error("the project comes up stopped", "project", project, "why", reason)
+	s.env.Log.Error("the project comes up stopped", "project", project, "why", reason)
 	return nil
 }

@@ -138,7 +138,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	f.Supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
 	text, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,10 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
-// newMemoryPressure returns the PressureMonitor that refuses new hosts while the memory of the
+// NewMemoryPressureMonitor returns the PressureMonitor that refuses new hosts while the memory of the
 // process is nearly used up. It logs low memory once for the process; decorum report gives
 // the number of refused links.
-func newMemoryPressure(limit memlimit.Limit, log *slog.Logger) *memlimit.PressureMonitor {
+func NewMemoryPressureMonitor(limit memlimit.Limit, log *slog.Logger) *memlimit.PressureMonitor {
 	warned := false
 	return memlimit.NewPressureMonitor(limit, nil, func(low bool, liveBytes, limit int64) {
 		if low && !warned {

@@ -20,16 +20,16 @@ import (
 // those to hosts that are known are queued. The limit of one byte is always reached.
 func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
-	a := &program{crawlDependencies: crawlDependencies{log: slog.New(slog.NewTextHandler(&log, nil))}}
+	a := &program{Dependencies: Dependencies{Log: slog.New(slog.NewTextHandler(&log, nil))}}
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Scope.ScopeMode = "mailto:a@b.test", []string{"http://a.test/"}, "any"
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engineConfig{stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, log: a.log}
-	g.memoryPressureMonitor = newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.log)
-	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
+	g := Config{Stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, Log: a.Log}
+	g.MemoryPressureMonitor = NewMemoryPressureMonitor(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.Log)
+	r, err := g.NewWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := r.frontier.Discover(t.Context(), storage.Entry{URL: u, Source: source})
+			n, err := r.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: source})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if n := add(storage.SourceLink, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
 		t.Errorf("%d links were queued, want that to the host of the seed", n)
 	}
-	if n := r.frontier.RefusalsByReason()[frontier.LowMemory]; n != 2 {
+	if n := r.Frontier.RefusalsByReason()[frontier.LowMemory]; n != 2 {
 		t.Errorf("%d were refused, want 2", n)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "memory is nearly used up") {

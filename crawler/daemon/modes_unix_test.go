@@ -104,10 +104,10 @@ func TestModesOfCrawl(t *testing.T) {
 func TestModesOfDaemon(t *testing.T) {
 	f := newDaemonFixture(t, shopSite())
 	f.start(false)
-	if _, err := loadOrCreateDaemonTokens(f.supervisor.dataDir); err != nil {
+	if _, err := loadOrCreateDaemonTokens(f.Supervisor.DataDir); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAuditLog(f.supervisor.dataDir.Path(datadir.AuditFile), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(f.Supervisor.DataDir.Path(datadir.AuditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestModesOfDaemon(t *testing.T) {
 	}
 	f.doActions("p", api.ActionStart)
 	f.waitForState("p", api.StateDone)
-	checkModes(t, string(f.supervisor.dataDir), 0o700, 0o600)
+	checkModes(t, string(f.Supervisor.DataDir), 0o700, 0o600)
 	if _, err := f.PutProject(t.Context(), "q", []byte(f.projectYAML("http://shop.example/", noDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
@@ -126,5 +126,5 @@ func TestModesOfDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkModes(t, string(f.supervisor.dataDir), 0o700, 0o600)
+	checkModes(t, string(f.Supervisor.DataDir), 0o700, 0o600)
 }

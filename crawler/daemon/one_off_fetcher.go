@@ -55,11 +55,11 @@ func (q robotsCheckOptions) newProjectFromFlags() *project.File {
 func newProjectOneOffFetcher(d *project.File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
-	httpFetcher, err := newFetcher(&d.Project, nil, store, nil, bodyMemory)
+	httpFetcher, err := NewFetcher(&d.Project, nil, store, nil, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := newMultiSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
+	fetcher, err := NewMultiSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}

@@ -21,17 +21,17 @@ import (
 // maxParamPlaces is how many places, and how many hosts, an analysis keeps.
 const maxParamPlaces = 20_000
 
-// A queryParamAnalysis looks through the output of a crawl for parameters that do not
+// A QueryParamAnalysis looks through the output of a crawl for parameters that do not
 // change what a page is. It reads the output twice, line by line; memory is
 // bounded by subsets and maxParamPlaces, about 40 MB in all.
-type queryParamAnalysis struct {
+type QueryParamAnalysis struct {
 	onlyHost string // host; empty: all
 
 	pagesByURL               *hashSampledMap[sampledPage] // by URL
 	variantByURLWithoutParam *hashSampledMap[paramVariantSample]
 	seenBodies               *hashSampledMap[struct{}] // by host and hash
-	evidence                 map[hostDirectoryParam]*queryParamEvidence
-	duplicatesByHost         map[string]*hostDuplicates
+	evidence                 map[hostDirectoryParam]*QueryParamEvidence
+	duplicatesByHost         map[string]*HostDuplicates
 	pageCount                int
 	skippedParamCount        int // parameters of places beyond maxParamPlaces
 }
@@ -51,9 +51,9 @@ type paramVariantSample struct {
 // A hostDirectoryParam is where a parameter is met: in a directory of a host.
 type hostDirectoryParam struct{ host, parameter, directory string }
 
-// A queryParamEvidence is the evidence on a parameter in one place. A pair is two pages
+// A QueryParamEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
-type queryParamEvidence struct {
+type QueryParamEvidence struct {
 	SameBodyPairs          int       `json:"agree"`           // pairs with the same body
 	DifferentBodyPairs     int       `json:"disagree"`        // pairs with another
 	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
@@ -61,9 +61,9 @@ type queryParamEvidence struct {
 	ExamplePair            [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
 }
 
-// hostDuplicates counts pages of a host whose body is exactly that of another, and
+// HostDuplicates counts pages of a host whose body is exactly that of another, and
 // those that name another URL as canonical.
-type hostDuplicates struct {
+type HostDuplicates struct {
 	Host               string `json:"host"`
 	PagesWithBody      int    `json:"pages"`
 	DuplicateBodies    int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
@@ -82,7 +82,7 @@ type recordedPage struct {
 
 // forEachOutputPage reads the output, and calls do for each page that has a body. Lines that
 // are none are passed over: the last of a killed crawl may be cut.
-func (s *queryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, recordedPage, uint64)) error {
+func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, recordedPage, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -107,10 +107,10 @@ func (s *queryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 	}
 }
 
-// analyzeParams surveys an output: its file, and those that were full.
-func analyzeParams(ctx context.Context, name, onlyHost string) (*queryParamAnalysis, error) {
-	s := &queryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
-		evidence: map[hostDirectoryParam]*queryParamEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
+// AnalyzeParams surveys an output: its file, and those that were full.
+func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
+	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
+		evidence: map[hostDirectoryParam]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
 	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
 		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
@@ -121,7 +121,7 @@ func analyzeParams(ctx context.Context, name, onlyHost string) (*queryParamAnaly
 
 // countPage takes note of a page and its body. A page counts once: what the subset
 // lets go of is known for a revisit by what the line says of it.
-func (s *queryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
+func (s *QueryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.get(key)
 	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
@@ -135,7 +135,7 @@ func (s *queryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint6
 		if len(s.duplicatesByHost) >= maxParamPlaces {
 			return
 		}
-		s.duplicatesByHost[host] = &hostDuplicates{Host: host}
+		s.duplicatesByHost[host] = &HostDuplicates{Host: host}
 	}
 	s.duplicatesByHost[host].PagesWithBody++
 	if p.Canonical != "" && p.Canonical != u.String() {
@@ -150,7 +150,7 @@ func (s *queryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint6
 
 // comparePage compares a page with those that have one parameter less, or another
 // value of it.
-func (s *queryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
+func (s *QueryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
 	if w, isSampled := s.pagesByURL.get(key); isSampled {
 		if w.bodyHash != hash || w.isCompared {
@@ -182,7 +182,7 @@ func (s *queryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uin
 
 // compareVariants compares u with the page without the parameter, and with one of another
 // value.
-func (s *queryParamAnalysis) compareVariants(evidence *queryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
+func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
 	if pageWithoutParam, ok := s.pagesByURL.get(hashForSample(urlWithout)); ok {
 		evidence.addBodyComparison(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
 	}
@@ -196,7 +196,7 @@ func (s *queryParamAnalysis) compareVariants(evidence *queryParamEvidence, u dec
 	}
 }
 
-func (at *queryParamEvidence) addBodyComparison(agree bool, u, other string) {
+func (at *QueryParamEvidence) addBodyComparison(agree bool, u, other string) {
 	if !agree {
 		at.DifferentBodyPairs++
 		return
@@ -208,7 +208,7 @@ func (at *queryParamEvidence) addBodyComparison(agree bool, u, other string) {
 
 // addCanonical counts what the page itself says of the parameter. A canonical link
 // to another page says nothing of it.
-func (at *queryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
+func (at *QueryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
 	page, query, _ := strings.Cut(canonical, "?")
 	ownPage, _, _ := strings.Cut(u.String(), "?")
 	switch {
@@ -224,7 +224,7 @@ func (at *queryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout,
 
 // getOrCreateEvidence returns the evidence on a parameter where u is; nil if there is too
 // much.
-func (s *queryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string) *queryParamEvidence {
+func (s *QueryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string) *QueryParamEvidence {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
 	key := hostDirectoryParam{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.evidence[key] == nil {
@@ -232,7 +232,7 @@ func (s *queryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string
 			s.skippedParamCount++
 			return nil
 		}
-		s.evidence[key] = &queryParamEvidence{}
+		s.evidence[key] = &QueryParamEvidence{}
 	}
 	return s.evidence[key]
 }
@@ -252,12 +252,12 @@ func withoutParam(page, query, name string) string {
 }
 
 // favorsDropping reports whether the evidence speaks for taking the parameter off.
-func (at *queryParamEvidence) favorsDropping() bool {
+func (at *QueryParamEvidence) favorsDropping() bool {
 	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
 	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
-func (at *queryParamEvidence) merge(more *queryParamEvidence) {
+func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 	at.SameBodyPairs += more.SameBodyPairs
 	at.DifferentBodyPairs += more.DifferentBodyPairs
 	at.CanonicalsWithoutParam += more.CanonicalsWithoutParam
@@ -267,12 +267,12 @@ func (at *queryParamEvidence) merge(more *queryParamEvidence) {
 	}
 }
 
-// report returns what the survey suggests: places of a parameter are one if
+// Report returns what the survey suggests: places of a parameter are one if
 // the evidence agrees in all of them, and else each stands alone.
-func (s *queryParamAnalysis) report() *queryParamReport {
-	r := &queryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
-		Suggestions: []queryParamSuggestion{}, HostDuplicates: []*hostDuplicates{}}
-	merged := map[hostDirectoryParam]*queryParamSuggestion{}
+func (s *QueryParamAnalysis) Report() *QueryParamReport {
+	r := &QueryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
+		Suggestions: []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
+	merged := map[hostDirectoryParam]*QueryParamSuggestion{}
 	isMixed := map[hostDirectoryParam]bool{}
 	for key, at := range s.evidence {
 		hostParam := hostDirectoryParam{host: key.host, parameter: key.parameter}
@@ -286,7 +286,7 @@ func (s *queryParamAnalysis) report() *queryParamReport {
 			group.directory = key.directory
 		}
 		if merged[group] == nil {
-			merged[group] = &queryParamSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
+			merged[group] = &QueryParamSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
 		}
 		merged[group].PathPrefix = commonDirectory(merged[group].PathPrefix, key.directory)
 		merged[group].merge(at)
@@ -300,34 +300,34 @@ func (s *queryParamAnalysis) report() *queryParamReport {
 		}
 		r.Suggestions = append(r.Suggestions, *m)
 	}
-	slices.SortFunc(r.Suggestions, queryParamSuggestion.compare)
+	slices.SortFunc(r.Suggestions, QueryParamSuggestion.compare)
 	for _, d := range s.duplicatesByHost {
 		if d.DuplicateBodies+d.CanonicalElsewhere > 0 {
 			r.HostDuplicates = append(r.HostDuplicates, d)
 		}
 	}
-	slices.SortFunc(r.HostDuplicates, func(a, b *hostDuplicates) int {
+	slices.SortFunc(r.HostDuplicates, func(a, b *HostDuplicates) int {
 		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere), strings.Compare(a.Host, b.Host))
 	})
 	return r
 }
 
-// A queryParamReport is what a survey of parameters suggests. Nothing of it is applied
+// A QueryParamReport is what a survey of parameters suggests. Nothing of it is applied
 // by itself.
-type queryParamReport struct {
+type QueryParamReport struct {
 	PagesWithBody  int                    `json:"pages"`  // with a body
 	SampledOneIn   int                    `json:"one_in"` // of so many URLs, one was compared with others
-	Suggestions    []queryParamSuggestion `json:"suggestions"`
-	HostDuplicates []*hostDuplicates      `json:"duplicates"` // of hosts that have any, most first
+	Suggestions    []QueryParamSuggestion `json:"suggestions"`
+	HostDuplicates []*HostDuplicates      `json:"duplicates"` // of hosts that have any, most first
 	SkippedParams  int                    `json:"skipped"`    // parameters met in too many places to be counted
 }
 
-// A queryParamSuggestion is a parameter that seems not to matter somewhere.
-type queryParamSuggestion struct {
+// A QueryParamSuggestion is a parameter that seems not to matter somewhere.
+type QueryParamSuggestion struct {
 	Host       string `json:"host"`
 	Parameter  string `json:"parameter"`
 	PathPrefix string `json:"path"` // what paths there begin with
-	queryParamEvidence
+	QueryParamEvidence
 	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
 }
 
@@ -339,8 +339,8 @@ const (
 )
 
 // compare puts first what a line can be written of, and of that what takes most.
-func (m queryParamSuggestion) compare(n queryParamSuggestion) int {
-	weak := func(s queryParamSuggestion) int {
+func (m QueryParamSuggestion) compare(n QueryParamSuggestion) int {
+	weak := func(s QueryParamSuggestion) int {
 		if s.CleanParam == "" {
 			return 1
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // writeParamReport writes the report in the form that was asked for.
-func writeParamReport(r *queryParamReport, w io.Writer, q reportOptions) error {
+func writeParamReport(r *QueryParamReport, w io.Writer, q reportOptions) error {
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
 		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
@@ -35,7 +35,7 @@ func writeParamReport(r *queryParamReport, w io.Writer, q reportOptions) error {
 }
 
 // writeParamTable writes the report for people.
-func writeParamTable(r *queryParamReport, w io.Writer, dataDir string) error {
+func writeParamTable(r *QueryParamReport, w io.Writer, dataDir string) error {
 	var p textBuilder
 	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
 	if r.SampledOneIn > 1 {
@@ -93,12 +93,12 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	}
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	s, err := analyzeParams(ctx, name, host)
+	s, err := AnalyzeParams(ctx, name, host)
 	switch {
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		return &exitError{ExitStopped, errInterrupted}
+	case errors.Is(context.Cause(ctx), ErrInterrupted):
+		return &exitError{ExitStopped, ErrInterrupted}
 	case err != nil:
 		return err
 	}
-	return writeParamReport(s.report(), a.stdout, q)
+	return writeParamReport(s.Report(), a.stdout, q)
 }

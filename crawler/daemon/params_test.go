@@ -55,7 +55,7 @@ func TestReportParams(t *testing.T) {
 	runCommand(t, v.crawlArgs("http://noisy.example/")...).want(t, ExitDone)
 	r := runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitDone)
-	got := decodeJSON[queryParamReport](t, r.stdout)
+	got := decodeJSON[QueryParamReport](t, r.stdout)
 	type row struct {
 		path                       string
 		same, other, without, with int
@@ -103,12 +103,12 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	name := testfile.Write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
 		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
 		strings.Repeat("y", plaintext.MaxLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
-	s, err := analyzeParams(t.Context(), name, "")
+	s, err := AnalyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// With the bare page: x=1 and x agree, x=3 does not; and so with x=1.
-	r := s.report()
+	r := s.Report()
 	if len(r.Suggestions) != 1 || r.PagesWithBody != 4 {
 		t.Fatalf("%+v", r)
 	}
@@ -141,7 +141,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	s, err := analyzeParams(t.Context(), name, "")
+	s, err := AnalyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
 		t.Errorf("it holds %d MiB", grown>>20)
 	}
-	r := s.report()
+	r := s.Report()
 	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {
 		t.Fatalf("%+v", r)
 	}

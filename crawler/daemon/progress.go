@@ -48,11 +48,11 @@ const (
 
 // run tells the progress on s until over is closed: on a line drawn over, or line
 // by line.
-func (p *progressReporter) run(done <-chan struct{}, s *statusLineWriter, redraws bool) {
+func (p *progressReporter) run(done <-chan struct{}, s *StatusLineWriter, redraws bool) {
 	interval, show := printInterval, func(line string) { fmt.Fprintln(s, line) }
 	if redraws {
-		interval, show = drawInterval, s.drawStatusLine
-		defer s.drawStatusLine("")
+		interval, show = drawInterval, s.DrawStatusLine
+		defer s.DrawStatusLine("")
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -33,7 +33,7 @@ func TestProgressLines(t *testing.T) {
 		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: project.LimitSettings{Pages: 500, Duration: project.Duration(time.Hour)}}
 		done := make(chan struct{})
 		time.AfterFunc(25*time.Second, func() { close(done) })
-		p.run(done, newStatusLineWriter(&b), false)
+		p.run(done, NewStatusLineWriter(&b), false)
 		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
 			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
 		if b.String() != want {
@@ -50,7 +50,7 @@ func TestProgressDrawn(t *testing.T) {
 			frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
 		done := make(chan struct{})
 		time.AfterFunc(1200*time.Millisecond, func() { close(done) })
-		p.run(done, newStatusLineWriter(&b), true)
+		p.run(done, NewStatusLineWriter(&b), true)
 		want := clearLineEscape + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLineEscape + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLineEscape
 		if b.String() != want {
 			t.Errorf("got %q, want %q", b.String(), want)
@@ -91,13 +91,13 @@ func TestProgressLeft(t *testing.T) {
 // What is logged scrolls by above the live line.
 func TestTerminalWriter(t *testing.T) {
 	var b bytes.Buffer
-	s := newStatusLineWriter(&b)
-	s.drawStatusLine("")
+	s := NewStatusLineWriter(&b)
+	s.DrawStatusLine("")
 	for _, step := range []func(){
 		func() { s.Write([]byte("one\n")) },
-		func() { s.drawStatusLine("10 pages") },
+		func() { s.DrawStatusLine("10 pages") },
 		func() { s.Write([]byte("two\n")) },
-		func() { s.drawStatusLine("") },
+		func() { s.DrawStatusLine("") },
 		func() { s.Write([]byte("three\n")) },
 	} {
 		step()

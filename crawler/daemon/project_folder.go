@@ -18,13 +18,13 @@ import (
 const projectExt = ".yaml"
 
 // reloadProjects reads all project files, and has the projects follow those that changed.
-func (s *supervisor) reloadProjects() []api.ProjectReloadResult {
+func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
 		return nil
 	}
-	entries, err := os.ReadDir(s.projectFilesDir)
+	entries, err := os.ReadDir(s.ProjectFilesDir)
 	s.reportProjectFilesDirError(err)
 	if err != nil {
 		return nil // the projects go on as they are
@@ -70,7 +70,7 @@ func parseProjectFileName(file string) (name, why string) {
 }
 
 // reportProjectFilesDirError tells of a folder that cannot be read, and that it can be again.
-func (s *supervisor) reportProjectFilesDirError(err error) {
+func (s *Supervisor) reportProjectFilesDirError(err error) {
 	problem := ""
 	if err != nil {
 		problem = err.Error()
@@ -82,19 +82,19 @@ func (s *supervisor) reportProjectFilesDirError(err error) {
 	switch {
 	case !changed:
 	case err != nil:
-		s.env.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
+		s.env.Log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
 		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
-		s.env.log.Info("the folder of project files can be read again")
+		s.env.Log.Info("the folder of project files can be read again")
 		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
 
 // reportNonProjectFiles tells, once each, of files that are no project's.
-func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ProjectReloadResult) {
+func (s *Supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ProjectReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(foreign)) {
 		if s.nonProjectFiles[file] == "" {
-			s.env.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
+			s.env.Log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
 		}
 		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: foreign[file]})
 	}
@@ -103,7 +103,7 @@ func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []
 }
 
 // reloadProject has a project follow its file as it is now, and says what changed.
-func (s *supervisor) reloadProject(name string) api.ProjectReloadResult {
+func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	r, err := s.findRunner(name)
 	if err == nil {
 		return s.reloadProjectFile(r)
@@ -112,7 +112,7 @@ func (s *supervisor) reloadProject(name string) api.ProjectReloadResult {
 	result := s.reloadProjectFile(r)
 	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
 		if err := r.setDesiredState(api.StateRunning); err != nil {
-			r.env.log.Error("the new project is not started", "error", err)
+			r.env.Log.Error("the new project is not started", "error", err)
 		}
 	}
 	s.addAndStartRunner(r)
@@ -120,7 +120,7 @@ func (s *supervisor) reloadProject(name string) api.ProjectReloadResult {
 }
 
 // reloadProjectFile reads the file of a project, and changes its orders.
-func (s *supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
+func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
 	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

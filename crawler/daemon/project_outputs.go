@@ -20,19 +20,19 @@ type projectOutputs struct {
 }
 
 // openForProject opens the outputs of a project, for its ground.
-func (r *projectOutputs) openForProject(env *crawlDependencies, loaded *loadedProject, g *engineConfig) error {
-	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.stores, env.log)
+func (r *projectOutputs) openForProject(env *Dependencies, loaded *loadedProject, g *Config) error {
+	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores, env.Log)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	durable.UncheckedSinceUncleanClose = durable.UncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
-	cfg, err := newSinksConfig(&loaded.project, loaded.pathConfinement)
+	cfg, err := NewSinksConfig(&loaded.project, loaded.pathConfinement)
 	if err != nil {
 		return err
 	}
-	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable, env.standardOutput, env.log, env.onDiskFull
+	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable, env.StandardOutput, env.Log, env.OnDiskFull
 	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	if !r.hasRemoteStore() { // else sample asks, so that nobody waits for servers
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
-			r.env.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
+			r.env.Log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
 			return p
 		}
 	}
@@ -107,8 +107,8 @@ func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Ti
 func (r *projectRunner) haltCrawl() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.engine != nil && r.engine.crawler != nil {
-		r.engine.crawler.Halt()
+	if r.engine != nil && r.engine.Crawler != nil {
+		r.engine.Crawler.Halt()
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *projectRunner) activeVisits() []api.ActiveVisit {
 	r.mu.Lock()
 	var current *crawler.Crawler
 	if r.engine != nil && r.interruptRun != nil {
-		current = r.engine.crawler
+		current = r.engine.Crawler
 	}
 	r.mu.Unlock()
 	visits := []api.ActiveVisit{}

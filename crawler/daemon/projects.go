@@ -18,7 +18,7 @@ import (
 )
 
 // Projects returns all projects, by name.
-func (s *supervisor) Projects(ctx context.Context) ([]api.Project, error) {
+func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 	projects := []api.Project{}
 	for _, r := range s.allRunners() {
 		projects = append(projects, r.apiProject(ctx))
@@ -27,7 +27,7 @@ func (s *supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 }
 
 // Project returns one project.
-func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
+func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, er
 }
 
 // ReadProjectFile returns the file of a project, as it is now.
-func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
+func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
 	if _, err := s.findRunner(name); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, er
 }
 
 // PutProject writes the file of a project, and has the project follow it.
-func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
+func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
 	if !project.NamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
@@ -75,7 +75,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, err
 	}
 	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
-		s.env.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
+		s.env.Log.Warn("what the API wrote before is still noted", "project", name, "error", err)
 	}
 	s.reloadProject(name)
 	return created, nil
@@ -83,7 +83,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 
 // ControlProject has a project start, pause, resume or stop. That it was told is on the disk
 // when Do returns; what it has in hand is finished then, or after.
-func (s *supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
+func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *supervisor) ControlProject(_ context.Context, name string, action api.P
 
 // DeleteProject stops a project, and moves its file and its state to where nobody
 // follows them.
-func (s *supervisor) DeleteProject(_ context.Context, name string) error {
+func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
@@ -114,7 +114,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
-		r.env.log.Error("the last moment of the project is lost", "error", err)
+		r.env.Log.Error("the last moment of the project is lost", "error", err)
 	}
 	s.mu.Lock()
 	delete(s.runners, name)
@@ -128,7 +128,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 		return err
 	}
 	s.retireDeletedProjectKeyring(r, time.Now())
-	s.metrics.DeleteProject(name)
+	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }
@@ -136,8 +136,8 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 // moveToDeleted moves the file and the state of a project, or, if it returns an error,
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
-func (s *supervisor) moveToDeleted(name string) error {
-	deletedPath := s.dataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+func (s *Supervisor) moveToDeleted(name string) error {
+	deletedPath := s.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func moveProjectFile(from, to string) error {
 }
 
 // ReloadProjects reads all project files again.
-func (s *supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
+func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
 	result := s.reloadProjects()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 }
 
 // ProjectActiveVisits returns the visits that a project has in hand.
-func (s *supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
+func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (s *supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.
 }
 
 // Throughput returns what a project did lately.
-func (s *supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
+func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *supervisor) ProjectThroughput(_ context.Context, name string, perMinute
 }
 
 // Events tells what happens to a project, or to all, until ctx is done.
-func (s *supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
+func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
 		if _, err := s.findRunner(name); err != nil {
 			return nil, err
@@ -212,7 +212,7 @@ func (s *supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq
 
 // CheckReady returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
-func (s *supervisor) CheckReady(context.Context) error {
+func (s *Supervisor) CheckReady(context.Context) error {
 	var reasons []error
 	if diskFull := s.robotsDiskFull.currentError(); diskFull != nil {
 		reasons = append(reasons,
@@ -247,7 +247,7 @@ func (r *projectRunner) readinessError() error {
 }
 
 // About tells site owners under which names the daemon crawls.
-func (s *supervisor) CrawlerInfo() api.CrawlerInfo {
+func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
 	for _, r := range s.allRunners() {

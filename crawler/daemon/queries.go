@@ -17,23 +17,23 @@ import (
 // it runs or rests: the answer is that of decorum report and decorum explain.
 
 // withInspector calls ask with an inquiry about a project.
-func (s *supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspector) error) error {
+func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *Inspector) error) error {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return err
 	}
-	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
-		return do(ctx, newInspector(engine))
+	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
+		return do(ctx, New(engine))
 	})
 }
 
 // ExplainURL says what a project makes of a URL. It makes no request.
-func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
+func (s *Supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
-		return nil, api.InvalidInput("%q is not a URL: %s", url, innerErrorText(err))
+		return nil, api.InvalidInput("%q is not a URL: %s", url, InnerErrorText(err))
 	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		e, err = q.buildURLExplanation(ctx, url)
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *Inspector) error {
+		e, err = q.ExplainURL(ctx, url)
 		return err
 	})
 	return e, err
@@ -41,7 +41,7 @@ func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.U
 
 // Report says how a project stands, URL by URL where they are parked: of many
 // such it takes time.
-func (s *supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
+func (s *Supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
 	host, err := parseHostParam(query.Host)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (s *supervisor) ProjectReport(ctx context.Context, name string, query api.R
 	if query.Limit < 0 {
 		return nil, api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
 	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		r, err = q.crawlReport(ctx, host, query.Limit)
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *Inspector) error {
+		r, err = q.CrawlReport(ctx, host, query.Limit)
 		return err
 	})
 	if err == nil && host != "" && len(r.Hosts) == 0 {
@@ -66,23 +66,23 @@ const (
 )
 
 // Hosts returns a page of the hosts of a project.
-func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostListPage, err error) {
+func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostListPage, err error) {
 	if query.Limit == 0 {
 		query.Limit = defaultHostsPerPage
 	}
 	if err := checkHostQuery(query); err != nil {
 		return nil, err
 	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		r, err := s.hostLists.getOrBuild(ctx, name, func() (*hostListSnapshot, error) { return q.newHostList(ctx) })
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *Inspector) error {
+		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*HostListSnapshot, error) { return q.NewHostList(ctx) })
 		if err != nil {
 			return err
 		}
-		hosts, total, err := r.page(ctx, q, query)
+		hosts, total, err := r.Page(ctx, q, query)
 		if err != nil {
 			return err
 		}
-		page = &api.HostListPage{AsOf: r.createdAt, Total: total, Offset: query.Offset, HostsByState: r.countByState, Hosts: make([]api.Host, len(hosts))}
+		page = &api.HostListPage{AsOf: r.CreatedAt, Total: total, Offset: query.Offset, HostsByState: r.CountByState, Hosts: make([]api.Host, len(hosts))}
 		for i, h := range hosts {
 			if page.Hosts[i], err = s.hostWithDetails(ctx, q, *h); err != nil {
 				return err
@@ -94,11 +94,11 @@ func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 }
 
 func checkHostQuery(query api.HostQuery) error {
-	_, sorted := hostSortKeys[query.Sort]
+	_, sorted := HostSortKeys[query.Sort]
 	switch {
 	case !sorted:
 		return api.InvalidInput("sort: %q is no order of hosts", query.Sort)
-	case query.State != "" && !slices.Contains(hostStates, query.State):
+	case query.State != "" && !slices.Contains(HostStates, query.State):
 		return api.InvalidInput("state: %q is no state of a host", query.State)
 	case query.Offset < 0:
 		return api.InvalidInput("offset: %d is less than 0", query.Offset)
@@ -110,16 +110,16 @@ func checkHostQuery(query api.HostQuery) error {
 
 // hostWithDetails adds to a host what is not known of all of them: why it is held, its
 // robots.txt, its brake.
-func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostReport) (api.Host, error) {
-	if err := q.setHostHoldReason(ctx, &h); err != nil {
+func (s *Supervisor) hostWithDetails(ctx context.Context, q *Inspector, h HostReport) (api.Host, error) {
+	if err := q.SetHostHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
-	status, err := q.gate.LastFetchSummary(ctx, h.firstOrigin)
+	status, err := q.Gate.LastFetchSummary(ctx, h.FirstOrigin)
 	if err != nil {
 		return h.Host, err
 	}
 	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
-	if b, ok := s.brakes.ForHost(h.Host.Host, q.inspectionTime); ok {
+	if b, ok := s.OperatorBrakes.ForHost(h.Host.Host, q.Time); ok {
 		h.Brake = new(toAPIBrake(b))
 	}
 	return h.Host, nil
@@ -129,27 +129,27 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 const maxRobotsFiles = 100
 
 // Host returns all that is known of a host of a project.
-func (s *supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
+func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
 	canonical, err := parseHostParam(host)
 	if err != nil {
 		return nil, err
 	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		origins, err := q.hostOrigins(ctx, canonical)
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *Inspector) error {
+		origins, err := q.HostOrigins(ctx, canonical)
 		if err != nil {
 			return err
 		}
-		h, err := q.readHost(ctx, origins)
+		h, err := q.ReadHost(ctx, origins)
 		if h == nil || err != nil {
 			return cmp.Or(err, newUnknownHostError(name, host))
 		}
 		for _, o := range origins {
-			if err := q.countParkedURLsByReason(ctx, o, h); err != nil {
+			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
 				return err
 			}
 		}
-		recalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.parkedURLTally.sorted()
+		RecalculateCoverage(&h.HostTotals)
+		h.ParkedByRule = h.ParkedURLTally.Sorted()
 		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
 		if d.Host, err = s.hostWithDetails(ctx, q, *h); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (s *supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		}
 		d.ActiveVisits = slices.DeleteFunc(visits, func(v api.ActiveVisit) bool { return v.Host != canonical })
 		for _, o := range origins[:min(len(origins), maxRobotsFiles)] {
-			f, err := q.robotsFileInfo(ctx, o)
+			f, err := q.RobotsFileInfo(ctx, o)
 			if err != nil {
 				return err
 			}
@@ -189,14 +189,14 @@ func newUnknownHostError(project, host string) error {
 
 // RobotsFile returns the robots.txt of an origin as a project knows it, or one that
 // it had before.
-func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
+func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
 	u, err := decorum.ParseURL(origin)
 	if err != nil || u.PathAndQuery() != "/" {
 		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
 	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		q.anyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
-		f, err = q.robotsFileInfoAndText(ctx, u.Origin(), version)
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *Inspector) error {
+		q.AnyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
+		f, err = q.RobotsFileInfoAndText(ctx, u.Origin(), version)
 		return err
 	})
 	return f, err
@@ -205,26 +205,26 @@ func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 // AddURLs queues what lines name. A batch is added before the next is read, so
 // that who sends them goes no faster than the store does. When it returns, what it
 // took is on the disk; that is told with an error, too.
-func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
 	}
-	adder := newURLBatchAdder(r.enqueueURLs)
-	if err := adder.addAll(ctx, lines); err != nil {
-		return adder.result(), err
+	adder := NewURLBatchAdder(r.enqueueURLs)
+	if err := adder.AddAll(ctx, lines); err != nil {
+		return adder.Result(), err
 	}
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
-		return engine.frontier.Flush(ctx)
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
+		return engine.Frontier.Flush(ctx)
 	})
-	return adder.result(), err
+	return adder.Result(), err
 }
 
 // enqueueURLs queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
-		added, err = engine.frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
+		added, err = engine.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)
 		}
@@ -235,7 +235,7 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 
 // anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
-func (s *supervisor) anyProjectMayReachPrivateAddrs() bool {
+func (s *Supervisor) anyProjectMayReachPrivateAddrs() bool {
 	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
 		loaded := r.loadedProject()
 		return loaded != nil && loaded.project.MayReachPrivateAddrs()

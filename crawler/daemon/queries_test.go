@@ -60,7 +60,7 @@ func TestServeAnswers(t *testing.T) {
 		if shop.Brake == nil || shop.Brake.Host != "example" || shop.RobotsOutcome != "rules" || shop.RobotsFetchedAt.IsZero() || shop.ParkedURLs != 1 {
 			t.Errorf("%s: shop %+v", action, shop)
 		}
-		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSuspended || slow.HoldReason != want {
+		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != HostSuspended || slow.HoldReason != want {
 			t.Errorf("%s: slow %+v", action, slow)
 		}
 		d, err := f.HostDetail(ctx, "town", "SHOP.example")
@@ -105,7 +105,7 @@ func errorOf[T any](_ T, err error) error { return err }
 func TestServeHostOrders(t *testing.T) {
 	t.Parallel()
 	f := startTownDaemon(t)
-	for by := range hostSortKeys {
+	for by := range HostSortKeys {
 		var up, down []string
 		for i := range 3 {
 			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Descending: true}} {
@@ -223,7 +223,7 @@ func TestServeAddURLs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	in, err = f.AddURLs(ctx, "p", func(yield func(string, error) bool) {
-		for i := range seedBatch + 1 {
+		for i := range SeedBatchSize + 1 {
 			if !yield(fmt.Sprintf("http://shop.example/many/%d", i), nil) {
 				return
 			}
@@ -231,10 +231,10 @@ func TestServeAddURLs(t *testing.T) {
 		cancel()
 		yield("", ctx.Err())
 	})
-	if in.Added != seedBatch+1 || !errors.Is(err, context.Canceled) {
+	if in.Added != SeedBatchSize+1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if p := f.getProject("p"); p.FrontierCounts.QueuedURLs != seedBatch+2 {
+	if p := f.getProject("p"); p.FrontierCounts.QueuedURLs != SeedBatchSize+2 {
 		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
 	if _, err := f.AddURLs(t.Context(), "none", lineSeq()); problemStatus(err) != http.StatusNotFound {

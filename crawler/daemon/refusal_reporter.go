@@ -34,12 +34,12 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 // maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
 const maxLimitWarnings = 100
 
-// discoveryRefusalReporter counts what Discover refuses in a run, and tells of what may surprise:
+// DiscoveryRefusalReporter counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
-type discoveryRefusalReporter struct {
+type DiscoveryRefusalReporter struct {
 	log              *slog.Logger
 	onRefused        func(storage.Entry, error) // of each; nil: nobody is
-	refusedURLCount  atomic.Int64
+	RefusedURLCount  atomic.Int64
 	refusedSeedCount atomic.Int64 // of count
 
 	mu           sync.Mutex
@@ -54,8 +54,8 @@ type limitWarningKey struct {
 
 // countAndReportRefusal is told of each URL that is refused. A seed that leads away is said,
 // since the crawl may be over before it has begun.
-func (o *discoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err error) {
-	o.refusedURLCount.Add(1)
+func (o *DiscoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err error) {
+	o.RefusedURLCount.Add(1)
 	if o.onRefused != nil {
 		o.onRefused(e, err)
 	}
@@ -75,7 +75,7 @@ func (o *discoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err er
 
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
-func (o *discoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
+func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
 	limit := limitWarningKey{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
@@ -100,7 +100,7 @@ func (o *discoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	if key != "" {
 		attrs = append(attrs, key, limit.hostOrDomain)
 	}
-	attrs = append(attrs, "reason", limit.reason, "why", innerErrorText(err), "url", plaintext.TruncateURL(e.URL.String()))
+	attrs = append(attrs, "reason", limit.reason, "why", InnerErrorText(err), "url", plaintext.TruncateURL(e.URL.String()))
 	if field != "" {
 		attrs = append(attrs, "field", field)
 	}
@@ -110,8 +110,8 @@ func (o *discoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	}
 }
 
-// innerErrorText returns why something was refused, without what and where.
-func innerErrorText(err error) string {
+// InnerErrorText returns why something was refused, without what and where.
+func InnerErrorText(err error) string {
 	var e *decorum.Error
 	if errors.As(err, &e) && e.Err != nil {
 		return e.Err.Error()

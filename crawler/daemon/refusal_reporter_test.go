@@ -16,7 +16,7 @@ import (
 )
 
 // reportedRefusals offers URLs to an outside and returns what it logs.
-func reportedRefusals(t *testing.T, o *discoveryRefusalReporter, reason frontier.RefusalReason, urls ...string) string {
+func reportedRefusals(t *testing.T, o *DiscoveryRefusalReporter, reason frontier.RefusalReason, urls ...string) string {
 	t.Helper()
 	var log bytes.Buffer
 	o.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -34,7 +34,7 @@ func reportedRefusals(t *testing.T, o *discoveryRefusalReporter, reason frontier
 // A host that reaches a limit is named once for each limit, with a URL and the
 // field that sets it.
 func TestLimitsAreWarnedOf(t *testing.T) {
-	var o discoveryRefusalReporter
+	var o DiscoveryRefusalReporter
 	first := reportedRefusals(t, &o, frontier.TooManyHostURLs, "http://a.test/1", "http://a.test/2")
 	if strings.Count(first, "\n") != 1 || !strings.Contains(first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
 		t.Errorf("logged %s", first)
@@ -53,7 +53,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > 600 {
 		t.Errorf("logged %d bytes", len(long))
 	}
-	if n := o.refusedURLCount.Load(); n != 10 {
+	if n := o.RefusedURLCount.Load(); n != 10 {
 		t.Errorf("%d were counted, want 10", n)
 	}
 }
@@ -61,7 +61,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 // Of endless hosts of a domain there is one warning, which names the domain, and one
 // of the crawl, however many hosts have reached limits before.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
-	var o discoveryRefusalReporter
+	var o DiscoveryRefusalReporter
 	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
@@ -79,7 +79,7 @@ func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 
 // However many hosts reach limits, the log stays readable.
 func TestWarningsOfLimitsAreBounded(t *testing.T) {
-	var o discoveryRefusalReporter
+	var o DiscoveryRefusalReporter
 	var urls []string
 	for i := range 3 * maxLimitWarnings {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
@@ -93,12 +93,12 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 // However many URLs that somebody names are out of scope, the log stays readable.
 func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	var log strings.Builder
-	o := discoveryRefusalReporter{log: slog.New(slog.NewTextHandler(&log, nil))}
+	o := DiscoveryRefusalReporter{log: slog.New(slog.NewTextHandler(&log, nil))}
 	for range 3 * maxLimitWarnings {
 		o.countAndReportRefusal(storage.Entry{Source: storage.SourceSeed}, errors.New("elsewhere"))
 	}
-	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.refusedURLCount.Load() != 3*maxLimitWarnings {
-		t.Errorf("%d lines, %d counted", n, o.refusedURLCount.Load())
+	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.RefusedURLCount.Load() != 3*maxLimitWarnings {
+		t.Errorf("%d lines, %d counted", n, o.RefusedURLCount.Load())
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest strin
 		}
 		o.lastValidProject, o.projectFileError, o.isProjectFileGone, r.lastReadDigest, r.loadedProjectDigest = loaded, "", false, digest, digest
 	})
-	r.env.log.Info("the project file is followed")
+	r.env.Log.Info("the project file is followed")
 	r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: result.Outcome})
 	return result
 }
@@ -72,7 +72,7 @@ func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProje
 		if hasNoRevision && lastValid == nil {
 			outcome = "the project waits for one that makes sense"
 		}
-		r.env.log.Error("the project file is not followed; "+outcome, "error", reason)
+		r.env.Log.Error("the project file is not followed; "+outcome, "error", reason)
 		r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: reason})
 	}
 	return result
@@ -94,7 +94,7 @@ func (r *projectRunner) handleProjectFileGone(lastValid func() *loadedProject) a
 	default:
 		r.updateRunnerCommand(func(o *runnerCommand) { o.isProjectFileGone = true })
 	}
-	r.env.log.Warn("the project file is gone: the project is stopped, and its state kept")
+	r.env.Log.Warn("the project file is gone: the project is stopped, and its state kept")
 	r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
 	return result
 }

@@ -96,8 +96,8 @@ func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *a
 func (r *daemonClientOptions) explainError(ctx context.Context, err error) error {
 	var netErr net.Error
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errInterrupted):
-		return &exitError{ExitStopped, errInterrupted}
+	case err != nil && errors.Is(context.Cause(ctx), ErrInterrupted):
+		return &exitError{ExitStopped, ErrInterrupted}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.dialedAddress, err)
 	case errors.As(err, &netErr) && netErr.Timeout():

@@ -32,7 +32,7 @@ func (f *daemonFixture) startAPI() *apiFixture {
 	}
 	f.t.Cleanup(func() { audit.Close() })
 	s := &apiFixture{daemonFixture: f, token: "a-token-of-the-tests", audit: audit}
-	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
+	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
 	f.t.Cleanup(s.server.Close)
 	return s
 }

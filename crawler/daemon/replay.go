@@ -79,7 +79,7 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	if err != nil {
 		return err
 	}
-	replayer.CurrentRunSettings = newLedgerRunStart(&p)
+	replayer.CurrentRunSettings = NewLedgerRunStart(&p)
 	differences := 0
 	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
@@ -89,8 +89,8 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	report, err := a.replayRecordedCrawl(ctx, replayer, p, seedPerOrigin)
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		return &exitError{ExitStopped, errInterrupted}
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		return &exitError{ExitStopped, ErrInterrupted}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot replay the crawl in %s: %w", dir, err)
@@ -110,7 +110,7 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
 		return project.Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
-	if f := a.callbacksByHandlerName.checkHandler(d.Handler); f != nil {
+	if f := a.Callbacks.CheckHandler(d.Handler); f != nil {
 		return project.Project{}, nil, d.FieldError(*f)
 	}
 	seedPerOrigin, err := d.FirstSeedPerOrigin(os.Open)
@@ -120,16 +120,16 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 // replayRecordedCrawl puts a crawl together on the player, and plays it.
 func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
-	g := engineConfig{
-		stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
-		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
-		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
+	g := Config{
+		Stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
+		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Callbacks: a.Callbacks, Log: a.Log,
+		SharedResources: SharedResources{SharedHosts: politeness.NewSharedHosts()}, Transport: replayer, Now: replayer.Now,
 	}
-	r, err := g.newCrawlEngine(p, seedPerOrigin)
+	r, err := g.NewEngine(p, seedPerOrigin)
 	if err != nil {
 		return replay.Report{}, err
 	}
-	return replayer.Replay(ctx, r.crawler, r.queueSeeds)
+	return replayer.Replay(ctx, r.Crawler, r.QueueSeeds)
 }
 
 // printReplayReport tells what came of a replay.

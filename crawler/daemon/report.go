@@ -116,10 +116,10 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 		return err
 	}
 	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
-		if err := k.loadScope(); err != nil { // a seed file may be gone
-			a.log.Warn("what is out of scope cannot be told", "why", err)
+		if err := k.LoadScope(); err != nil { // a seed file may be gone
+			a.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		s, err := k.buildStreamedReport(ctx, host, q.limit, maxHostsInMemory)
+		s, err := k.StreamedReport(ctx, host, q.limit, MaxHostsInMemory)
 		if err != nil {
 			return err
 		}
@@ -128,16 +128,16 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 }
 
 // writeReport writes what was asked for in the form that was asked for.
-func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *streamedReport) error {
+func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *StreamedReport) error {
 	switch {
-	case q.host != "" && s.totals.HostCount == 0:
+	case q.host != "" && s.Totals.HostCount == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.dataDir, q.host)
 	case q.format == "json":
 		return writeReportJSON(ctx, s, w)
 	case q.format == "jsonl":
 		return writeReportJSONL(ctx, s, w)
 	case q.host != "":
-		r, err := s.fullReport(ctx)
+		r, err := s.FullReport(ctx)
 		if err != nil {
 			return err
 		}

@@ -10,15 +10,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// maxHostsInMemory is how many hosts a report keeps in memory, of about 1 KiB each. It
+// MaxHostsInMemory is how many hosts a report keeps in memory, of about 1 KiB each. It
 // reads those beyond again when it writes them.
-const maxHostsInMemory = 4096
+const MaxHostsInMemory = 4096
 
-// A streamedReport is a report whose hosts are not in memory. The totals lack Hosts.
-type streamedReport struct {
-	*inspector
-	totals  api.CrawlReport
-	ranking hostRanking
+// A StreamedReport is a report whose hosts are not in memory. The totals lack Hosts.
+type StreamedReport struct {
+	*Inspector
+	Totals  api.CrawlReport
+	Ranking HostRanking
 }
 
 // A rankedHost is a host in the order of a report: what it takes to sort it and to
@@ -29,59 +29,59 @@ type rankedHost struct {
 	details     *rankedHostExtra // nil if the host has one origin
 }
 
-// rankedHostExtra is what a few of the hosts beyond maxHostsInMemory need in addition.
+// rankedHostExtra is what a few of the hosts beyond MaxHostsInMemory need in addition.
 type rankedHostExtra struct {
 	allOrigins []decorum.Origin // all of them
-	report     *hostReport      // nil if it is read again
+	report     *HostReport      // nil if it is read again
 }
 
 func (h *rankedHost) compare(g *rankedHost) int {
 	return cmp.Or(h.sortKey.compare(g.sortKey), strings.Compare(h.firstOrigin.Host(), g.firstOrigin.Host()))
 }
 
-// hostRanking keeps the hosts that come first in a report: all of them if limit is 0.
-type hostRanking struct {
+// HostRanking keeps the hosts that come first in a report: all of them if limit is 0.
+type HostRanking struct {
 	limit          int
 	maxFullReports int // hosts that are kept whole, at most
-	hosts          []rankedHost
+	Hosts          []rankedHost
 }
 
 // addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
 // takes long, and the totals hold as much of them. Twice the limit are kept, so that
 // each host costs little.
-func (l *hostRanking) addHost(h *hostReport) {
-	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.firstOrigin}
-	if len(l.hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
+func (l *HostRanking) addHost(h *HostReport) {
+	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.FirstOrigin}
+	if len(l.Hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
 		r.details = &rankedHostExtra{report: h}
 	} else if len(h.otherOrigins) > 0 {
-		r.details = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
+		r.details = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.FirstOrigin}, h.otherOrigins...)}
 	}
-	l.hosts = append(l.hosts, r)
-	if l.limit > 0 && len(l.hosts) >= 2*max(l.limit, 64) {
+	l.Hosts = append(l.Hosts, r)
+	if l.limit > 0 && len(l.Hosts) >= 2*max(l.limit, 64) {
 		l.sortAndTrim()
 	}
 }
 
 // sortAndTrim sorts the hosts and drops those beyond the limit.
-func (l *hostRanking) sortAndTrim() {
-	slices.SortFunc(l.hosts, func(a, b rankedHost) int { return a.compare(&b) })
-	if l.limit > 0 && len(l.hosts) > l.limit {
-		clear(l.hosts[l.limit:]) // lets them be collected
-		l.hosts = l.hosts[:l.limit]
+func (l *HostRanking) sortAndTrim() {
+	slices.SortFunc(l.Hosts, func(a, b rankedHost) int { return a.compare(&b) })
+	if l.limit > 0 && len(l.Hosts) > l.limit {
+		clear(l.Hosts[l.limit:]) // lets them be collected
+		l.Hosts = l.Hosts[:l.limit]
 	}
 }
 
-// forEachReportedHost calls yield with the hosts in the order of the report, until it fails.
-func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*api.Host) error) error {
-	for i := range s.ranking.hosts {
-		h, err := s.loadHost(ctx, &s.ranking.hosts[i])
+// ForEachReportedHost calls yield with the hosts in the order of the report, until it fails.
+func (s *StreamedReport) ForEachReportedHost(ctx context.Context, yield func(*api.Host) error) error {
+	for i := range s.Ranking.Hosts {
+		h, err := s.loadHost(ctx, &s.Ranking.Hosts[i])
 		if err != nil {
 			return err
 		}
 		if h == nil {
 			continue
 		}
-		if err := s.setHostHoldReason(ctx, h); err != nil {
+		if err := s.SetHostHoldReason(ctx, h); err != nil {
 			return err
 		}
 		if err := yield(&h.Host); err != nil {
@@ -92,20 +92,20 @@ func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*ap
 }
 
 // loadHost returns a host of the report, from memory or from the store.
-func (s *streamedReport) loadHost(ctx context.Context, r *rankedHost) (*hostReport, error) {
+func (s *StreamedReport) loadHost(ctx context.Context, r *rankedHost) (*HostReport, error) {
 	switch {
 	case r.details == nil:
-		return s.readHost(ctx, []decorum.Origin{r.firstOrigin})
+		return s.ReadHost(ctx, []decorum.Origin{r.firstOrigin})
 	case r.details.report != nil:
 		return r.details.report, nil
 	}
-	return s.readHost(ctx, r.details.allOrigins)
+	return s.ReadHost(ctx, r.details.allOrigins)
 }
 
-// fullReport returns the report with its hosts.
-func (s *streamedReport) fullReport(ctx context.Context) (*api.CrawlReport, error) {
-	r := s.totals
-	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
+// FullReport returns the report with its hosts.
+func (s *StreamedReport) FullReport(ctx context.Context) (*api.CrawlReport, error) {
+	r := s.Totals
+	err := s.ForEachReportedHost(ctx, func(h *api.Host) error {
 		r.Hosts = append(r.Hosts, h)
 		return nil
 	})

@@ -16,12 +16,12 @@ import (
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
 // writeReportJSON writes what the function writeJSON writes of an api.CrawlReport, host by host.
-func writeReportJSON(ctx context.Context, s *streamedReport, w io.Writer) error {
-	if len(s.ranking.hosts) == 0 {
-		return writeJSON(w, &s.totals)
+func writeReportJSON(ctx context.Context, s *StreamedReport, w io.Writer) error {
+	if len(s.Ranking.Hosts) == 0 {
+		return writeJSON(w, &s.Totals)
 	}
 	// The hosts are the last member: they go in the place of an empty array.
-	totals := s.totals
+	totals := s.Totals
 	totals.Hosts = []*api.Host{}
 	var text bytes.Buffer
 	if err := writeJSON(&text, &totals); err != nil {
@@ -34,7 +34,7 @@ func writeReportJSON(ctx context.Context, s *streamedReport, w io.Writer) error 
 	b := bufio.NewWriterSize(w, 1<<16)
 	b.Write(head)
 	before := "[\n    "
-	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
+	err := s.ForEachReportedHost(ctx, func(h *api.Host) error {
 		text.Reset()
 		e := jsonline.NewEscapingEncoder(&text)
 		e.SetIndent("    ", "  ")
@@ -54,7 +54,7 @@ func writeReportJSON(ctx context.Context, s *streamedReport, w io.Writer) error 
 }
 
 // writeReportJSONL writes the totals, and then each host, on lines of their own.
-func writeReportJSONL(ctx context.Context, s *streamedReport, w io.Writer) error {
+func writeReportJSONL(ctx context.Context, s *StreamedReport, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	e := jsonline.NewEscapingEncoder(b)
 	e.SetEscapeHTML(false)
@@ -62,9 +62,9 @@ func writeReportJSONL(ctx context.Context, s *streamedReport, w io.Writer) error
 		Type string `json:"type"`
 		*api.CrawlReport
 		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
-	}{"totals", &s.totals, nil})
+	}{"totals", &s.Totals, nil})
 	if err == nil {
-		err = s.forEachReportedHost(ctx, func(h *api.Host) error {
+		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
 			return e.Encode(struct {
 				Type string `json:"type"`
 				*api.Host

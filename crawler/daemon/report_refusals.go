@@ -19,20 +19,20 @@ import (
 const (
 	parkedByRobots    = "robots"
 	parkedByTDMRep    = "tdmrep"
-	parkedByScope     = "scope"
+	ParkedByScope     = "scope"
 	parkedForNoReason = "nothing" // any more: the crawl will see when it goes on
 )
 
-// refusalTally count URLs by why they are parked: an api.RefusalSummary without URLs and
+// RefusalTally count URLs by why they are parked: an api.RefusalSummary without URLs and
 // Example.
-type refusalTally map[api.RefusalSummary]*api.RefusalSummary
+type RefusalTally map[api.RefusalSummary]*api.RefusalSummary
 
 // maxRulesPerHost is how many rules of one host are told apart. It bounds what a file
 // of a hundred thousand rules can make a report of.
 const maxRulesPerHost = 1000
 
-// addURL counts a URL.
-func (rs refusalTally) addURL(reason api.RefusalSummary, u decorum.URL) {
+// AddURL counts a URL.
+func (rs RefusalTally) AddURL(reason api.RefusalSummary, u decorum.URL) {
 	if rs[reason] == nil && len(rs) >= maxRulesPerHost {
 		reason.Rule, reason.RuleLine = "other rules", 0
 	}
@@ -45,7 +45,7 @@ func (rs refusalTally) addURL(reason api.RefusalSummary, u decorum.URL) {
 }
 
 // merge adds what is of another host.
-func (rs refusalTally) merge(more []api.RefusalSummary) {
+func (rs RefusalTally) merge(more []api.RefusalSummary) {
 	for _, r := range more {
 		reason := r
 		reason.URLCount, reason.Example = 0, ""
@@ -57,8 +57,8 @@ func (rs refusalTally) merge(more []api.RefusalSummary) {
 	}
 }
 
-// sorted returns the refusals, first what keeps most URLs out.
-func (rs refusalTally) sorted() []api.RefusalSummary {
+// Sorted returns the refusals, first what keeps most URLs out.
+func (rs RefusalTally) Sorted() []api.RefusalSummary {
 	list := make([]api.RefusalSummary, 0, len(rs))
 	for _, r := range rs {
 		list = append(list, *r)
@@ -70,39 +70,39 @@ func (rs refusalTally) sorted() []api.RefusalSummary {
 	return list
 }
 
-// countParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
-func (q *inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origin, h *hostReport) error {
-	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
+// CountParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
+func (q *Inspector) CountParkedURLsByReason(ctx context.Context, o decorum.Origin, h *HostReport) error {
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	if err != nil {
 		return err
 	}
-	if h.parkedURLTally == nil {
-		h.parkedURLTally = refusalTally{}
+	if h.ParkedURLTally == nil {
+		h.ParkedURLTally = RefusalTally{}
 	}
-	return q.frontierStore.OriginURLsInState(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
-		u, reason := q.parkedReason(e, evaluate)
+	return q.FrontierStore.OriginURLsInState(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
+		u, reason := q.ParkedReason(e, evaluate)
 		switch reason.RefusedBy {
-		case parkedByScope:
+		case ParkedByScope:
 			h.OutOfScope++
 		case parkedByRobots:
 			h.BlockedByRobots++
 		case parkedByTDMRep:
 			h.BlockedByTDMRep++
 		}
-		h.parkedURLTally.addURL(reason, u)
+		h.ParkedURLTally.AddURL(reason, u)
 		return true
 	})
 }
 
-// parkedReason asks what the crawl asks before a visit to e, in its order: the
+// ParkedReason asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
-func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
+func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
 	if e.UseUncleanedURL {
 		e.URL = e.UncleanedURL
 	}
-	if q.scope != nil {
-		if err := q.scope.Check(e); err != nil {
-			return e.URL, api.RefusalSummary{RefusedBy: parkedByScope, Rule: innerErrorText(err)}
+	if q.Scope != nil {
+		if err := q.Scope.Check(e); err != nil {
+			return e.URL, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: InnerErrorText(err)}
 		}
 	}
 	if evaluate == nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// forEachHostReport calls done with every host of the crawl, and keeps none of them. A host
+// ForEachHostReport calls done with every host of the crawl, and keeps none of them. A host
 // with one origin is complete when the store names that origin. The origins of other
 // hosts are read again after that, one host after the other. With judge, parked URLs
-// are judged; done must not ask the store. Besides what done keeps, forEachHostReport holds
+// are judged; done must not ask the store. Besides what done keeps, ForEachHostReport holds
 // nine bytes a host, and the names of the origins that it reads again.
-func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yield func(*hostReport)) error {
+func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yield func(*HostReport)) error {
 	index, err := q.newHostOriginStatusIndex(ctx)
 	if err != nil {
 		return err
 	}
 	var incomplete []decorum.Origin
-	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		switch index.getAndMarkReported(name) {
 		case hostReported: // this origin is new since the index was made
@@ -35,7 +35,7 @@ func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yiel
 			return true
 		}
 		h := q.newHostReport(name, &o.HostState)
-		h.addOrigin(&o, q.inspectionTime)
+		h.addOrigin(&o, q.Time)
 		q.completeHostReport(&h)
 		yield(&h)
 		return true
@@ -58,14 +58,14 @@ func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yiel
 }
 
 // readAndYieldHost reads a host by its origins, and calls done with it.
-func (q *inspector) readAndYieldHost(ctx context.Context, origins []decorum.Origin, withParked bool, yield func(*hostReport)) error {
-	h, err := q.readHost(ctx, origins)
+func (q *Inspector) readAndYieldHost(ctx context.Context, origins []decorum.Origin, withParked bool, yield func(*HostReport)) error {
+	h, err := q.ReadHost(ctx, origins)
 	if err != nil || h == nil {
 		return err
 	}
 	if withParked && h.ParkedURLs > 0 {
 		for _, o := range origins {
-			if err := q.countParkedURLsByReason(ctx, o, h); err != nil {
+			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
 				return err
 			}
 		}
@@ -74,10 +74,10 @@ func (q *inspector) readAndYieldHost(ctx context.Context, origins []decorum.Orig
 	return nil
 }
 
-// readHost reads a host by its origins. It returns nil if the store knows none.
-func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *hostReport, err error) {
+// ReadHost reads a host by its origins. It returns nil if the store knows none.
+func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin) (h *HostReport, err error) {
 	for _, name := range origins {
-		o, isKnown, err := q.frontierStore.Origin(ctx, name)
+		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *
 			created := q.newHostReport(name.Host(), &o.HostState)
 			h = &created
 		}
-		h.addOrigin(&o, q.inspectionTime)
+		h.addOrigin(&o, q.Time)
 	}
 	if h != nil {
 		q.completeHostReport(h)
@@ -97,9 +97,9 @@ func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *
 }
 
 // completeHostReport works out what follows from all origins of a host.
-func (q *inspector) completeHostReport(h *hostReport) {
-	recalculateCoverage(&h.HostTotals)
-	h.markSuspendedIfCrawlDelayTooLong(q.project.Politeness.MaxCrawlDelay)
+func (q *Inspector) completeHostReport(h *HostReport) {
+	RecalculateCoverage(&h.HostTotals)
+	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
 }
 
 // A hostOriginStatusIndex is the hosts that a store knew at one moment, as sorted hashes of their
@@ -111,7 +111,7 @@ type hostOriginStatusIndex struct {
 	statuses       []hostOriginStatus // of the hosts in hashes
 }
 
-// A hostOriginStatus says what forEachHostReport does with an origin of a host.
+// A hostOriginStatus says what ForEachHostReport does with an origin of a host.
 type hostOriginStatus byte
 
 const (
@@ -121,9 +121,9 @@ const (
 )
 
 // newHostOriginStatusIndex lists the names of all origins.
-func (q *inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginStatusIndex, error) {
+func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginStatusIndex, error) {
 	index := hostOriginStatusIndex{hashSeed: maphash.MakeSeed()}
-	err := storage.OriginNames(ctx, q.frontierStore, func(o decorum.Origin) bool {
+	err := storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
 		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
 		return true
 	})

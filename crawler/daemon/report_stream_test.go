@@ -24,7 +24,7 @@ import (
 
 // inspectorOfHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
 // tenth host has two origins.
-func inspectorOfHosts(t testing.TB, n int) *inspector {
+func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	t.Helper()
 	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{})
 	if err != nil {
@@ -66,20 +66,20 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inspector{project: p, frontierStore: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), inspectionTime: now}
+	return &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gate, memory.New(memory.Config{})), Time: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
-func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginInfo)) map[string]*hostReport {
+func hostReportsInMemory(t *testing.T, q *Inspector, also func(*storage.OriginInfo)) map[string]*HostReport {
 	t.Helper()
-	hosts := map[string]*hostReport{}
-	err := q.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
+	hosts := map[string]*HostReport{}
+	err := q.FrontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if hosts[name] == nil {
 			h := q.newHostReport(name, &o.HostState)
 			hosts[name] = &h
 		}
-		hosts[name].addOrigin(&o, q.inspectionTime)
+		hosts[name].addOrigin(&o, q.Time)
 		also(&o)
 		return true
 	})
@@ -93,11 +93,11 @@ func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginIn
 }
 
 // reportInMemory returns the report of a crawl whose hosts are all in memory.
-func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
+func reportInMemory(t *testing.T, q *Inspector, limit int) *api.CrawlReport {
 	t.Helper()
 	var parked []decorum.Origin
-	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
-	r := &api.CrawlReport{AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
+	maxDelay := api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)
+	r := &api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
 		if o.ParkedURLs > 0 {
@@ -106,20 +106,20 @@ func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
 	})
 	var err error
 	for _, o := range parked {
-		err = errors.Join(err, q.countParkedURLsByReason(t.Context(), o, hosts[o.Host()]))
+		err = errors.Join(err, q.CountParkedURLsByReason(t.Context(), o, hosts[o.Host()]))
 	}
-	total := refusalTally{}
+	total := RefusalTally{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
-		recalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.parkedURLTally.sorted()
+		RecalculateCoverage(&h.HostTotals)
+		h.ParkedByRule = h.ParkedURLTally.Sorted()
 		total.merge(h.ParkedByRule)
 		r.HostCount++
 		r.HostsByState[h.State]++
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
 		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.Hosts = append(r.Hosts, &h.Host)
-		err = errors.Join(err, q.setHostHoldReason(t.Context(), h))
+		err = errors.Join(err, q.SetHostHoldReason(t.Context(), h))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
 	slices.SortFunc(r.Hosts, func(a, b *api.Host) int {
 		return cmp.Or(attentionSortKey(a).compare(attentionSortKey(b)), strings.Compare(a.Host, b.Host))
 	})
-	r.ParkedByRule = total.sorted()
+	r.ParkedByRule = total.Sorted()
 	if limit > 0 {
 		r.Hosts, r.ParkedByRule = r.Hosts[:min(limit, len(r.Hosts))], r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 	}
@@ -145,7 +145,7 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
 		for _, maxInMemory := range []int{0, 7, 1000} {
-			s, err := q.buildStreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	want := reportInMemory(t, q, 0)
-	s, err := (&stoppedCrawl{inspector: *q}).countFrontier(t.Context())
+	s, err := (&stoppedCrawl{Inspector: *q}).countFrontier(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,10 +35,10 @@ func (s *textBuilder) writeTable(rows func(row func(cells ...any))) {
 }
 
 // writeReportText writes the report for people: the totals, the hosts, what is closed.
-func writeReportText(ctx context.Context, s *streamedReport, w io.Writer, dataDir string, limit int) error {
+func writeReportText(ctx context.Context, s *StreamedReport, w io.Writer, dataDir string, limit int) error {
 	var p textBuilder
-	r := &s.totals
-	p.writeLine("The crawl in %s at %s", dataDir, formatTime(r.AsOf))
+	r := &s.Totals
+	p.writeLine("The crawl in %s at %s", dataDir, FormatTime(r.AsOf))
 	p.writeLine("")
 	p.writeTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
@@ -52,7 +52,7 @@ func writeReportText(ctx context.Context, s *streamedReport, w io.Writer, dataDi
 	if err := p.writeHosts(ctx, s, &heldLines); err != nil {
 		return err
 	}
-	if more := r.HostCount - len(s.ranking.hosts); more > 0 {
+	if more := r.HostCount - len(s.Ranking.Hosts); more > 0 {
 		p.writeLine("… and %d hosts more: --limit 0 names them all", more)
 	}
 	p.Write(heldLines.Bytes())
@@ -64,14 +64,14 @@ func writeReportText(ctx context.Context, s *streamedReport, w io.Writer, dataDi
 
 // writeHosts writes a row for each host of the report, and into holds a line for each that
 // is held.
-func (p *textBuilder) writeHosts(ctx context.Context, s *streamedReport, heldLines *textBuilder) (err error) {
+func (p *textBuilder) writeHosts(ctx context.Context, s *StreamedReport, heldLines *textBuilder) (err error) {
 	p.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
-		err = s.forEachReportedHost(ctx, func(h *api.Host) error {
-			row(h.Host, h.State, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.MinObservedDelay), delayText(h.MedianObservedDelay), delayText(h.LargestDelayShortfall),
+		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
+			row(h.Host, h.State, DelayText(h.CrawlDelay), DelayText(h.ConfiguredDelay), DelayText(h.MinObservedDelay), DelayText(h.MedianObservedDelay), DelayText(h.LargestDelayShortfall),
 				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
-				heldLines.writeLine("%s is %s until %s%s", h.Host, h.State, formatTime(h.HeldUntil), reasonSuffix(h.HoldReason))
+				heldLines.writeLine("%s is %s until %s%s", h.Host, h.State, FormatTime(h.HeldUntil), ReasonSuffix(h.HoldReason))
 			}
 			return nil
 		})
@@ -101,7 +101,7 @@ func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCo
 // hostCountsByStateText says how many hosts are in each state.
 func hostCountsByStateText(hosts map[string]int) string {
 	var parts []string
-	for _, state := range hostStates {
+	for _, state := range HostStates {
 		if n := hosts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -112,7 +112,7 @@ func hostCountsByStateText(hosts map[string]int) string {
 // hostTotalsRows returns what the tally says, in words.
 func hostTotalsRows(t *api.HostTotals) [][2]string {
 	rows := [][2]string{
-		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), delayText(t.RequestTime))},
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), DelayText(t.RequestTime))},
 		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
 			t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope)},
 		{"coverage", formatPercent(t.Coverage)},
@@ -128,7 +128,7 @@ func delayShortfallText(shortfall api.Milliseconds) string {
 	if shortfall == 0 {
 		return "no rest was cut short"
 	}
-	return fmt.Sprintf("a rest was cut short by %v", delayText(shortfall))
+	return fmt.Sprintf("a rest was cut short by %v", DelayText(shortfall))
 }
 
 // writeParkedReasons writes why URLs are parked.
@@ -150,7 +150,7 @@ func (p *textBuilder) writeParkedReasons(title string, rs []api.RefusalSummary, 
 
 // refusalText says why URLs are parked.
 func refusalText(r api.RefusalSummary) string {
-	if r.RefusedBy == parkedByScope {
+	if r.RefusedBy == ParkedByScope {
 		return "out of scope: " + r.Rule
 	}
 	return r.Rule
@@ -175,14 +175,14 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	p.writeTable(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.RequiredDelay)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", delayText(h.MinObservedDelay), delayText(h.MedianObservedDelay), h.ObservedDelayCount, delayShortfallText(h.LargestDelayShortfall)))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", DelayText(h.CrawlDelay), DelayText(h.ConfiguredDelay), DelayText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", DelayText(h.MinObservedDelay), DelayText(h.MedianObservedDelay), h.ObservedDelayCount, delayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
 		for _, r := range hostTotalsRows(&h.HostTotals) {
 			row("  "+r[0], r[1])
 		}
 		if !h.LastVisit.IsZero() {
-			row("  last", fmt.Sprintf("%s, status %d, address %s", formatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
+			row("  last", fmt.Sprintf("%s, status %d, address %s", FormatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
 		}
 		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
 			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
@@ -197,9 +197,9 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 func hostStateText(h *api.Host) string {
 	switch {
 	case !h.HeldUntil.IsZero():
-		return fmt.Sprintf("%s until %s%s", h.State, formatTime(h.HeldUntil), reasonSuffix(h.HoldReason))
+		return fmt.Sprintf("%s until %s%s", h.State, FormatTime(h.HeldUntil), ReasonSuffix(h.HoldReason))
 	case !h.DueAt.IsZero():
-		return fmt.Sprintf("%s, next visit at %s", h.State, formatTime(h.DueAt))
+		return fmt.Sprintf("%s, next visit at %s", h.State, FormatTime(h.DueAt))
 	}
 	return h.State
 }

@@ -107,15 +107,15 @@ func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []
 		}
 	}
 	switch {
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		return &exitError{ExitStopped, errInterrupted}
+	case errors.Is(context.Cause(ctx), ErrInterrupted):
+		return &exitError{ExitStopped, ErrInterrupted}
 	case explainErrs == nil && isDisallowed:
 		return &exitError{code: ExitCheckFailed}
 	}
 	return explainErrs
 }
 
-// withSignalCancel returns a context that the first signal ends, with errInterrupted for
+// withSignalCancel returns a context that the first signal ends, with ErrInterrupted for
 // its cause.
 func (a *program) withSignalCancel(ctx context.Context) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -123,7 +123,7 @@ func (a *program) withSignalCancel(ctx context.Context) (context.Context, func()
 	listening.Go(func() {
 		select {
 		case <-a.signals:
-			stop(errInterrupted)
+			stop(ErrInterrupted)
 		case <-ctx.Done():
 		}
 	})
@@ -139,7 +139,7 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 		verdict = "allowed"
 	}
 	if v.Rule != "" {
-		reason = ruleText(v)
+		reason = RuleText(v)
 	}
 	if v.DisallowedForMainRobot {
 		reason += "; not for indexing"

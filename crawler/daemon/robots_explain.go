@@ -65,7 +65,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 // disallowedForMainRobotText words why a page that may be fetched is not to be indexed, by the
 // verdict on the main robot.
 func disallowedForMainRobotText(v robots.Verdict) string {
-	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
+	return "not for indexing: the main robot of the operator may not fetch it, by " + RuleText(v)
 }
 
 // lostRuleReasonText says why a rule does not decide.

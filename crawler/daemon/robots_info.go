@@ -11,40 +11,40 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// robotsFileInfo tells of the robots.txt of an origin, but for its text.
-func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
-	status, err := q.gate.LastFetchSummary(ctx, o)
+// RobotsFileInfo tells of the robots.txt of an origin, but for its text.
+func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
+	status, err := q.Gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt, SHA256: status.SHA256}
-	postponed, err := q.gate.PostponedReason(ctx, q.inspectionTime, o)
+	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case postponed != nil:
 		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	case status.Outcome != robots.OutcomeUnknown:
-		if f.ExpiresAt, err = q.gate.ExpiresAt(ctx, o); err != nil {
+		if f.ExpiresAt, err = q.Gate.ExpiresAt(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	crawlDelay, _, err := q.gate.DelayAndNextAllowedTime(ctx, o, q.inspectionTime)
+	crawlDelay, _, err := q.Gate.DelayAndNextAllowedTime(ctx, o, q.Time)
 	if err != nil {
 		return nil, err
 	}
 	f.CrawlDelay = api.Milliseconds(crawlDelay)
-	sitemaps, err := q.gate.Sitemaps(ctx, o)
+	sitemaps, err := q.Gate.Sitemaps(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range sitemaps {
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
-	if f.MainMirror, err = q.gate.MainMirror(ctx, o); err != nil {
+	if f.MainMirror, err = q.Gate.MainMirror(ctx, o); err != nil {
 		return nil, err
 	}
-	versions, err := q.gate.FileVersions(ctx, o)
+	versions, err := q.Gate.FileVersions(ctx, o)
 	for _, v := range versions {
 		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size, FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
 		if v.SHA256 == f.SHA256 {
@@ -54,10 +54,10 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	return f, err
 }
 
-// robotsFileInfoAndText is robotsFileInfo with the text. Of an old version, if one is named, it
+// RobotsFileInfoAndText is RobotsFileInfo with the text. Of an old version, if one is named, it
 // says since when that was known, and nothing of what counts now.
-func (q *inspector) robotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
-	f, err := q.robotsFileInfo(ctx, o)
+func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+	f, err := q.RobotsFileInfo(ctx, o)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,7 +78,7 @@ func (q *inspector) robotsFileInfoAndText(ctx context.Context, o decorum.Origin,
 	if f.TextWithheldReason = q.robotsTextWithheldReason(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
 		return f, nil
 	}
-	body, err := q.gate.FileBodyByHash(ctx, o, f.SHA256)
+	body, err := q.Gate.FileBodyByHash(ctx, o, f.SHA256)
 	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
 	return f, err
 }
@@ -87,8 +87,8 @@ func (q *inspector) robotsFileInfoAndText(ctx context.Context, o decorum.Origin,
 // reaches into private networks, a site may redirect its robots.txt to a server there,
 // whose answer only the role operate may see. All projects of a daemon share the cache
 // of robots.txt files, so any of them may have fetched it.
-func (q *inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Origin, finalURL string) string {
-	if api.CallerFromContext(ctx).Role != api.RoleRead || finalURL == "" || !q.anyProjectReachesPrivate {
+func (q *Inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Origin, finalURL string) string {
+	if api.CallerFromContext(ctx).Role != api.RoleRead || finalURL == "" || !q.AnyProjectReachesPrivate {
 		return ""
 	}
 	if u, err := decorum.ParseURL(finalURL); err == nil && u.Origin().Host() == o.Host() {

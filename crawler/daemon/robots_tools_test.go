@@ -114,7 +114,7 @@ func TestRobotsDiff(t *testing.T) {
 
 func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: NewStickyErrorWriter(&stdout), stderr: NewStatusLineWriter(&stderr)}
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", testfile.Write(t, "old.txt", ""), testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})

@@ -23,9 +23,9 @@ import (
 
 // A foregroundRun is one run of a crawl in the foreground: its files, and the rooms on them.
 type foregroundRun struct {
-	*crawlComponents
+	*Engine
 	stores       datadir.CrawlStores
-	sharedBrakes *sharedBrakes
+	sharedBrakes *SharedBrakes
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run has left something
 	startedAt    time.Time
@@ -52,24 +52,24 @@ func (h *visitedHostSet) count() int {
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
-	opts := a.boltOptions(p, o.Sync)
+	opts := a.BoltOptions(p, o.Sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.DurableExtents(datadir.StateDir(p.Store.Path)) }
 	if j.stores, err = datadir.OpenStores(p, opts); err != nil {
 		return nil, err
 	}
-	g := engineConfig{
-		stores: j.stores, Outputs: o, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
-		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
-		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory},
+	g := Config{
+		Stores: j.stores, Outputs: o, Callbacks: a.Callbacks, Log: a.Log,
+		Hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, FastRetries: s.fastRetries,
+		SharedResources: SharedResources{SharedHosts: politeness.NewSharedHosts(), MemoryPressureMonitor: NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
 	if s.resume {
-		g.restartedAt = j.startedAt
+		g.RestartedAt = j.startedAt
 	}
 	if p.Store.Redis.IsUsed() {
 		err = j.followSharedBrakes(p.Store.Redis, &g)
 	}
 	if err == nil {
-		j.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin)
+		j.Engine, err = g.NewEngine(p, seedPerOrigin)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -79,19 +79,19 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 
 // followSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engineConfig) (err error) {
-	g.brakes = &politeness.Brakes{}
-	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
+func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *Config) (err error) {
+	g.OperatorBrakes = &politeness.Brakes{}
+	j.sharedBrakes = StartSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
-			replaceBrakes(g.brakes, shared, g.log)
+			ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
 		}
 		return nil, true // it posts nothing
-	}, g.log)
-	g.sharedBrakes, g.resetCountsIfLimitReached = j.sharedBrakes, true
+	}, g.Log)
+	g.SharedBrakes, g.ResetCountsIfLimitReached = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), datadir.RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
-	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
-	g.hostDueStore.Store, err = j.sharedBrakes.waitForStore(ctx)
+	g.HostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
+	g.HostDueStore.Store, err = j.sharedBrakes.WaitForStore(ctx)
 	return err
 }
 
@@ -122,16 +122,16 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if s.startFresh && p.Store.Redis.IsUsed() {
 		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
-	cfg, err := newSinksConfig(&p, nil)
+	cfg, err := NewSinksConfig(&p, nil)
 	if err != nil {
 		return err
 	}
-	cfg.Resume, cfg.StartFresh, cfg.Log, cfg.OnDiskFull = s.resume, s.startFresh, a.log, a.onDiskFull
-	// Standard output is passed without its stickyErrorWriter: the outputs write a line that
+	cfg.Resume, cfg.StartFresh, cfg.Log, cfg.OnDiskFull = s.resume, s.startFresh, a.Log, a.OnDiskFull
+	// Standard output is passed without its StickyErrorWriter: the outputs write a line that
 	// could not be written again.
-	cfg.Stdout = a.stdout.w
+	cfg.Stdout = a.stdout.Underlying
 	if s.resume {
-		if cfg.Durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
+		if cfg.Durable, err = dir.ReadDurableOutputLengths(p, a.Log); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	if s.resume {
-		if err := j.unparkIfChangedAndSaveProject(ctx, dir, previous); err != nil {
+		if err := j.UnparkIfChangedAndSaveProject(ctx, dir, previous); err != nil {
 			return errors.Join(err, j.Close())
 		}
 	}
@@ -169,9 +169,9 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, progressMode string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if limit := time.Duration(j.project.Limits.Duration); limit > 0 && j.workerCoordinator == nil {
+	if limit := time.Duration(j.Project.Limits.Duration); limit > 0 && j.WorkerCoordinator == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeLimit)
 		defer cancel()
 	}
 	ended := make(chan struct{})
@@ -180,21 +180,21 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	defer close(ended)
 	background.Go(func() { a.handleSignals(j, stop, ended) })
 	background.Go(func() { a.showProgress(j, progressMode, ended) })
-	defer j.workerCoordinator.startHeartbeats(stop)()
+	defer j.WorkerCoordinator.StartHeartbeats(stop)()
 	if err := j.releaseHoldsAndQueueSeeds(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
-	return j.crawler.Run(ctx)
+	return j.Crawler.Run(ctx)
 }
 
 // releaseHoldsAndQueueSeeds plants the seeds, and offers again what an earlier run has put away.
 func (j *foregroundRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
 	if j.isResumed {
-		if err := j.endOutdatedSuspensions(ctx); err != nil {
+		if err := j.EndOutdatedSuspensions(ctx); err != nil {
 			return err
 		}
 	}
-	return j.queueSeeds(ctx)
+	return j.QueueSeeds(ctx)
 }
 
 // handleSignals stops the crawl at the first signal, and breaks off what is in hand at
@@ -203,13 +203,13 @@ func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, 
 	select {
 	case <-a.signals:
 		fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
-		stop(errInterrupted)
+		stop(ErrInterrupted)
 	case <-ended:
 		return
 	}
 	select {
 	case <-a.signals:
-		j.crawler.Halt()
+		j.Crawler.Halt()
 	case <-ended:
 		return
 	}
@@ -225,6 +225,6 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 	if mode == "none" {
 		return
 	}
-	p := &progressReporter{crawlStats: j.crawler.Stats, frontierCounts: j.frontier.Counts, limits: j.project.Limits, start: j.startedAt}
-	p.run(ended, a.stderr, mode == "auto" && a.stderr.isTerminal())
+	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Frontier.Counts, limits: j.Project.Limits, start: j.startedAt}
+	p.run(ended, a.stderr, mode == "auto" && a.stderr.IsTerminal())
 }

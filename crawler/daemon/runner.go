@@ -24,13 +24,13 @@ import (
 // it alone crawls.
 type projectRunner struct {
 	name             string
-	env              *crawlDependencies // its log says which project speaks
+	env              *Dependencies // its log says which project speaks
 	dir              datadir.StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
 	robotsStore      datadir.StoreInspectorImporter // of all projects
-	sharedResources
-	getOrStartRedisBrakes func(*loadedProject) *sharedBrakes
+	SharedResources
+	getOrStartRedisBrakes func(*loadedProject) *SharedBrakes
 	metrics               *metrics.Metrics
 	storeHandle           *storeHandle
 
@@ -45,10 +45,10 @@ type projectRunner struct {
 	state                     api.ProjectState
 	stateReason               string
 	stateSince                time.Time
-	lastReadDigest            string           // of the file as it was read last: see projectFilesDigest
-	loadedProjectDigest       string           // and of the one that is followed
-	engine                    *crawlComponents // see consult; nil: there are none
-	engineProject             *loadedProject   // that they are of
+	lastReadDigest            string         // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest       string         // and of the one that is followed
+	engine                    *Engine        // see consult; nil: there are none
+	engineProject             *loadedProject // that they are of
 	storeAvailability         storeAvailability
 	diskFullState             diskFullState
 	resetCountsIfLimitReached bool // limits of all processes that are reached are to count anew, of which these do not know yet
@@ -57,15 +57,15 @@ type projectRunner struct {
 }
 
 // newProjectRunner returns a runner that has no orders yet.
-func (s *supervisor) newProjectRunner(name string) *projectRunner {
+func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
-	env.log = newProjectLogger(s.env.log, &s.eventBroker, name)
+	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartRedisBrakes: s.getOrStartRedisBrakes, metrics: s.metrics,
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, getOrStartRedisBrakes: s.getOrStartRedisBrakes, metrics: s.Metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
-	env.onDiskFull = r.diskFullState.updateWaitingWrites
+	env.OnDiskFull = r.diskFullState.updateWaitingWrites
 	r.storeHandle = newStoreHandle(r.dir, r.redisStoreIdentity, r.openStores)
 	r.storeHandle.beforeClose = r.clearEngine
 	r.command.desired, r.command.isProjectFileGone = s.stateStore.desiredState(name), true
@@ -101,7 +101,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 		p, confinement = loaded.project, loaded.pathConfinement
 	}
 	r.outputs.resetForStoreReopen()
-	opts := r.env.boltOptions(p, r.outputs.sync)
+	opts := r.env.BoltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
@@ -110,9 +110,9 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	if err := r.dir.RequireLocalState(); err != nil {
 		return datadir.CrawlStores{}, err
 	}
-	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
+	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.MemoryBudget
 	r.diskFullState.setStoreError(nil)
-	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.setStoreError(err) }
+	opts.OnStallChange = func(err error) { r.env.LogStoreWriteState(err); r.diskFullState.setStoreError(err) }
 	s.Robots = r.robotsStore
 	s.Frontier, err = datadir.OpenBoltFrontier(r.dir.Path(datadir.StoreFile), opts, r.robotsStore)
 	return s, err
@@ -186,7 +186,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 func (r *projectRunner) releaseStores() (isAcquired bool) {
 	r.storeHandle.release()
 	if err := r.storeHandle.closeIfUnused(); err != nil {
-		r.env.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+		r.env.Log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
 	}
 	return false
 }
@@ -224,7 +224,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
 		r.markDoneUnlessURLsAdded()
-	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, errTimeLimit):
+	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, ErrTimeLimit):
 		r.pauseAtLimit(o.revision, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
@@ -240,7 +240,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 
 // setFailed says that the project cannot go on. Others do.
 func (r *projectRunner) setFailed(err error) {
-	r.env.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	r.env.Log.Error("the project fails; when the cause is removed, start it again", "error", err)
 	r.setState(api.StateFailed, err.Error())
 }
 
@@ -254,7 +254,7 @@ func (r *projectRunner) pauseAtLimit(version int, limit error) {
 		return
 	}
 	if err := r.daemonStateStore.setDesiredState(r.name, desired); err != nil {
-		r.env.log.Error("after a restart the project goes on beyond its limit", "error", err)
+		r.env.Log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
 	r.command.desired = desired
 	r.setStateLocked(api.StatePaused, desired.Reason)
@@ -272,7 +272,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	}
 	if remaining.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, ErrTimeLimit)
 		defer cancel()
 	}
 	g, err := r.engineConfig(ctx, loaded)
@@ -283,41 +283,41 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		return err
 	}
 	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	engine, err := g.newCrawlEngine(loaded.project, loaded.firstSeedPerOrigin)
+	engine, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
 	if err != nil {
 		return err
 	}
-	defer engine.closeIdleConns()
-	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
+	defer engine.CloseIdleConns()
+	engine.Crawler.Settings.MaxPages, engine.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
 	r.setEngine(engine, loaded)
-	r.statsTracker.beginRun(engine.crawler)
+	r.statsTracker.beginRun(engine.Crawler)
 	defer r.statsTracker.endRun()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer engine.workerCoordinator.startHeartbeats(stop)()
+	defer engine.WorkerCoordinator.StartHeartbeats(stop)()
 	if err := r.applyLoadedProject(ctx, engine, loaded); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
-	return engine.crawler.Run(ctx)
+	return engine.Crawler.Run(ctx)
 }
 
-// engineConfig returns what the project's rooms stand on, while its state is open.
-func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g engineConfig, err error) {
+// Config returns what the project's rooms stand on, while its state is open.
+func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g Config, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	countVisit := hooks.Visited
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
 	hooks.Acked = r.recordDelayShortfall
-	g = engineConfig{
-		stores: *r.storeHandle.stores, pathConfinement: loaded.pathConfinement, callbacksByHandlerName: r.env.callbacksByHandlerName, log: r.env.log,
-		hooks: hooks, onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL, sharedResources: r.sharedResources,
-		restartedAt: r.hostDueStore.RestartedAt, waitForRevisitsAndSuspensions: true,
+	g = Config{
+		Stores: *r.storeHandle.stores, Confinement: loaded.pathConfinement, Callbacks: r.env.Callbacks, Log: r.env.Log,
+		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
+		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
 	}
-	if g.sharedBrakes = r.getOrStartRedisBrakes(loaded); g.sharedBrakes != nil {
-		hostDueStore := *r.hostDueStore
-		hostDueStore.Store, err = g.sharedBrakes.waitForStore(ctx)
-		g.hostDueStore = &hostDueStore
+	if g.SharedBrakes = r.getOrStartRedisBrakes(loaded); g.SharedBrakes != nil {
+		hostDueStore := *r.HostDueStore
+		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
+		g.HostDueStore = &hostDueStore
 		r.mu.Lock()
-		g.resetCountsIfLimitReached, g.onLimitCountsReset = r.resetCountsIfLimitReached, r.clearLimitResetFlag
+		g.ResetCountsIfLimitReached, g.OnLimitCountsReset = r.resetCountsIfLimitReached, r.clearLimitResetFlag
 		r.mu.Unlock()
 	}
 	return g, err
@@ -332,15 +332,15 @@ func (r *projectRunner) clearLimitResetFlag() {
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlComponents, loaded *loadedProject) error {
+func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *Engine, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
 	}
 	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
-	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
+	if err := engine.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(engine.endOutdatedSuspensions(ctx), engine.queueSeeds(ctx)); err != nil {
+	if err := errors.Join(engine.EndOutdatedSuspensions(ctx), engine.QueueSeeds(ctx)); err != nil {
 		return err
 	}
 	r.appliedProject = loaded

@@ -11,7 +11,7 @@ import (
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, datadir.CrawlStores) error) error {
+func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *Engine, datadir.CrawlStores) error) error {
 	if r.storeAvailabilityError() != nil {
 		return r.wrapErrorIfUnavailable(nil)
 	}
@@ -33,20 +33,20 @@ func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context
 }
 
 // getOrCreateEngine returns the project's rooms on files that are open.
-func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*crawlComponents, error) {
+func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*Engine, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject
 	switch {
-	case r.engine != nil && r.engine.stores == stores && (r.interruptRun != nil || r.engineProject == loaded):
+	case r.engine != nil && r.engine.Stores == stores && (r.interruptRun != nil || r.engineProject == loaded):
 		return r.engine, nil
 	case loaded == nil:
 		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
 	}
-	engine, err := engineConfig{
-		stores: stores, pathConfinement: loaded.pathConfinement, log: r.env.log, waitForRevisitsAndSuspensions: true,
-		onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL,
-	}.newEngineWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
+	engine, err := Config{
+		Stores: stores, Confinement: loaded.pathConfinement, Log: r.env.Log, WaitForRevisitsAndSuspensions: true,
+		OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL,
+	}.NewWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {
 		r.engine, r.engineProject = engine, loaded
 	}
@@ -54,7 +54,7 @@ func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*crawlCom
 }
 
 // setEngine makes rooms, of an edition, those of the project.
-func (r *projectRunner) setEngine(engine *crawlComponents, loaded *loadedProject) {
+func (r *projectRunner) setEngine(engine *Engine, loaded *loadedProject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine, r.engineProject = engine, loaded
@@ -69,7 +69,7 @@ func (r *projectRunner) clearEngine() {
 
 // resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *projectRunner) resumeForNewURLs(engine *crawlComponents) {
+func (r *projectRunner) resumeForNewURLs(engine *Engine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interruptRun != nil && r.engine == engine {

@@ -37,9 +37,9 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 
 // A serveOptions is how a daemon is started.
 type serveOptions struct {
-	supervisorOptions
+	Options
 	bodyMemory    project.Size
-	listenOptions listenOptions
+	listenOptions ListenOptions
 }
 
 func (a *program) newServeCommand() *cobra.Command {
@@ -48,12 +48,12 @@ func (a *program) newServeCommand() *cobra.Command {
 		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: argsOrUsageError(cobra.NoArgs),
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &s.dataDir)
-	fs.StringVar(&s.projectFilesDir, "projects", "projects", "the folder `DIR` of project files")
-	fs.BoolVar(&s.startNewProjects, "start-new", false, "start a project when its file is new")
+	addDataFlag(fs, &s.DataDir)
+	fs.StringVar(&s.ProjectFilesDir, "projects", "projects", "the folder `DIR` of project files")
+	fs.BoolVar(&s.StartNewProjects, "start-new", false, "start a project when its file is new")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
-	s.apiCreatedProjectRestrictions.addFlags(fs)
-	s.listenOptions.addFlags(fs)
+	s.APIProjectRestrictions.AddFlags(fs)
+	s.listenOptions.AddFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
 	return c
 }
@@ -63,36 +63,36 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
-	g, err := openListeners(ctx, s.listenOptions, a.log)
+	g, err := OpenListeners(ctx, s.listenOptions, a.Log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	env := a.crawlDependencies
-	env.standardOutput = a.stdout.w
-	d, err := openSupervisor(&env, s.supervisorOptions)
+	env := a.Dependencies
+	env.StandardOutput = a.stdout.Underlying
+	d, err := Open(&env, s.Options)
 	if err != nil {
 		return err
 	}
-	if err := g.attachDaemon(d, s.listenOptions); err != nil {
+	if err := g.AttachDaemon(d, s.listenOptions); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	a.log.Info("the daemon runs", "data", string(d.dataDir), "projects", d.projectFilesDir, "listen", g.apiListener.Addr().String())
-	if err := notifySystemd("READY=1"); err != nil {
-		a.log.Warn("the service manager cannot be told that the daemon is ready", "error", err)
+	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir, "listen", g.APIListener.Addr().String())
+	if err := NotifySystemd("READY=1"); err != nil {
+		a.Log.Warn("the service manager cannot be told that the daemon is ready", "error", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var background sync.WaitGroup
-	background.Go(func() { d.run(ctx) })
+	background.Go(func() { d.Run(ctx) })
 	serveErr := make(chan error, 1)
-	background.Go(func() { serveErr <- g.serve(ctx) })
+	background.Go(func() { serveErr <- g.Serve(ctx) })
 	var listenerErr error
 	select {
 	case <-a.signals:
 	case listenerErr = <-serveErr:
 	}
-	_ = notifySystemd("STOPPING=1") // it sees the end by itself
+	_ = NotifySystemd("STOPPING=1") // it sees the end by itself
 	shutDownErr := a.shutDown(d)
 	stop()
 	background.Wait()
@@ -101,7 +101,7 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 
 // shutDown ends the daemon when the visits in hand are over, or breaks them off at
 // the next signal.
-func (a *program) shutDown(d *supervisor) error {
+func (a *program) shutDown(d *Supervisor) error {
 	fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
 	closed := make(chan error, 1)
 	go func() { closed <- d.Close() }()
@@ -113,7 +113,7 @@ func (a *program) shutDown(d *supervisor) error {
 			if isRepeated { // a callback does not give way: the state is as safe as after a crash
 				os.Exit(ExitStopped)
 			}
-			d.haltCrawls()
+			d.HaltCrawls()
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 		if r.engine == nil {
 			return false
 		}
-		crawl = weak.Make(r.engine.crawler)
+		crawl = weak.Make(r.engine.Crawler)
 		return crawl.Value() != nil
 	})
 	f.doActions("p", api.ActionStop)

@@ -69,8 +69,8 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
-		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
+	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *Engine, _ datadir.CrawlStores) error {
+		_, err := engine.Frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.resumeForNewURLs(engine)
 		return err
 	}); err != nil {

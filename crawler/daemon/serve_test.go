@@ -25,12 +25,12 @@ import (
 
 // A daemonFixture is a daemon over a web on loopback.
 type daemonFixture struct {
-	*supervisor
+	*Supervisor
 	crawlFixture
 	t           *testing.T
 	log         slog.Handler // of the daemon; nil: nothing is logged
 	closeDaemon func() error // closes the daemon
-	apiRules    apiCreatedProjectRestrictions
+	apiRules    APIProjectRestrictions
 
 	readUsage func() memoryUsage // of the daemon; nil: that of the process
 }
@@ -44,7 +44,7 @@ func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 // newDaemonFixtureOn is newDaemonFixture a web with a plan.
 func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
-	f := &daemonFixture{crawlFixture: crawlFixture{web, startWeb(t, web), t.TempDir()}, t: t, apiRules: apiCreatedProjectRestrictions{allowPrivate: true}}
+	f := &daemonFixture{crawlFixture: crawlFixture{web, startWeb(t, web), t.TempDir()}, t: t, apiRules: APIProjectRestrictions{allowPrivate: true}}
 	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -59,18 +59,18 @@ func (f *daemonFixture) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	env := &crawlDependencies{standardOutput: io.Discard, log: slog.New(f.log)}
-	s, err := openSupervisor(env, supervisorOptions{
-		dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew,
-		apiCreatedProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,
+	env := &Dependencies{StandardOutput: io.Discard, Log: slog.New(f.log)}
+	s, err := Open(env, Options{
+		DataDir: f.crawlFixture.dataDir(), ProjectFilesDir: f.projectFilesPath(), StartNewProjects: startNew,
+		APIProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var ran sync.WaitGroup
-	ran.Go(func() { s.run(ctx) })
-	f.supervisor = s
+	ran.Go(func() { s.Run(ctx) })
+	f.Supervisor = s
 	f.closeDaemon = sync.OnceValue(func() error { cancel(); ran.Wait(); return s.Close() })
 	f.t.Cleanup(func() { f.stop() })
 }

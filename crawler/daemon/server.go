@@ -16,11 +16,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// A daemonServer is where a daemon is spoken to: by its API and its page, and, on an
+// A Server is where a daemon is spoken to: by its API and its page, and, on an
 // address of its own, by site owners who want to know what the bot is.
-type daemonServer struct {
+type Server struct {
 	log                      *slog.Logger
-	apiListener, botListener net.Listener // botListener: nil if there is none
+	APIListener, botListener net.Listener // botListener: nil if there is none
 	socketListener           net.Listener // nil: the daemon has no socket
 	connectionLimits         listenerConnectionLimits
 	tlsConfig                *tls.Config // of api; nil: plain HTTP
@@ -30,14 +30,14 @@ type daemonServer struct {
 	pageHandler              http.Handler
 }
 
-// openListeners opens the doors, behind which nobody answers yet.
-func openListeners(ctx context.Context, opts listenOptions, log *slog.Logger) (*daemonServer, error) {
+// OpenListeners opens the doors, behind which nobody answers yet.
+func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*Server, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &daemonServer{log: log, connectionLimits: opts.listenerConnectionLimits}
+	g := &Server{log: log, connectionLimits: opts.listenerConnectionLimits}
 	var err error
-	if g.apiListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
+	if g.APIListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
 		return nil, err
 	}
 	if opts.botPageAddr != "" {
@@ -48,9 +48,9 @@ func openListeners(ctx context.Context, opts listenOptions, log *slog.Logger) (*
 	return g, nil
 }
 
-// attachDaemon has the daemon answer.
-func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err error) {
-	keys, err := loadOrCreateDaemonTokens(d.dataDir)
+// AttachDaemon has the daemon answer.
+func (g *Server) AttachDaemon(d *Supervisor, opts ListenOptions) (err error) {
+	keys, err := loadOrCreateDaemonTokens(d.DataDir)
 	if err != nil {
 		return err
 	}
@@ -59,25 +59,25 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 			return err
 		}
 	}
-	if g.auditLog, err = api.OpenAuditLog(d.dataDir.Path(datadir.AuditFile), api.AuditRotationLimits{}); err != nil {
+	if g.auditLog, err = api.OpenAuditLog(d.DataDir.Path(datadir.AuditFile), api.AuditRotationLimits{}); err != nil {
 		return err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.Config{
-		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
+		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
 	})
-	if g.socketListener, err = d.dataDir.ListenSocket(context.Background()); err != nil {
+	if g.socketListener, err = d.DataDir.ListenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
 		// one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
-	d.hasSocket = g.socketListener != nil
+	d.HasSocket = g.socketListener != nil
 	return nil
 }
 
-// serve answers until ctx is done.
-func (g *daemonServer) serve(ctx context.Context) error {
+// Serve answers until ctx is done.
+func (g *Server) Serve(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	if g.botListener != nil {
@@ -90,11 +90,11 @@ func (g *daemonServer) serve(ctx context.Context) error {
 			}
 		})
 	}
-	return g.apiServer.Serve(ctx, g.apiListener)
+	return g.apiServer.Serve(ctx, g.APIListener)
 }
 
 // serveBotPage answers what the bot is, and nothing else, until ctx is done.
-func (g *daemonServer) serveBotPage(ctx context.Context) {
+func (g *Server) serveBotPage(ctx context.Context) {
 	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
@@ -104,8 +104,8 @@ func (g *daemonServer) serveBotPage(ctx context.Context) {
 }
 
 // Close closes the doors. It may be called after serve.
-func (g *daemonServer) Close() (err error) {
-	for _, l := range []net.Listener{g.apiListener, g.botListener, g.socketListener} {
+func (g *Server) Close() (err error) {
+	for _, l := range []net.Listener{g.APIListener, g.botListener, g.socketListener} {
 		if l != nil {
 			if e := l.Close(); !errors.Is(e, net.ErrClosed) {
 				err = errors.Join(err, e)

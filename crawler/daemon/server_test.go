@@ -17,20 +17,20 @@ import (
 )
 
 // openServer opens the doors of a daemon of no projects, until the test is over.
-func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
+func openServer(t *testing.T, opts ListenOptions) (*Server, string) {
 	t.Helper()
 	f := newDaemonFixture(t)
 	f.start(false)
-	g, err := openListeners(t.Context(), opts, slog.New(slog.DiscardHandler))
+	g, err := OpenListeners(t.Context(), opts, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.attachDaemon(f.supervisor, opts); err != nil {
+	if err := g.AttachDaemon(f.Supervisor, opts); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- g.serve(ctx) }()
+	go func() { served <- g.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
@@ -40,7 +40,7 @@ func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
 			t.Error(err)
 		}
 	})
-	token, err := readOrCreateToken(f.supervisor.dataDir.Path(tokenFile))
+	token, err := readOrCreateToken(f.Supervisor.DataDir.Path(tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +51,13 @@ func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
 // and the cookie of a login is for TLS only.
 func TestDaemonServerTLS(t *testing.T) {
 	dir := t.TempDir()
-	opts := listenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	opts := ListenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
 	writeCertificate(t, &opts, 1, time.Now())
 	g, token := openServer(t, opts)
 	for major, h2 := range map[int]bool{1: false, 2: true} {
 		transport := &http.Transport{ForceAttemptHTTP2: h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		defer transport.CloseIdleConnections()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.apiListener.Addr().String()+"/login",
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.APIListener.Addr().String()+"/login",
 			strings.NewReader(url.Values{"token": {token}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestDaemonServerTLS(t *testing.T) {
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	opts := listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: project.Duration(time.Hour)}}
+	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: project.Duration(time.Hour)}}
 	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {

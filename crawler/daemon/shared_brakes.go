@@ -27,8 +27,8 @@ const (
 
 // Commons are what processes share whose projects are under one prefix in Redis,
 // beyond the projects: the brakes, and long rests of hosts.
-type sharedBrakes struct {
-	storeID   string // which they are
+type SharedBrakes struct {
+	StoreID   string // which they are
 	openStore func(context.Context) (storeWithSharedValues, error)
 	merge     mergeBrakesFunc
 	log       *slog.Logger
@@ -58,14 +58,14 @@ type mergeBrakesFunc func(board map[string]string, outdated func() bool) (missin
 const sharedBrakesSuffix = ":COMMONS"
 
 // key says which commons a project belongs to.
-func sharedBrakesID(r *project.RedisSettings) string {
+func SharedBrakesID(r *project.RedisSettings) string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
-// startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
+// StartSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
-	c := &sharedBrakes{storeID: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
+func StartSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
+	c := &SharedBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
 		if err != nil {
@@ -84,7 +84,7 @@ func startSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merg
 }
 
 // Close ends the watch.
-func (c *sharedBrakes) Close() error {
+func (c *SharedBrakes) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (c *sharedBrakes) Close() error {
 }
 
 // poll opens the store, and looks at the board, until ctx is done.
-func (c *sharedBrakes) poll(ctx context.Context) {
-	for wait := time.Duration(0); ; wait = unavailableRetryInterval {
+func (c *SharedBrakes) poll(ctx context.Context) {
+	for wait := time.Duration(0); ; wait = UnavailableRetryInterval {
 		if sleep(ctx, wait) != nil {
 			return
 		}
@@ -109,7 +109,7 @@ func (c *sharedBrakes) poll(ctx context.Context) {
 			break
 		}
 		if wait == 0 {
-			c.log.Error("the brakes of other processes cannot be read; until they can, nothing is visited of projects in Redis", "redis", c.storeID, "error", err)
+			c.log.Error("the brakes of other processes cannot be read; until they can, nothing is visited of projects in Redis", "redis", c.StoreID, "error", err)
 		}
 	}
 	version := ""
@@ -125,7 +125,7 @@ func (c *sharedBrakes) poll(ctx context.Context) {
 }
 
 // syncBrakes looks at the board, and puts on it what is missing there.
-func (c *sharedBrakes) syncBrakes(ctx context.Context, version string) (newest string, err error) {
+func (c *SharedBrakes) syncBrakes(ctx context.Context, version string) (newest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
 	var missing map[string]string
@@ -146,32 +146,32 @@ func (c *sharedBrakes) syncBrakes(ctx context.Context, version string) (newest s
 }
 
 // CheckFresh returns nil while the brakes are known.
-func (c *sharedBrakes) CheckFresh(now time.Time) error {
+func (c *SharedBrakes) CheckFresh(now time.Time) error {
 	if now.UnixNano() < c.freshUntil.Load() {
 		return nil
 	}
 	return &politeness.VisitDelayedError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
 }
 
-// compareAndSetSharedBrake puts a value on the board, or takes it off, if it is was, or was is empty. It
+// CompareAndSet puts a value on the board, or takes it off, if it is was, or was is empty. It
 // does not wait long.
-func (c *sharedBrakes) compareAndSetSharedBrake(ctx context.Context, host, brake, previous string) error {
+func (c *SharedBrakes) CompareAndSet(ctx context.Context, host, brake, previous string) error {
 	select {
 	case <-c.storeOpened:
 	default:
-		return fmt.Errorf("%s: %w", c.storeID, storage.ErrWriteStalled)
+		return fmt.Errorf("%s: %w", c.StoreID, storage.ErrWriteStalled)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, sharedMaxAge, storage.ErrWriteStalled)
 	defer cancel()
 	defer c.finishedWriteCount.Add(1)
 	if _, err := c.store.SetSharedValue(ctx, host, brake, previous); err != nil {
-		return fmt.Errorf("%s: %w", c.storeID, err)
+		return fmt.Errorf("%s: %w", c.StoreID, err)
 	}
 	return nil
 }
 
-// waitForStore returns the store of the commons, when it is open.
-func (c *sharedBrakes) waitForStore(ctx context.Context) (storage.Store, error) {
+// WaitForStore returns the store of the commons, when it is open.
+func (c *SharedBrakes) WaitForStore(ctx context.Context) (storage.Store, error) {
 	select {
 	case <-c.storeOpened:
 		return c.store, nil
@@ -180,5 +180,5 @@ func (c *sharedBrakes) waitForStore(ctx context.Context) (storage.Store, error) 
 	}
 }
 
-// unavailableRetryInterval is how long after servers did not answer they are asked again.
-const unavailableRetryInterval = 2 * time.Second
+// UnavailableRetryInterval is how long after servers did not answer they are asked again.
+const UnavailableRetryInterval = 2 * time.Second

@@ -38,7 +38,7 @@ func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 
 // mergeSharedBrakes is the heed of a daemon: it has the brakes of a board hold. What is missing
 // there was put on here while it was out of reach, or before there was one.
-func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+func (s *Supervisor) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
 	s.brakesMu.Lock() // which is held by who posts
 	defer s.brakesMu.Unlock()
 	if outdated() {
@@ -49,7 +49,7 @@ func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 		shared = lastShared
 	}
 	local := map[string]string{}
-	for _, b := range s.brakes.All() {
+	for _, b := range s.OperatorBrakes.All() {
 		local[b.Host] = encodeSharedBrake(toAPIBrake(b))
 	}
 	changed := !maps.Equal(lastShared, shared)
@@ -70,10 +70,10 @@ func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 
 // adoptSharedBrakeChanges puts on, and lifts, what others have since a board was seen last. What was
 // put on here meanwhile stays if it stops a host.
-func (s *supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
+func (s *Supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
 	now := time.Now()
 	for host, encoded := range lastShared {
-		if _, on := shared[host]; !on && local[host] == encoded && s.brakes.Remove(host) {
+		if _, on := shared[host]; !on && local[host] == encoded && s.OperatorBrakes.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
 				s.logAndPublishBrakeChange(toAPIBrake(b), "lifted")
 			}
@@ -87,7 +87,7 @@ func (s *supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[strin
 		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
 			continue
 		}
-		if s.brakes.Set(b) == nil {
+		if s.OperatorBrakes.Set(b) == nil {
 			s.logAndPublishBrakeChange(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
 			local[host] = encoded
 		}
@@ -95,7 +95,7 @@ func (s *supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[strin
 }
 
 // saveLastSharedAndLocalBrakes keeps what is on a board, and which brakes are on.
-func (s *supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
+func (s *Supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
 	err := s.stateStore.update(func(t *daemonState) {
 		if t.LastSharedBrakes == nil {
 			t.LastSharedBrakes = map[string]map[string]string{}
@@ -103,12 +103,12 @@ func (s *supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]
 		t.LastSharedBrakes[key] = shared
 	})
 	if err = errors.Join(err, s.saveBrakes()); err != nil {
-		s.env.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+		s.env.Log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
 	}
 }
 
-// replaceBrakes has the brakes of a board hold, and no others.
-func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
+// ReplaceBrakes has the brakes of a board hold, and no others.
+func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
 	now := time.Now()
 	var all []politeness.Brake
 	for host, encoded := range shared {
@@ -126,13 +126,13 @@ func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 
 // setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
-func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+func (s *Supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range s.sharedBrakesOfAllStores() {
-		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.storeID))
+		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.StoreID))
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}
-		if e := c.compareAndSetSharedBrake(ctx, host, encoded, previous); e != nil {
+		if e := c.CompareAndSet(ctx, host, encoded, previous); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
@@ -143,31 +143,31 @@ func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, 
 		if encoded == "" {
 			delete(shared, host)
 		}
-		s.saveLastSharedAndLocalBrakes(c.storeID, shared)
+		s.saveLastSharedAndLocalBrakes(c.StoreID, shared)
 	}
 	return err
 }
 
 // getOrStartRedisBrakes returns the commons that a project belongs to, nil if it has none.
-func (s *supervisor) getOrStartRedisBrakes(loaded *loadedProject) *sharedBrakes {
+func (s *Supervisor) getOrStartRedisBrakes(loaded *loadedProject) *SharedBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := sharedBrakesID(&r)
+	key := SharedBrakesID(&r)
 	c := s.sharedBrakesByID[key]
 	if c == nil {
-		c = startSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
+		c = StartSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
 			return s.mergeSharedBrakes(key, shared, outdated)
-		}, s.env.log)
+		}, s.env.Log)
 		s.sharedBrakesByID[key] = c
 	}
 	return c
 }
 
-func (s *supervisor) sharedBrakesOfAllStores() (all []*sharedBrakes) {
+func (s *Supervisor) sharedBrakesOfAllStores() (all []*SharedBrakes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.sharedBrakesByID {
@@ -178,15 +178,15 @@ func (s *supervisor) sharedBrakesOfAllStores() (all []*sharedBrakes) {
 
 // startUsedCloseUnusedSharedBrakes joins the commons of all projects, also of those that do not run:
 // brakes are for all. It leaves those that are no project's any more.
-func (s *supervisor) startUsedCloseUnusedSharedBrakes() {
+func (s *Supervisor) startUsedCloseUnusedSharedBrakes() {
 	used := map[string]bool{}
 	for _, r := range s.allRunners() {
 		if loaded := r.loadedProject(); loaded != nil && s.getOrStartRedisBrakes(loaded) != nil {
-			used[sharedBrakesID(&loaded.project.Store.Redis)] = true
+			used[SharedBrakesID(&loaded.project.Store.Redis)] = true
 		}
 	}
 	s.mu.Lock()
-	var unused []*sharedBrakes
+	var unused []*SharedBrakes
 	for key, c := range s.sharedBrakesByID {
 		if !used[key] {
 			unused = append(unused, c)
@@ -199,8 +199,8 @@ func (s *supervisor) startUsedCloseUnusedSharedBrakes() {
 	}
 }
 
-func (s *supervisor) closeOneSharedBrakes(c *sharedBrakes) {
+func (s *Supervisor) closeOneSharedBrakes(c *SharedBrakes) {
 	if err := c.Close(); err != nil {
-		s.env.log.Warn("what processes share in Redis is not closed in order", "redis", c.storeID, "error", err)
+		s.env.Log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)
 	}
 }

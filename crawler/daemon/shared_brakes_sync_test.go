@@ -50,13 +50,13 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervisor{env: &crawlDependencies{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
+	s := &Supervisor{env: &Dependencies{Log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, SharedResources: SharedResources{OperatorBrakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*SharedBrakes{}}
 	values := &fakeSharedValues{values: map[string]string{}}
-	c := &sharedBrakes{storeID: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
+	c := &SharedBrakes{StoreID: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
 		return s.mergeSharedBrakes("here", values, outdated)
 	}}
 	close(c.storeOpened)
-	s.sharedBrakesByID[c.storeID] = c
+	s.sharedBrakesByID[c.StoreID] = c
 	version := ""
 	checkBrakes := func(want ...string) {
 		t.Helper()
@@ -64,7 +64,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		on := map[string]bool{}
-		for _, b := range s.brakes.All() {
+		for _, b := range s.OperatorBrakes.All() {
 			on[b.Host] = true
 		}
 		for _, host := range want {

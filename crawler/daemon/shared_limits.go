@@ -23,10 +23,10 @@ const (
 	workerTimeout     = 3 * sharedMaxAge
 )
 
-// A sharedLimitsCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
+// A SharedLimitsCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
 // no limits of all together, it is the commons alone.
-type sharedLimitsCoordinator struct {
-	*sharedBrakes
+type SharedLimitsCoordinator struct {
+	*SharedBrakes
 	sendHeartbeat      func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) // nil: there are no limits
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
@@ -42,41 +42,41 @@ type sharedLimitsCoordinator struct {
 }
 
 // newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
-func newSharedLimitsCoordinator(g *engineConfig, p project.Project, limiter *politeness.Limiter) *sharedLimitsCoordinator {
-	if g.sharedBrakes == nil {
+func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *SharedLimitsCoordinator {
+	if g.SharedBrakes == nil {
 		return nil
 	}
-	c := &sharedLimitsCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitCountsReset: g.onLimitCountsReset}
+	c := &SharedLimitsCoordinator{SharedBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log, onLimitCountsReset: g.OnLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
-		c.notifyIfLimitCountsReset(g.resetCountsIfLimitReached) // there is nothing to count
+		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // there is nothing to count
 		return c
 	}
-	c.sendHeartbeat = g.stores.Frontier.(interface {
+	c.sendHeartbeat = g.Stores.Frontier.(interface {
 		Heartbeat(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)
 	}).Heartbeat
-	c.heartbeatToSend = redis.SharedLimitsHeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.resetCountsIfLimitReached,
+	c.heartbeatToSend = redis.SharedLimitsHeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
 		Limits: redis.SharedCrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }
 
 // notifyIfLimitCountsReset tells that limits count anew, if they do.
-func (c *sharedLimitsCoordinator) notifyIfLimitCountsReset(renewed bool) {
+func (c *SharedLimitsCoordinator) notifyIfLimitCountsReset(renewed bool) {
 	if renewed && c.onLimitCountsReset != nil {
 		c.onLimitCountsReset()
 	}
 }
 
 // prepareJoinAsNewWorker has the next report be the first of a worker.
-func (c *sharedLimitsCoordinator) prepareJoinAsNewWorker() {
+func (c *SharedLimitsCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
 	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
-// startHeartbeats reports until end is called, when all that was in hand has ended. A limit that
+// StartHeartbeats reports until end is called, when all that was in hand has ended. A limit that
 // is reached ends the crawl by stop.
-func (c *sharedLimitsCoordinator) startHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
+func (c *SharedLimitsCoordinator) StartHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
 	if c == nil || c.sendHeartbeat == nil {
 		return func() {}
 	}
@@ -97,7 +97,7 @@ func (c *sharedLimitsCoordinator) startHeartbeats(stop context.CancelCauseFunc) 
 }
 
 // reportLeaving tells, when all that was in hand has ended, that this worker works no more.
-func (c *sharedLimitsCoordinator) reportLeaving() {
+func (c *SharedLimitsCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
@@ -111,7 +111,7 @@ func (c *sharedLimitsCoordinator) reportLeaving() {
 }
 
 // exchangeHeartbeat makes a report, and returns the limit that is reached.
-func (c *sharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
+func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
@@ -140,7 +140,7 @@ func (c *sharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *sharedLimitsCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
+func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
@@ -155,14 +155,14 @@ func (c *sharedLimitsCoordinator) applyReply(began, now time.Time, m redis.Share
 	case m.ByteLimitReached:
 		return crawler.ErrBytes
 	case m.TimeLimitReached:
-		return errTimeLimit
+		return ErrTimeLimit
 	}
 	return nil
 }
 
 // CheckVisit implements crawler.Coordinator.
-func (c *sharedLimitsCoordinator) CheckVisit(now time.Time) error {
-	if err := c.sharedBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
+func (c *SharedLimitsCoordinator) CheckVisit(now time.Time) error {
+	if err := c.SharedBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
 		return err
 	}
 	c.mu.Lock()
@@ -178,7 +178,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 }
 
 // AcquireCrawlPageBudget implements crawler.Coordinator.
-func (c *sharedLimitsCoordinator) AcquireCrawlPageBudget() error {
+func (c *SharedLimitsCoordinator) AcquireCrawlPageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (c *sharedLimitsCoordinator) AcquireCrawlPageBudget() error {
 }
 
 // ReleaseCrawlPageBudget implements crawler.Coordinator.
-func (c *sharedLimitsCoordinator) ReleaseCrawlPageBudget() {
+func (c *SharedLimitsCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
@@ -204,14 +204,14 @@ func (c *sharedLimitsCoordinator) ReleaseCrawlPageBudget() {
 }
 
 // AddBodyBytes implements crawler.Coordinator.
-func (c *sharedLimitsCoordinator) AddBodyBytes(bytes int64) {
+func (c *SharedLimitsCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heartbeatToSend.ReceivedBytesSinceJoin += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
-func (c *sharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
+func (c *SharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	var busy *politeness.VisitDelayedError
 	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)
@@ -230,8 +230,8 @@ func (c *sharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (gran
 
 // Reasons to stop a crawl that is not at its end.
 var (
-	errTimeLimit   = errors.New("the limit of time is reached")
-	errInterrupted = errors.New("it was interrupted")
+	ErrTimeLimit   = errors.New("the limit of time is reached")
+	ErrInterrupted = errors.New("it was interrupted")
 )
 
 // sleep waits, and returns the cause of ctx if that is done.

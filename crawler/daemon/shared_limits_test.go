@@ -12,9 +12,9 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *sharedLimitsCoordinator {
-	c := &sharedLimitsCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
-	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *SharedLimitsCoordinator {
+	c := &SharedLimitsCoordinator{SharedBrakes: &SharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
+	c.SharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
 	c.prepareJoinAsNewWorker()
 	return c
@@ -75,7 +75,7 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 			}
 			return redis.SharedLimitsHeartbeatReply{WorkerCount: 2}, nil
 		})
-		defer c.startHeartbeats(func(error) {})()
+		defer c.StartHeartbeats(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
 			time.Sleep(heartbeatInterval / 10)
 		}
@@ -94,7 +94,7 @@ func TestSharedLimitsNumbersItsReports(t *testing.T) {
 			reports = append(reports, r)
 			return redis.SharedLimitsHeartbeatReply{WorkerCount: 1}, nil
 		})
-		end := c.startHeartbeats(func(error) {})
+		end := c.StartHeartbeats(func(error) {})
 		time.Sleep(5 * heartbeatInterval)
 		end()
 		for i, r := range reports {

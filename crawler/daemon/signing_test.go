@@ -133,11 +133,11 @@ func TestSignedDaemon(t *testing.T) {
 	site := &signatureChecker{t: t}
 	server := httptest.NewServer(site)
 	defer server.Close()
-	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0"})
-	d := g.daemon.(*supervisor)
+	g, _ := openServer(t, ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0"})
+	d := g.daemon.(*Supervisor)
 	var ids []string
 	for _, name := range []string{"now.pem", "next.pem"} {
-		k, err := createSigningKeyFile(filepath.Join(d.projectFilesDir, name))
+		k, err := createSigningKeyFile(filepath.Join(d.ProjectFilesDir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestSignedDaemon(t *testing.T) {
 		}
 	}
 	put("now.pem, next.pem", "/first")
-	for _, l := range []net.Listener{g.apiListener, g.botListener} {
+	for _, l := range []net.Listener{g.APIListener, g.botListener} {
 		keys := fetchKeyDirectory(t, l, http.MethodGet)
 		if fetchKeyDirectory(t, l, http.MethodHead); len(keys) != 2 || keys[0].Kid != ids[0] || keys[1].Kid != ids[1] {
 			t.Fatalf("the directory at %s has %+v, want %q", l.Addr(), keys, ids)

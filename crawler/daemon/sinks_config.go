@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// newSinksConfig returns which outputs a project writes. The caller adds how they are opened:
-// resume, StartFresh, durable, stdout, log, OnDiskFull. newSinksConfig reads the key of the ledger.
-func newSinksConfig(p *project.Project, c *confine.Paths) (sinks.Config, error) {
+// NewSinksConfig returns which outputs a project writes. The caller adds how they are opened:
+// resume, StartFresh, durable, stdout, log, OnDiskFull. NewSinksConfig reads the key of the ledger.
+func NewSinksConfig(p *project.Project, c *confine.Paths) (sinks.Config, error) {
 	out := &p.Output
 	cfg := sinks.Config{
 		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),
@@ -30,7 +30,7 @@ func newSinksConfig(p *project.Project, c *confine.Paths) (sinks.Config, error) 
 		return cfg, nil
 	}
 	cfg.Ledger = &ledger.Config{
-		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval), RunStart: newLedgerRunStart(p),
+		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval), RunStart: NewLedgerRunStart(p),
 	}
 	if name := out.LedgerKeyFile; name != "" {
 		var err error
@@ -55,8 +55,8 @@ func newWARCConfig(p *project.Project) *warc.Config {
 	return &warc.Config{Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), WarcinfoFields: info}
 }
 
-// newLedgerRunStart returns what a project's records are made by.
-func newLedgerRunStart(p *project.Project) ledger.RunStart {
+// NewLedgerRunStart returns what a project's records are made by.
+func NewLedgerRunStart(p *project.Project) ledger.RunStart {
 	agent, _ := p.RobotsAgent() // it has been checked
 	run := crawler.NewLedgerRunStart(p.PolitenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.UserAgent(), p.Agent.Product

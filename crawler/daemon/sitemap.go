@@ -99,8 +99,8 @@ func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Re
 	switch err := cmp.Or(err, lister.out.Flush()); {
 	case err != nil:
 		return err
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		return &exitError{ExitStopped, errInterrupted}
+	case errors.Is(context.Cause(ctx), ErrInterrupted):
+		return &exitError{ExitStopped, ErrInterrupted}
 	case lister.hasProblems:
 		return &exitError{code: ExitFailed}
 	}

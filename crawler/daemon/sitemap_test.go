@@ -87,7 +87,7 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: NewStickyErrorWriter(&stdout), stderr: NewStatusLineWriter(&stderr)}
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
@@ -111,7 +111,7 @@ func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk fu
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(diskFullWriter{}), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: NewStickyErrorWriter(diskFullWriter{}), stderr: NewStatusLineWriter(&stderr)}
 	if code := a.main([]string{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}

@@ -23,8 +23,8 @@ func TestSocket(t *testing.T) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
 	})
-	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0"})
-	dir = g.daemon.(*supervisor).dataDir
+	g, _ := openServer(t, ListenOptions{addr: "127.0.0.1:0"})
+	dir = g.daemon.(*Supervisor).DataDir
 	info, err := os.Lstat(dir.Path(datadir.SocketFile))
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
@@ -48,7 +48,7 @@ func TestSocket(t *testing.T) {
 func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	s := newDaemonFixture(t).startAPI() // serves no socket
-	dir := s.supervisor.dataDir
+	dir := s.Supervisor.DataDir
 	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)
 	}

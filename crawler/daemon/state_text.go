@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// delayText rounds a rest for people.
-func delayText(m api.Milliseconds) string {
+// DelayText rounds a rest for people.
+func DelayText(m api.Milliseconds) string {
 	d := time.Duration(m)
 	switch {
 	case d == 0:
@@ -23,19 +23,19 @@ func delayText(m api.Milliseconds) string {
 	return project.Duration(d.Round(time.Millisecond)).String()
 }
 
-func reasonSuffix(reason string) string {
+func ReasonSuffix(reason string) string {
 	if reason == "" {
 		return ""
 	}
 	return ": " + reason
 }
 
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// ruleText words the rule that decided.
-func ruleText(v robots.Verdict) string {
+// RuleText words the rule that decided.
+func RuleText(v robots.Verdict) string {
 	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
 }
 
-// stateNames are how the states of a URL are written.
-var stateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
+// StateNames are how the states of a URL are written.
+var StateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}

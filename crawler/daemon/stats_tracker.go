@@ -59,7 +59,7 @@ func (m *projectStatsTracker) remainingLimits(l project.LimitSettings) (remainin
 	case l.Duration == 0:
 		remaining.duration = 0
 	case remaining.duration <= 0:
-		return remaining, errTimeLimit
+		return remaining, ErrTimeLimit
 	}
 	return remaining, nil
 }

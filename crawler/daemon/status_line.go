@@ -9,9 +9,9 @@ import (
 	"golang.org/x/term"
 )
 
-// A statusLineWriter is standard error with a line at its foot that is drawn over and
+// A StatusLineWriter is standard error with a line at its foot that is drawn over and
 // over. What is written to it scrolls by above that line.
-type statusLineWriter struct {
+type StatusLineWriter struct {
 	mu         sync.Mutex
 	w          io.Writer
 	fd         int    // of the terminal; -1 if it is none
@@ -21,19 +21,19 @@ type statusLineWriter struct {
 // clearLineEscape goes to the beginning of the terminal's line and wipes it.
 const clearLineEscape = "\r\x1b[K"
 
-func newStatusLineWriter(w io.Writer) *statusLineWriter {
-	s := &statusLineWriter{w: w, fd: -1}
+func NewStatusLineWriter(w io.Writer) *StatusLineWriter {
+	s := &StatusLineWriter{w: w, fd: -1}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.fd = int(f.Fd())
 	}
 	return s
 }
 
-// isTerminal reports whether somebody is looking.
-func (s *statusLineWriter) isTerminal() bool { return s.fd >= 0 }
+// IsTerminal reports whether somebody is looking.
+func (s *StatusLineWriter) IsTerminal() bool { return s.fd >= 0 }
 
 // Write writes p, which should be whole lines.
-func (s *statusLineWriter) Write(p []byte) (int, error) {
+func (s *StatusLineWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.statusLine == "" {
@@ -49,9 +49,9 @@ func (s *statusLineWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// drawStatusLine puts line at the foot, cut to the terminal's width; "" takes it away.
+// DrawStatusLine puts line at the foot, cut to the terminal's width; "" takes it away.
 // The screen is for people, so a failure to draw is nobody's error.
-func (s *statusLineWriter) drawStatusLine(line string) {
+func (s *StatusLineWriter) DrawStatusLine(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if width, _, err := term.GetSize(s.fd); err == nil && width > 0 && len(line) >= width {

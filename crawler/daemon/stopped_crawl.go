@@ -18,7 +18,7 @@ import (
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
 type stoppedCrawl struct {
-	inspector
+	Inspector
 	dir           datadir.StateDir
 	robotsStore   datadir.StoreInspectorImporter
 	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
@@ -44,8 +44,8 @@ func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, 
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	err = do(ctx, k)
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		err = &exitError{ExitStopped, errInterrupted}
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		err = &exitError{ExitStopped, ErrInterrupted}
 	}
 	return errors.Join(err, k.Close())
 }
@@ -68,7 +68,7 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, err error) {
-	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: datadir.StateDir(p.Store.Path)}
+	k := &stoppedCrawl{Inspector: Inspector{Project: p, Time: time.Now()}, dir: datadir.StateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.HasCrawl()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	}()
 	gateConfig, err := p.GateConfig()
 	if err == nil {
-		k.paramCleaner, err = p.ParamCleaner()
+		k.ParamCleaner, err = p.ParamCleaner()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.Path(datadir.ProjectFile), err)
@@ -88,12 +88,12 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	if hasCrawl {
 		err = k.openStores(a)
 	} else {
-		k.frontierStore, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
+		k.FrontierStore, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	k.gate = robots.NewGate(gateConfig, k.robotsStore)
+	k.Gate = robots.NewGate(gateConfig, k.robotsStore)
 	return k, nil
 }
 
@@ -102,14 +102,14 @@ func (k *stoppedCrawl) openStores(a *program) (err error) {
 	if k.directoryLock, err = k.dir.Lock(); err != nil {
 		return err
 	}
-	s, err := datadir.OpenStores(k.project, a.boltOptions(k.project, nil))
-	k.frontierStore, k.robotsStore = s.Frontier, s.Robots
+	s, err := datadir.OpenStores(k.Project, a.BoltOptions(k.Project, nil))
+	k.FrontierStore, k.robotsStore = s.Frontier, s.Robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []datadir.StoreInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
+	for _, s := range []datadir.StoreInspectorImporter{k.FrontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

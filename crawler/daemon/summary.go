@@ -16,24 +16,24 @@ import (
 
 // summaryText says what the run has done, how it ended, and what is left and why.
 func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
-	st := j.crawler.Stats()
+	st := j.Crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
 		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.refusalReporter.refusedURLCount.Load())
+		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.RefusalReporter.RefusedURLCount.Load())
 	if failures := failureCountsText(st); failures != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failures)
 	}
 	if st.LocalFaults > 0 {
 		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.LocalFaults)
 	}
-	if refused := refusalCountsText(j.frontier.RefusalsByReason()); refused != "" {
+	if refused := refusalCountsText(j.Frontier.RefusalsByReason()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
 	if st.PagesWithheld > 0 {
 		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
-			st.PagesWithheld, strings.Join(j.project.Robots.Purposes, ", "))
+			st.PagesWithheld, strings.Join(j.Project.Robots.Purposes, ", "))
 	}
 	if st.TDMRepFetches > 0 {
 		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepFetches)
@@ -53,7 +53,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	if st.Panics > 0 {
 		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)
 	}
-	c, err := j.frontier.Counts(ctx)
+	c, err := j.Frontier.Counts(ctx)
 	switch {
 	case err != nil:
 		fmt.Fprintf(&b, "what is left is not known: %v\n", err)
@@ -103,7 +103,7 @@ func firstRevisitText(runErr error) string {
 
 // exitErrorFor turns the end of a run into an exit.
 func (j *foregroundRun) exitErrorFor(runErr error) error {
-	for _, stop := range []error{errTimeLimit, errInterrupted, crawler.ErrPages, crawler.ErrBytes} {
+	for _, stop := range []error{ErrTimeLimit, ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
 			return &exitError{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
 		}
@@ -111,7 +111,7 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	switch {
 	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
 		return nil
-	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
+	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) && (j.Crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
@@ -122,16 +122,16 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 // mayHaveReachedHostLimits reports whether a run without visits may have used up its pages, or its
 // bytes, in an earlier run.
 func (j *foregroundRun) mayHaveReachedHostLimits() bool {
-	return j.isResumed && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
+	return j.isResumed && (j.Project.Scope.MaxPagesPerHost > 0 || j.Project.Scope.MaxBytesPerHost > 0)
 }
 
 // resumeCommand returns the command that goes on with the crawl.
 func (j *foregroundRun) resumeCommand() string {
 	command := "decorum"
-	if j.project.Handler != "" {
+	if j.Project.Handler != "" {
 		command = "(this program)" // another has not its callbacks
 	}
-	return command + " crawl --resume --data " + shellQuote(j.project.Store.Path)
+	return command + " crawl --resume --data " + shellQuote(j.Project.Store.Path)
 }
 
 // shellQuote returns name as a shell takes it for one word.

@@ -22,22 +22,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A supervisor runs the projects of a daemon. It is an api.Daemon.
-type supervisor struct {
-	env                           *crawlDependencies
-	dataDir                       datadir.StateDir
-	projectFilesDir               string // of project files
+// A Supervisor runs the projects of a daemon. It is an api.Daemon.
+type Supervisor struct {
+	env                           *Dependencies
+	DataDir                       datadir.StateDir
+	ProjectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
-	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
+	apiCreatedProjectRestrictions APIProjectRestrictions
 	directoryLock                 *datadir.DirectoryLock
-	// hasSocket says that ListenSocket has made the socket, which Close removes.
-	hasSocket   bool
+	// HasSocket says that ListenSocket has made the socket, which Close removes.
+	HasSocket   bool
 	robotsStore datadir.StoreInspectorImporter // what is known of robots.txt files, by all projects
-	sharedResources
+	SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
-	metrics             *metrics.Metrics
-	hostLists           *hostListCache
+	Metrics             *metrics.Metrics
+	hostLists           *HostListCache
 	robotsDiskFull      diskFullState // of robots
 	stateStore          *daemonStateStore
 	eventBroker         eventBroker
@@ -46,55 +46,55 @@ type supervisor struct {
 	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
 	mu                   sync.Mutex // guards what follows
 	runners              map[string]*projectRunner
-	sharedBrakesByID     map[string]*sharedBrakes
+	sharedBrakesByID     map[string]*SharedBrakes
 	retiredKeyrings      []signingKeyring  // of projects that were deleted
 	projectFilesDirError string            // why the folder cannot be read; empty: it can
 	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
 	isShuttingDown       bool              // likewise
 }
 
-// supervisorOptions say what a daemon runs.
-type supervisorOptions struct {
-	dataDir, projectFilesDir      string
-	startNewProjects              bool
-	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
-	readMemoryUsage               func() memoryUsage // of the process; nil: see readMemoryUsage
+// Options say what a daemon runs.
+type Options struct {
+	DataDir, ProjectFilesDir string
+	StartNewProjects         bool
+	APIProjectRestrictions   APIProjectRestrictions
+	readMemoryUsage          func() memoryUsage // of the process; nil: see readMemoryUsage
 }
 
-// openSupervisor opens the state of a daemon, and runs what ran when it ended.
+// Open opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(env *crawlDependencies, opts supervisorOptions) (*supervisor, error) {
-	projectFilesDir, err := filepath.Abs(opts.projectFilesDir)
+func Open(env *Dependencies, opts Options) (*Supervisor, error) {
+	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
 	if err != nil {
 		return nil, err
 	}
-	dataDir, err := filepath.Abs(opts.dataDir)
+	dataDir, err := filepath.Abs(opts.DataDir)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
 		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
 	}
-	rules, err := opts.apiCreatedProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
+	rules, err := opts.APIProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
 	if err != nil {
 		return nil, err
 	}
-	s := &supervisor{
-		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: datadir.StateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
-		sharedResources: sharedResources{
-			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.SharedMemoryBudget{},
-			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), env.log), bodyMemory: env.bodyMemory,
+	s := &Supervisor{
+		env: env, readMemoryUsage: opts.readMemoryUsage, DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir, startNewProjects: opts.StartNewProjects, apiCreatedProjectRestrictions: rules, hostLists: NewHostListCache(),
+		SharedResources: SharedResources{
+			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
+			MemoryPressureMonitor: NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
-		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*sharedBrakes{}, nonProjectFiles: map[string]string{},
+		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*SharedBrakes{}, nonProjectFiles: map[string]string{},
 	}
-	s.metrics = metrics.New(s.Projects, env.log)
-	if env.bodyMemory != nil {
-		s.metrics.RegisterBodyMemory(env.bodyMemory.Size(), func() (inUse, ended int64) {
-			usage := env.bodyMemory.Usage()
+	s.Metrics = metrics.New(s.Projects, env.Log)
+	if env.BodyMemory != nil {
+		s.Metrics.RegisterBodyMemory(env.BodyMemory.Size(), func() (inUse, ended int64) {
+			usage := env.BodyMemory.Usage()
 			return usage.Bytes, usage.DeniedVisits
 		})
 	}
-	if s.directoryLock, err = s.dataDir.Lock(); err != nil {
+	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
 		return nil, err
 	}
 	if err := s.openDaemonStores(); err != nil {
@@ -105,41 +105,41 @@ func openSupervisor(env *crawlDependencies, opts supervisorOptions) (*supervisor
 }
 
 // openDaemonStores opens what the projects share.
-func (s *supervisor) openDaemonStores() (err error) {
-	if s.stateStore, err = openDaemonStateStore(s.dataDir.Path(datadir.DaemonStateFile)); err != nil {
+func (s *Supervisor) openDaemonStores() (err error) {
+	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
 	}
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
-	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
-	if s.robotsStore, err = datadir.OpenBoltStore(s.dataDir.Path(datadir.RobotsFile), opts); err != nil {
+	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
+	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
+	if s.robotsStore, err = datadir.OpenBoltStore(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
 	if err != nil {
 		return err
 	}
-	s.hostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
+	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
 	return s.startMemoryUsageRecorder()
 }
 
 // projectStateDir is where the state of a project is.
-func (s *supervisor) projectStateDir(name string) datadir.StateDir {
-	return datadir.StateDir(s.dataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
+func (s *Supervisor) projectStateDir(name string) datadir.StateDir {
+	return datadir.StateDir(s.DataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
 }
 
 // projectFilePath is where the file of a project is.
-func (s *supervisor) projectFilePath(name string) string {
-	return filepath.Join(s.projectFilesDir, name+projectExt)
+func (s *Supervisor) projectFilePath(name string) string {
+	return filepath.Join(s.ProjectFilesDir, name+projectExt)
 }
 
 // projectNamesWithData returns the names of all projects that the daemon has kept something of,
 // though their files may be gone.
-func (s *supervisor) projectNamesWithData() []string {
+func (s *Supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
-	entries, _ := os.ReadDir(s.dataDir.Path(datadir.ProjectsDir)) // none before the first project
+	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // none before the first project
 	for _, e := range entries {
 		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
@@ -149,7 +149,7 @@ func (s *supervisor) projectNamesWithData() []string {
 }
 
 // addAndStartRunner takes in a runner that has its first orders.
-func (s *supervisor) addAndStartRunner(r *projectRunner) {
+func (s *Supervisor) addAndStartRunner(r *projectRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[r.name] = r
@@ -157,7 +157,7 @@ func (s *supervisor) addAndStartRunner(r *projectRunner) {
 }
 
 // findRunner returns the runner of a project.
-func (s *supervisor) findRunner(name string) (*projectRunner, error) {
+func (s *Supervisor) findRunner(name string) (*projectRunner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.runners[name]; ok {
@@ -167,7 +167,7 @@ func (s *supervisor) findRunner(name string) (*projectRunner, error) {
 }
 
 // allRunners returns the runners, by name.
-func (s *supervisor) allRunners() []*projectRunner {
+func (s *Supervisor) allRunners() []*projectRunner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var runners []*projectRunner
@@ -177,8 +177,8 @@ func (s *supervisor) allRunners() []*projectRunner {
 	return runners
 }
 
-// run samples what the projects do, and follows their files, until ctx is done.
-func (s *supervisor) run(ctx context.Context) {
+// Run samples what the projects do, and follows their files, until ctx is done.
+func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	background.Go(func() { s.watchProjectFiles(ctx) })
@@ -199,7 +199,7 @@ func (s *supervisor) run(ctx context.Context) {
 
 // publishThroughputSamples takes a sample of what the projects do, side by side: that of one may be
 // out of reach.
-func (s *supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
+func (s *Supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, r := range s.allRunners() {
@@ -210,8 +210,8 @@ func (s *supervisor) publishThroughputSamples(ctx context.Context, now time.Time
 // errShuttingDown refuses to change which projects there are.
 var errShuttingDown = api.Conflict("the daemon is ending")
 
-// haltCrawls breaks off what all projects have in hand.
-func (s *supervisor) haltCrawls() {
+// HaltCrawls breaks off what all projects have in hand.
+func (s *Supervisor) HaltCrawls() {
 	for _, r := range s.allRunners() {
 		r.haltCrawl()
 	}
@@ -219,7 +219,7 @@ func (s *supervisor) haltCrawls() {
 
 // Close ends all projects in order, with what they have in hand, and closes
 // their state. What ran goes on the next time.
-func (s *supervisor) Close() (err error) {
+func (s *Supervisor) Close() (err error) {
 	s.projectFilesMu.Lock()
 	s.isShuttingDown = true
 	s.projectFilesMu.Unlock()
@@ -245,12 +245,12 @@ func (s *supervisor) Close() (err error) {
 	if s.robotsStore != nil {
 		err = errors.Join(err, s.robotsStore.Close())
 	}
-	if s.hostDueStore != nil {
+	if s.HostDueStore != nil {
 		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
 		s.memoryUsageRecorder.recordCleanEnd()
 	}
-	if s.hasSocket { // once the lock is free, the socket may be another daemon's
-		err = errors.Join(err, s.dataDir.RemoveSocket())
+	if s.HasSocket { // once the lock is free, the socket may be another daemon's
+		err = errors.Join(err, s.DataDir.RemoveSocket())
 	}
 	return errors.Join(err, s.directoryLock.Close())
 }

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// notifySystemd tells the service manager that started this process how it stands,
+// NotifySystemd tells the service manager that started this process how it stands,
 // if it wants to know: sd_notify(3).
-func notifySystemd(state string) error {
+func NotifySystemd(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return nil

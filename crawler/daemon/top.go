@@ -28,7 +28,7 @@ func (a *program) newTopCommand() *cobra.Command {
 	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
-	c.Flags().Var(durationFlag{&interval}, "every", "ask again after `TIME`")
+	c.Flags().Var(DurationFlag{&interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := a.withSignalCancel(c.Context())
 		defer stop()
@@ -43,7 +43,7 @@ func (a *program) newTopCommand() *cobra.Command {
 
 // runTop shows what there is to see, once or until somebody has seen enough.
 func (a *program) runTop(ctx context.Context, w *topSession, interval time.Duration) error {
-	out, ok := a.stdout.w.(*os.File)
+	out, ok := a.stdout.Underlying.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.fetchSnapshot(ctx)
 		if err != nil {
@@ -222,7 +222,7 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 	for _, p := range v.projects {
 		shortfall = max(shortfall, p.LargestDelayShortfall)
 	}
-	s.writeLine("decorum, %s   projects: %d   %s", formatTime(now), len(v.projects), delayShortfallText(shortfall))
+	s.writeLine("decorum, %s   projects: %d   %s", FormatTime(now), len(v.projects), delayShortfallText(shortfall))
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")

@@ -15,10 +15,10 @@ const (
 )
 
 // watchProjectFiles follows the project files as they change, until ctx is done.
-func (s *supervisor) watchProjectFiles(ctx context.Context) {
+func (s *Supervisor) watchProjectFiles(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		s.env.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
+		s.env.Log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // tells nothing
 	} else {
 		defer w.Close()
@@ -35,7 +35,7 @@ func (s *supervisor) watchProjectFiles(ctx context.Context) {
 		case <-w.Errors: // changes were missed
 		case <-rescan.C:
 			if err == nil {
-				_ = w.Add(s.projectFilesDir) // again and again: it may be another folder of that name
+				_ = w.Add(s.ProjectFilesDir) // again and again: it may be another folder of that name
 			}
 			s.reloadProjects()
 			firstChange = time.Time{}
