@@ -39,12 +39,12 @@ func TestAgentOfProject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			v := newCrawlFixture(t, agentGroupsSite(test.file))
+			v := NewCrawlFixture(t, agentGroupsSite(test.file))
 			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
 			res := runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...)
 			res.want(t, ExitDone)
 			var visited []string
-			for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
+			for _, u := range SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
 				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
 			}
 			if got := strings.Join(visited, " "); got != test.visited {
@@ -66,7 +66,7 @@ func TestAgentOfProject(t *testing.T) {
 func TestNotForIndexing(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
-	v := newCrawlFixture(t, agentGroupsSite(file))
+	v := NewCrawlFixture(t, agentGroupsSite(file))
 	archive := filepath.Join(v.dir, "warc")
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
 	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
@@ -115,7 +115,7 @@ func TestNotForIndexing(t *testing.T) {
 // TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
 // for, is not called unfit for indexing besides.
 func TestExplainWithoutIndexing(t *testing.T) {
-	v := newCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
+	v := NewCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
 	res := runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing")

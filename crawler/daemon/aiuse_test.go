@@ -88,12 +88,12 @@ func TestAIUse(t *testing.T) {
 		{"ai-train", 1, "/line /papers/1", "/meta /tdm /usage"},
 	} {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
-			v := newCrawlFixture(t, usageRulesSite())
+			v := NewCrawlFixture(t, usageRulesSite())
 			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
 			runCommand(t, v.crawlArgs("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
-			for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+			for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 				path := strings.TrimPrefix(r.URL, "http://a.example")
 				parked = slices.DeleteFunc(parked, func(p string) bool { return p == path })
 				refused := r.AIUseSignals != nil && r.AIUseSignals.UsageConflict != nil
@@ -154,7 +154,7 @@ func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 // What keeps a page back is explained, and counted by the report.
 func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, usageRulesSite())
+	v := NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
@@ -172,7 +172,7 @@ func TestAIUseIsExplained(t *testing.T) {
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
-	v := newCrawlFixture(t, usageRulesSite())
+	v := NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
 }
@@ -181,7 +181,7 @@ func TestPurposeNeedsMeta(t *testing.T) {
 // leads on.
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, usageRulesSite())
+	v := NewCrawlFixture(t, usageRulesSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex
 	var read []string

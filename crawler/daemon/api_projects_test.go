@@ -21,7 +21,7 @@ const secret = "xyzzy-the-secret"
 // private networks are closed to it. The error names the field, and the flag that would
 // allow it. The same file in the folder, put there by hand, is followed.
 func TestAPIProjectsAreConfined(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	f.apiRules = APIProjectRestrictions{}
 	f.start(false)
 	outside := t.TempDir()
@@ -48,7 +48,7 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 		{"fetch: {proxy: 'http://10.0.0.1:3128'}", "fetch.proxy", "--api-private-networks"},
 		{redisAt + "}}", "store.redis.addresses", "--api-private-networks"},
 	} {
-		_, err := f.PutProject(t.Context(), "p", []byte(minimalProject+tt.text+"\n"))
+		_, err := f.PutProject(t.Context(), "p", []byte(MinimalProject+tt.text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), tt.field+": ") || !strings.Contains(err.Error(), tt.flag) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v\nwant an error that names %s and %s", tt.text, err, tt.field, tt.flag)
 		}
@@ -57,9 +57,9 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "p", []byte(signed)); err == nil || !strings.Contains(err.Error(), "agent.signature.keys[0]: ") {
 		t.Errorf("a key elsewhere: %v", err)
 	}
-	own := minimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
-	f.putProjectFile("own", own)
-	if got := f.reloadAndFind("own"); got.Outcome != "new" {
+	own := MinimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
+	f.PutProjectFile("own", own)
+	if got := f.ReloadAndFind("own"); got.Outcome != "new" {
 		t.Errorf("put into the folder by hand: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "own", []byte(own)); err == nil {
@@ -72,13 +72,13 @@ func TestSeedErrorsHideText(t *testing.T) {
 	f := newDaemonFixture(t)
 	f.start(false)
 	for name, text := range map[string]string{"seeds.txt": "https://example.com/\n" + secret + "\n", "long.txt": secret + strings.Repeat("x", 1<<17)} {
-		if err := os.WriteFile(filepath.Join(f.projectFilesPath(), name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(f.ProjectFilesPath(), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		project := minimalProject + "seed_files: [" + name + "]\n"
+		project := MinimalProject + "seed_files: [" + name + "]\n"
 		_, err := f.PutProject(t.Context(), "p", []byte(project))
-		f.putProjectFile("p", project)
-		fileError := f.reloadAndFind("p").Error
+		f.PutProjectFile("p", project)
+		fileError := f.ReloadAndFind("p").Error
 		for _, got := range []string{fmt.Sprint(err), fileError} {
 			if !strings.Contains(got, name+":") || strings.Contains(got, secret) {
 				t.Errorf("%s: %q; want the number of the line without its text", name, got)
@@ -90,29 +90,29 @@ func TestSeedErrorsHideText(t *testing.T) {
 // The files of a project that came by the API are confined whenever they are opened,
 // after a restart too. Its operator frees it by editing the file.
 func TestConfinementOutlivesRestart(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	f.start(false)
-	list := filepath.Join(f.projectFilesPath(), "list")
+	list := filepath.Join(f.ProjectFilesPath(), "list")
 	outside := testfile.Write(t, "outside", "http://shop.example/a\n")
 	if err := os.WriteFile(list, []byte("http://shop.example/\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := f.projectYAML("http://shop.example/", "seed_files: [list]", noDelayYAML)
+	text := f.ProjectYAML("http://shop.example/", "seed_files: [list]", NoDelayYAML)
 	if _, err := f.PutProject(t.Context(), "p", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	f.doActions("p", api.ActionStart)
-	f.waitForState("p", api.StateDone)
-	f.stop()
+	f.DoActions("p", api.ActionStart)
+	f.WaitForState("p", api.StateDone)
+	f.Stop()
 	if err := errors.Join(os.Remove(list), os.Symlink(outside, list)); err != nil {
 		t.Fatal(err)
 	}
 	f.start(false)
-	if p := f.getProject("p"); !strings.Contains(p.FileError, "list") || !strings.Contains(p.FileError, "escapes") {
+	if p := f.GetProject("p"); !strings.Contains(p.FileError, "list") || !strings.Contains(p.FileError, "escapes") {
 		t.Errorf("with a list that leads out of the folder: %q", p.FileError)
 	}
-	f.putProjectFile("p", text+"# edited by hand\n")
-	if got := f.reloadAndFind("p"); got.Outcome != "changed" && got.Outcome != "new" {
+	f.PutProjectFile("p", text+"# edited by hand\n")
+	if got := f.ReloadAndFind("p"); got.Outcome != "changed" && got.Outcome != "new" {
 		t.Errorf("after its operator edited it: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "p", []byte(text+"# edited by hand\n")); err == nil {
@@ -151,16 +151,16 @@ func TestInterruptedPut(t *testing.T) {
 
 // The copy of an API project in its directory says where it came from.
 func TestLastValidRevisionIsConfined(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	f.start(false)
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
-	f.putProjectFile("own", f.projectYAML("http://shop.example/", noDelayYAML))
-	f.reloadAndFind("own")
+	f.PutProjectFile("own", f.ProjectYAML("http://shop.example/", NoDelayYAML))
+	f.ReloadAndFind("own")
 	for name, confined := range map[string]bool{"p": true, "own": false} {
-		f.doActions(name, api.ActionStart)
-		f.waitForState(name, api.StateDone)
+		f.DoActions(name, api.ActionStart)
+		f.WaitForState(name, api.StateDone)
 		if loaded := f.lastValidProject(name); loaded == nil || (loaded.pathConfinement != nil) != confined {
 			t.Errorf("%s: %+v, want confined: %v", name, loaded, confined)
 		}
@@ -176,9 +176,9 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 		{"archive in a directory", "warc: sub/archive", "sub"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newDaemonFixture(t, shopSite())
+			f := newDaemonFixture(t, ShopSite())
 			f.start(false)
-			if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {"+tt.output+"}"))); err != nil {
+			if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML, "output: {"+tt.output+"}"))); err != nil {
 				t.Fatal(err)
 			}
 			outside := t.TempDir()
@@ -190,8 +190,8 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 				t.Fatal(err)
 			}
-			f.doActions("p", api.ActionStart)
-			f.waitForState("p", api.StateFailed)
+			f.DoActions("p", api.ActionStart)
+			f.WaitForState("p", api.StateFailed)
 			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 				t.Errorf("%v, %v were made outside", entries, err)
 			}
@@ -202,13 +202,13 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 // A project that came by the API appends to a file that it has begun, or to one of an
 // older daemon in its own directory, and to no other.
 func TestAPIProjectsContinueTheirOwn(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	root := t.TempDir()
 	f.apiRules.outputRoot = root
 	f.start(false)
 	put := func(jsonl string) {
 		t.Helper()
-		if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {jsonl: "+jsonl+"}"))); err != nil {
+		if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML, "output: {jsonl: "+jsonl+"}"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), tt.path) {
 			t.Errorf("%v does not name the file", err)
 		}
-		f.stop() // what was begun is known after a restart
+		f.Stop() // what was begun is known after a restart
 		f.start(false)
 	}
 }
@@ -255,7 +255,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 // A project that came by the API cuts or removes no unfinished WARC file of others. Its
 // own it closes after a crash, as any project does.
 func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	root := t.TempDir()
 	f.apiRules.outputRoot = root
 	f.start(false)
@@ -265,7 +265,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 		os.WriteFile(unfinished, []byte("no record"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
 		t.Fatal(err)
 	}
 	open := func() error { return f.openAndCloseOutputs("p") }

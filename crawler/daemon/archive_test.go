@@ -102,7 +102,7 @@ func checkArchived(t *testing.T, dir string, urls []string) {
 // nothing else; what is known of each stands beside it.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	dir := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
 	records := readArchive(t, dir)
@@ -144,9 +144,9 @@ func TestArchive(t *testing.T) {
 }
 
 // outputRecords returns the lines of output.
-func outputRecords(t *testing.T, v *crawlFixture) []sinks.OutputRecord {
+func outputRecords(t *testing.T, v *CrawlFixture) []sinks.OutputRecord {
 	t.Helper()
-	return readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
+	return ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
 }
 
 // unchangingSite is a site of two pages that never change: one has a validator.
@@ -160,7 +160,7 @@ func unchangingSite() crawltest.Site {
 // which names the response that has its body; over restarts too.
 func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, unchangingSite())
+	v := NewCrawlFixture(t, unchangingSite())
 	dir := filepath.Join(v.dir, "warc")
 	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.crawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
@@ -212,6 +212,6 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
 }

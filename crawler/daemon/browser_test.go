@@ -74,7 +74,7 @@ func TestBrowser(t *testing.T) {
 	}
 	f := newDaemonFixture(t, sites...)
 	for _, w := range widths {
-		f.putProjectFile(projectOfWidth(w), f.projectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
+		f.PutProjectFile(projectOfWidth(w), f.ProjectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
 			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
 	}
 	f.start(false)
@@ -96,7 +96,7 @@ func TestBrowser(t *testing.T) {
 			o.runScenario(f)
 		})
 	}
-	f.stop()
+	f.Stop()
 	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)
 	}
@@ -349,7 +349,7 @@ func (o *browserUser) brakeAndLift(f *daemonFixture) {
 		return n
 	}
 	begun := time.Now()
-	waitUntil(o.t, "the host is crawled", func() bool { return to(brakedHost(o.width), begun) > 3 })
+	WaitUntil(o.t, "the host is crawled", func() bool { return to(brakedHost(o.width), begun) > 3 })
 	o.typeText("#brake [name=reason]", "the owner has asked")
 	pressed := time.Now()
 	o.run(chromedp.Click("#brake button.danger", chromedp.ByQuery))
@@ -357,7 +357,7 @@ func (o *browserUser) brakeAndLift(f *daemonFixture) {
 	shown := time.Now()
 	// The other host is visited 20 times a second: the brake has held for a while
 	// when it has been visited 30 times more.
-	waitUntil(o.t, "the other host goes on", func() bool { return to(otherHost(o.width), shown) >= 30 })
+	WaitUntil(o.t, "the other host goes on", func() bool { return to(otherHost(o.width), shown) >= 30 })
 	if n := to(brakedHost(o.width), shown); n > 0 {
 		o.t.Errorf("%d requests came after the brake", n)
 	}
@@ -369,7 +369,7 @@ func (o *browserUser) brakeAndLift(f *daemonFixture) {
 	o.typeText("#brake [name=reason]", "all is well\r")
 	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
 	lifted := time.Now()
-	waitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
+	WaitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
 }
 
 // visitOtherPages sees the other pages, of which none may be too wide.

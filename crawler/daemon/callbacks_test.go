@@ -18,7 +18,7 @@ import (
 
 // A program's own callbacks read the pages, and say where to go on.
 func TestHandlers(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
 	var mu sync.Mutex
 	var titles []string
@@ -47,7 +47,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	feed := site.Pages["/news/feed"](crawltest.PageRequest{})
 	feed.Header.Set("Content-Type", "application/rss+xml")
 	site.Pages["/news/feed"] = crawltest.StaticPage(feed)
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
 	a := &program{stdout: NewStickyErrorWriter(&bytes.Buffer{}), stderr: NewStatusLineWriter(&stderr), Dependencies: Dependencies{Callbacks: NamedCallbacks{"links": func(c *collyfetch.Collector) {
@@ -58,7 +58,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
-	if feed := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
+	if feed := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }

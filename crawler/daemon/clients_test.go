@@ -20,7 +20,7 @@ import (
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
 	f := newDaemonFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
-	f.putProjectFile("many", f.projectYAML("http://many.example/", noDelayYAML))
+	f.PutProjectFile("many", f.ProjectYAML("http://many.example/", NoDelayYAML))
 	s := f.startAPI()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
@@ -49,9 +49,9 @@ func TestManyClients(t *testing.T) {
 			t.Errorf("of client %d %+v was taken", i, in)
 		}
 	}
-	waitUntil(t, "all that was taken is visited", func() bool { return f.getProject("many").Stats.Pages >= clients*each+1 })
+	WaitUntil(t, "all that was taken is visited", func() bool { return f.GetProject("many").Stats.Pages >= clients*each+1 })
 	visits := map[string]int{}
-	for _, url := range requestedPages(f.web.Log()) {
+	for _, url := range RequestedPages(f.web.Log()) {
 		visits[url]++
 	}
 	for i := range clients {
@@ -86,7 +86,7 @@ func TestManyClients(t *testing.T) {
 
 // callAPI makes a call as a client does, and reads the answer.
 func (s *apiFixture) callAPI(client *http.Client, method, path string, body io.Reader, into any) error {
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, body)
+	r, err := http.NewRequestWithContext(s.T.Context(), method, s.server.URL+path, body)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 // TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
 // crawl says why it ended, and how it goes on.
 func TestReaderLeaves(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
 	resumeFlags := "--resume --data " + v.dataDir()
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, ou
 
 func TestExitCodes(t *testing.T) {
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
-	project := testfile.Write(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
+	project := testfile.Write(t, "p.yaml", MinimalProject+"limits: {workers: none}\n")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -162,7 +162,7 @@ func TestExitCodes(t *testing.T) {
 		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
 		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
 		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
+		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", MinimalProject+"handler: books\n")}, ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
+	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", MinimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
@@ -205,8 +205,3 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 		t.Error(diff)
 	}
 }
-
-// minimalProject is a project file with what is compulsory.
-const minimalProject = `agent: {contact: "mailto:bot@example.com"}
-seeds: [https://example.com/]
-`

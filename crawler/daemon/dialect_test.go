@@ -12,7 +12,7 @@ import (
 // are found within a line, and a run of the crawl is a session, which begins
 // with robots.txt (SESS-01) though the copy is young.
 func TestDialect(t *testing.T) {
-	site := shopSite()
+	site := ShopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
 	for _, test := range []struct {
@@ -24,7 +24,7 @@ func TestDialect(t *testing.T) {
 		{"yandex", "pages: 4 (", 2},
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
-			v := newCrawlFixture(t, site)
+			v := NewCrawlFixture(t, site)
 			runCommand(t, v.crawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
 			runCommand(t, v.crawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
 			robotsRequests := 0
@@ -54,7 +54,7 @@ func TestCleanParam(t *testing.T) {
 		{"off", "robots: {extensions: false}\n", []string{"/", "/a?sid=1", "/a?sid=2&b=1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := newCrawlFixture(t, site)
+			v := NewCrawlFixture(t, site)
 			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
 			runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
 			var got []string

@@ -34,9 +34,9 @@ func feedSite() crawltest.Site {
 }
 
 // visitSources returns "source url" of each line of output, in order.
-func visitSources(t *testing.T, v *crawlFixture) (list []string) {
+func visitSources(t *testing.T, v *CrawlFixture) (list []string) {
 	t.Helper()
-	for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+	for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 		list = append(list, r.URLSource+" "+r.URL)
 	}
 	return list
@@ -45,13 +45,13 @@ func visitSources(t *testing.T, v *crawlFixture) (list []string) {
 // TestFeedsOverSockets crawls the gazette as a user would, with the types of
 // content that are wanted by default.
 func TestFeedsOverSockets(t *testing.T) {
-	v := newCrawlFixture(t, feedSite())
+	v := NewCrawlFixture(t, feedSite())
 	runCommand(t, v.crawlArgs("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
 	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
 	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
 	}
-	if feed := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+	if feed := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
 	runCommand(t, "explain", "--data", v.dataDir(), "http://gazette.example/closed/3").want(t, ExitDone,
@@ -70,7 +70,7 @@ func TestDiscover(t *testing.T) {
 		"feeds: false, links: false": {"seed http://gazette.example/"},
 	} {
 		t.Run(discover, func(t *testing.T) {
-			v := newCrawlFixture(t, feedSite())
+			v := NewCrawlFixture(t, feedSite())
 			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 			runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/")...).want(t, ExitDone)
 			if got := visitSources(t, v); !slices.Equal(got, want) {
@@ -85,10 +85,10 @@ func TestDiscover(t *testing.T) {
 func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
-		v := newCrawlFixture(t, feedSite())
+		v := NewCrawlFixture(t, feedSite())
 		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 		runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
-		lines := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
+		lines := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
@@ -108,7 +108,7 @@ func TestImagesOverSockets(t *testing.T) {
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
 		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
 	} {
-		v := newCrawlFixture(t, site)
+		v := NewCrawlFixture(t, site)
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
 		res := runCommand(t, v.crawlArgs("-c", file, "http://gallery.example/")...)
 		res.want(t, ExitDone)
@@ -116,7 +116,7 @@ func TestImagesOverSockets(t *testing.T) {
 			t.Errorf("%s: the log says\n%s", fields, res.stderr)
 		}
 		var got []string
-		for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+		for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 			got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.Bytes))
 		}
 		if s := strings.Join(got, ", "); s != want {
@@ -132,7 +132,7 @@ func TestSitemapBody(t *testing.T) {
 	for fetch, want := range map[string]int{
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
-		v := newCrawlFixture(t, site)
+		v := NewCrawlFixture(t, site)
 		runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

@@ -329,7 +329,7 @@ func TestDryRunCommand(t *testing.T) {
 		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
 	})}
 	sites[0].Latency = crawltest.Latency{}
-	v := newCrawlFixture(t, sites...)
+	v := NewCrawlFixture(t, sites...)
 	lines := filepath.Join(v.dir, "forecast.jsonl")
 	runCommand(t, v.crawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
 		want(t, ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")

@@ -12,7 +12,7 @@ import (
 // TestFullOutput: no command ends well, nor with a verdict, when what it printed is
 // lost. Each says so, once.
 func TestFullOutput(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("--max-pages=1", "--warc="+filepath.Join(v.dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
 	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.dir, "bot.pem")

@@ -30,7 +30,7 @@ func explainSite() crawltest.Site {
 	}
 }
 
-func (v *crawlFixture) runExplain(t *testing.T, args ...string) commandResult {
+func runExplain(t *testing.T, v *CrawlFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, append([]string{"explain"}, args...)...)
 }
@@ -38,7 +38,7 @@ func (v *crawlFixture) runExplain(t *testing.T, args ...string) commandResult {
 // Each step is explained by what the crawl has kept, and as the crawl went.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, explainSite())
+	v := NewCrawlFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file, "--max-pages=2")...).want(t, ExitStopped)
@@ -63,10 +63,10 @@ func TestExplain(t *testing.T) {
 		{"done", "http://puzzle.example/", []string{"state        done", "no: it was visited"}},
 		{"pattern", "http://puzzle.example/day/2030-01-31", []string{"counts as /day/#-#-#"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { v.runExplain(t, "--data", v.dataDir(), tt.url).want(t, ExitDone, tt.says...) })
+		t.Run(tt.name, func(t *testing.T) { runExplain(t, v, "--data", v.dataDir(), tt.url).want(t, ExitDone, tt.says...) })
 	}
 	sent := len(v.web.Log())
-	queued := decodeJSON[api.URLExplanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/r").stdout)
+	queued := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.dataDir(), "--format=json", "http://puzzle.example/r").stdout)
 	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" || queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
 		queued.Robots.MayVisit == nil || !*queued.Robots.MayVisit || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
@@ -76,25 +76,25 @@ func TestExplain(t *testing.T) {
 	}
 	// The explanation is the crawl's own: it goes on to do what was said.
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
+	got := SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
 	if strings.Join(got, " ") != want {
 		t.Errorf("visited %q, want %s", got, want)
 	}
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
 }
 
 // What the crawl would refuse or never queue is not said to wait for a link.
 func TestExplainURLLimit(t *testing.T) {
-	v := newCrawlFixture(t, explainSite())
+	v := NewCrawlFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
-	v.runExplain(t, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
-	v.runExplain(t, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
+	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
+	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
 }
 
 // What was redirected to with a parameter put back is judged as it is visited.
@@ -106,10 +106,10 @@ func TestExplainUseOriginal(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
-	v.runExplain(t, "--data", v.dataDir(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
+	runExplain(t, v, "--data", v.dataDir(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
 // A sitemap is visited as robots.txt names it, and no parameter of it is taken off.
@@ -120,11 +120,11 @@ func TestExplainSitemap(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.dataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
-	got := v.runExplain(t, "--data", v.dataDir(), "http://map.example/map?ref=1")
+	got := runExplain(t, v, "--data", v.dataDir(), "http://map.example/map?ref=1")
 	got.want(t, ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
 }
 
@@ -132,7 +132,7 @@ func TestExplainSitemap(t *testing.T) {
 // is said what becomes of it; and the crawl does so.
 func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, explainSite())
+	v := NewCrawlFixture(t, explainSite())
 	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
 	runCommand(t, "frontier", "add", "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")
 	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
@@ -141,29 +141,29 @@ func TestExplainQueuedRaw(t *testing.T) {
 			says = []string{"queued as http://puzzle.example/p?id=6&ref=10, found as seed", "allowed",
 				"then http://puzzle.example/p?id=6 takes the place of http://puzzle.example/p?id=6&ref=10"}
 		}
-		v.runExplain(t, "--data", v.dataDir(), form).want(t, ExitDone, says...)
+		runExplain(t, v, "--data", v.dataDir(), form).want(t, ExitDone, says...)
 	}
-	got := decodeJSON[api.URLExplanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	got := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.dataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
 	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.FrontierState)
 	}
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
+	for _, u := range SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
 		if strings.Contains(u, "ref=") {
 			t.Errorf("visited %s", u)
 		}
 	}
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
 	// By other rules than the crawl had, a page that it visited has another URL.
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.dataDir()+"}\n")
-	v.runExplain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
+	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
 }
 
 // A URL on http whose twin on https is not there is found where it waits.
 func TestExplainHTTPVariant(t *testing.T) {
-	v := newCrawlFixture(t, explainSite())
+	v := NewCrawlFixture(t, explainSite())
 	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
 	s, err := datadir.OpenBoltStore(datadir.StateDir(v.dataDir()).Path(datadir.StoreFile), bolt.Options{})
 	if err != nil {
@@ -198,30 +198,30 @@ func TestExplainHTTPVariant(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
 		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
-	v := newCrawlFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
+	v := NewCrawlFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.dataDir()+"}\n")
-	v.runExplain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
+	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
 	if n := len(v.web.Log()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	v.runExplain(t, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
-	v.runExplain(t, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
 	if got := requestedPaths(v.web); got != "/robots.txt /robots.txt" {
 		t.Errorf("asked for %s", got)
 	}
-	v.runExplain(t, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
-	v.runExplain(t, "-c", file, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
-	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
-	v.runExplain(t, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
+	runExplain(t, v, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
+	runExplain(t, v, "-c", file, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
+	runExplain(t, v, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
+	runExplain(t, v, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
 }
 
 // requestedPaths returns the paths that a web was asked for.

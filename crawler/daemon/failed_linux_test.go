@@ -74,11 +74,11 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
 			var file string
-			v := newCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
+			v := NewCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			file = outputFiles(v.dataDir())[name]()
 			runCommand(t, v.crawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
 			runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-			if got := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			if got := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})
@@ -92,19 +92,19 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var file string
 			f := newDaemonFixture(t, busyOnceSite(func() { breakSync(t, file) }))
-			f.putProjectFile("books", f.projectYAML("http://a.example/", noDelayYAML))
+			f.PutProjectFile("books", f.ProjectYAML("http://a.example/", NoDelayYAML))
 			f.start(false)
 			file = outputFiles(string(f.projectStateDir("books")))[name]()
-			f.doActions("books", api.ActionStart)
-			p := f.waitForState("books", api.StateFailed)
+			f.DoActions("books", api.ActionStart)
+			p := f.WaitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {
 				t.Errorf("it failed because %q", p.StateReason)
 			}
 			if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
 				t.Errorf("ready: %v, want that books has failed", err)
 			}
-			f.doActions("books", api.ActionStart)
-			f.waitForState("books", api.StateDone)
+			f.DoActions("books", api.ActionStart)
+			f.WaitForState("books", api.StateDone)
 			if err := f.CheckReady(t.Context()); err != nil {
 				t.Errorf("ready: %v", err)
 			}

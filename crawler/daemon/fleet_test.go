@@ -58,7 +58,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	return &fleet{t: t, web: web, addr: startWeb(t, web), dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: StartWeb(t, web), dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
 }
 
 // DataDir is the directory of one process.
@@ -86,7 +86,7 @@ func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range processes {
-		rs := readRecords(f.t, filepath.Join(f.dataDir(i), datadir.OutputFile))
+		rs := ReadRecords(f.t, filepath.Join(f.dataDir(i), datadir.OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++
@@ -104,7 +104,7 @@ func TestFleet(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const processes, hosts, pages = 4, 300, 4
 	c := redistest.StartClusterForTest(t, 3, 1)
-	f := newFleet(t, fleetWeb(hosts, pages), redisField(c, ""))
+	f := newFleet(t, fleetWeb(hosts, pages), RedisField(c, ""))
 	var wg sync.WaitGroup
 	for i := range processes {
 		wg.Go(func() {
@@ -152,7 +152,7 @@ func TestFleetChaos(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const processes, hosts, lease = 4, 20, 2 * time.Second
 	c := redistest.StartClusterForTest(t, 3, 1)
-	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), redisField(c, fmt.Sprintf(", lease: %v", lease)))
+	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), RedisField(c, fmt.Sprintf(", lease: %v", lease)))
 	injector := &faultInjector{fleet: f, cluster: c, lease: lease, rnd: rand.New(rand.NewPCG(*killSeed, 0)), running: map[int]*exec.Cmd{}}
 	var wg sync.WaitGroup
 	for i := range processes {

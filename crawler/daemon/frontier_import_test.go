@@ -38,7 +38,7 @@ func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 
 // An exportedCrawl is a crawl of the town, and its export.
 type exportedCrawl struct {
-	*crawlFixture
+	*CrawlFixture
 	text  string
 	lines []string // of text, with their ends
 	items itemsByKind
@@ -48,7 +48,7 @@ func TestFrontierImport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	addUnusualItems(t, v)
-	r := v.runFrontier(t, "export")
+	r := runFrontier(t, v, "export")
 	r.want(t, ExitDone)
 	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.dataDir())}
 	t.Run("whole", x.testWhole)
@@ -172,8 +172,8 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 3, 1)
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, startWeb(t, web))
-	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+redisField(c, ""))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, StartWeb(t, web))
+	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+RedisField(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {
 		dirs[i] = filepath.Join(t.TempDir(), "data")
@@ -193,11 +193,11 @@ func TestMoveToRedisAndBack(t *testing.T) {
 
 	var got []string
 	for _, dir := range dirs {
-		rs := readRecords(t, filepath.Join(dir, datadir.OutputFile))
+		rs := ReadRecords(t, filepath.Join(dir, datadir.OutputFile))
 		if len(rs) < 10 {
 			t.Errorf("%d pages before a move or after the last: the test has lost its point", len(rs))
 		}
-		got = append(got, sortedURLs(rs)...)
+		got = append(got, SortedURLs(rs)...)
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {

@@ -27,7 +27,7 @@ import (
 )
 
 // runFrontier calls a frontier command on the crawl.
-func (v *crawlFixture) runFrontier(t *testing.T, args ...string) commandResult {
+func runFrontier(t *testing.T, v *CrawlFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.dataDir()})...)
 }
@@ -52,7 +52,7 @@ func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, 
 func TestFrontierStats(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	r := v.runFrontier(t, "stats", "--format=json")
+	r := runFrontier(t, v, "stats", "--format=json")
 	r.want(t, ExitDone)
 	got := decodeJSON[map[string]any](t, r.stdout)
 	for _, f := range got["files"].([]any) {
@@ -74,11 +74,11 @@ func TestFrontierStats(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
-	v.runFrontier(t, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
-	v.runFrontier(t, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
+	runFrontier(t, v, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
+	runFrontier(t, v, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
 
-	v.runFrontier(t, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
-	due := decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout)
+	runFrontier(t, v, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
+	due := decodeJSON[frontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout)
 	if due.HostsByState[HostDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
 	}
@@ -89,16 +89,16 @@ func TestFrontierCompact(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	export := func() string {
-		head, rest, _ := strings.Cut(v.runFrontier(t, "export").stdout, "\n") // the head tells the time
+		head, rest, _ := strings.Cut(runFrontier(t, v, "export").stdout, "\n") // the head tells the time
 		if !strings.Contains(head, "export") {
 			t.Errorf("the head is %q", head)
 		}
 		return rest
 	}
 	before := export()
-	sizes := decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout).StoreFiles
-	v.runFrontier(t, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
-	for i, f := range decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout).StoreFiles {
+	sizes := decodeJSON[frontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles
+	runFrontier(t, v, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
+	for i, f := range decodeJSON[frontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles {
 		if f.Bytes >= sizes[i].Bytes || f.FreeBytes >= sizes[i].FreeBytes {
 			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.FreeBytes, sizes[i])
 		}
@@ -124,7 +124,7 @@ func TestFrontierList(t *testing.T) {
 		{[]string{"--origin=http://slow.example"}, []string{"queued http://slow.example/ "}},
 		{[]string{"--origin=https://slow.example"}, nil},
 	} {
-		r := v.runFrontier(t, append([]string{"list"}, tt.args...)...)
+		r := runFrontier(t, v, append([]string{"list"}, tt.args...)...)
 		r.want(t, ExitDone)
 		var got []string
 		for line := range strings.Lines(r.stdout) {
@@ -139,18 +139,18 @@ func TestFrontierList(t *testing.T) {
 			t.Errorf("%v: %q, want %q", tt.args, got, tt.want)
 		}
 	}
-	if r := v.runFrontier(t, "list", "--limit=2"); strings.Count(r.stdout, "\n") != 2 {
+	if r := runFrontier(t, v, "list", "--limit=2"); strings.Count(r.stdout, "\n") != 2 {
 		t.Errorf("--limit=2 lists %q", r.stdout)
 	}
-	r := v.runFrontier(t, "list", "--format=jsonl", "--host=shop.example")
+	r := runFrontier(t, v, "list", "--format=jsonl", "--host=shop.example")
 	if diff := cmp.Diff(map[string]any{
 		"url": "http://shop.example/till", "state": "parked", "source": "link", "class": 2.0, "depth": 1.0,
 		"referrer": "http://shop.example/", "why": "disallow: /till of http://shop.example/robots.txt (line 3)",
 	}, withoutField(decodeJSON[map[string]any](t, r.stdout), "rank")); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
-	v.runFrontier(t, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
-	v.runFrontier(t, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
+	runFrontier(t, v, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
+	runFrontier(t, v, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
 }
 
 // without returns m without a field, which is not the business of the test.
@@ -161,13 +161,13 @@ func withoutField(m map[string]any, field string) map[string]any {
 
 // What is added is visited by the crawl that goes on, and nothing else is.
 func TestFrontierAdd(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
 	runCommand(t, v.crawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
-	v.runFrontier(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
+	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
-	v.runFrontier(t, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
-	v.runFrontier(t, "add").want(t, ExitUsage, "requires at least 1 arg")
+	runFrontier(t, v, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
+	runFrontier(t, v, "add").want(t, ExitUsage, "requires at least 1 arg")
 
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
@@ -202,9 +202,9 @@ func TestFrontierAdd(t *testing.T) {
 // Long lists are taken batch by batch.
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
-	before := strings.Count(v.runFrontier(t, "list").stdout, "\n")
+	before := strings.Count(runFrontier(t, v, "list").stdout, "\n")
 	var lines strings.Builder
 	const many = 2*SeedBatchSize + 500
 	for i := range many {
@@ -217,10 +217,10 @@ func TestFrontierAddMany(t *testing.T) {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
 		}
 	}
-	if got := strings.Count(v.runFrontier(t, "list").stdout, "\n"); got != before+many {
+	if got := strings.Count(runFrontier(t, v, "list").stdout, "\n"); got != before+many {
 		t.Errorf("%d are queued, want %d", got, before+many)
 	}
-	for line := range strings.Lines(v.runFrontier(t, "export").stdout) {
+	for line := range strings.Lines(runFrontier(t, v, "export").stdout) {
 		if l := decodeJSON[exportedSeenFingerprints](t, line); len(l.Fingerprints) > 8*maxFingerprintsPerLine {
 			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, maxFingerprintsPerLine)
 		}
@@ -229,7 +229,7 @@ func TestFrontierAddMany(t *testing.T) {
 
 // A signal ends a list that has not come to its end, and what was taken stays.
 func TestFrontierAddStops(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
@@ -243,7 +243,7 @@ func TestFrontierAddStops(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.dataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
-	if got := strings.Count(v.runFrontier(t, "list").stdout, "/typed/"); got != SeedBatchSize+10 {
+	if got := strings.Count(runFrontier(t, v, "list").stdout, "/typed/"); got != SeedBatchSize+10 {
 		t.Errorf("%d were added, want %d", got, SeedBatchSize+10)
 	}
 }
@@ -254,7 +254,7 @@ func TestFrontierExport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	addUnusualItems(t, v)
-	r := v.runFrontier(t, "export")
+	r := runFrontier(t, v, "export")
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[exportHeader](t, lines[0])
@@ -286,7 +286,7 @@ func TestFrontierExport(t *testing.T) {
 }
 
 // addUnusualItems puts into the store what a crawl of the town does not.
-func addUnusualItems(t *testing.T, v *crawlFixture) {
+func addUnusualItems(t *testing.T, v *CrawlFixture) {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(v.dataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {

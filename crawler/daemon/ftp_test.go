@@ -32,11 +32,11 @@ func ftpDir(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// newFTPCrawlFixture is newCrawlFixture a server of ftp.
-func newFTPCrawlFixture(t *testing.T, files map[string]string) (*crawlFixture, *ftptest.Server) {
+// newFTPCrawlFixture is NewCrawlFixture a server of ftp.
+func newFTPCrawlFixture(t *testing.T, files map[string]string) (*CrawlFixture, *ftptest.Server) {
 	t.Helper()
 	server := ftptest.Start(t, ftpDir(t, files), nil)
-	return &crawlFixture{addr: server.Addr, dir: t.TempDir()}, server
+	return &CrawlFixture{addr: server.Addr, dir: t.TempDir()}, server
 }
 
 // ftpRequests returns what the server was asked for.
@@ -54,7 +54,7 @@ func TestFTP(t *testing.T) {
 	})
 	runCommand(t, v.crawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
 	var got []string
-	for _, r := range readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")) {
+	for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
 		if r.RobotsVerdict.FileSHA256 == "" || r.IP != "127.0.0.1" {
 			t.Errorf("record %+v", r)
@@ -94,7 +94,7 @@ func TestFTP(t *testing.T) {
 // TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
 func TestFTPIsWantedOrNot(t *testing.T) {
 	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
-		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
+		v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
 		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
@@ -116,7 +116,7 @@ func TestFTPRobots(t *testing.T) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
-	v = &crawlFixture{addr: closed.Addr, dir: t.TempDir()}
+	v = &CrawlFixture{addr: closed.Addr, dir: t.TempDir()}
 	runCommand(t, v.crawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
@@ -131,7 +131,7 @@ func TestFTPRevisit(t *testing.T) {
 	runCommand(t, v.crawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
-	rs := readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
+	rs := ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
 	}

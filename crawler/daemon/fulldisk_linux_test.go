@@ -103,7 +103,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	web := killWeb(delay, 30, nil)
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + startWeb(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+		"--connect-to=::" + StartWeb(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
 	run := func(args ...string) (*exec.Cmd, *syncBuffer) {
 		var stderr syncBuffer
 		c, _ := newCommandProcess(t, append(slices.Clone(flags), args...)...)
@@ -137,8 +137,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("the crawl ended with %v\n%s", err, stderr)
 	}
-	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", datadir.OutputFile)), func(r sinks.OutputRecord) bool { return r.Status == 503 })
-	got := sortedURLs(answered)
+	answered := slices.DeleteFunc(ReadRecords(t, filepath.Join(dir, "data", datadir.OutputFile)), func(r sinks.OutputRecord) bool { return r.Status == 503 })
+	got := SortedURLs(answered)
 	if s.killsCrawl {
 		got = slices.Compact(got)
 	}

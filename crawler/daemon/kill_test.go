@@ -204,7 +204,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	if full, err := sinks.RotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
-	got := slices.Compact(sortedURLs(readRecords(v.t, out)))
+	got := slices.Compact(SortedURLs(ReadRecords(v.t, out)))
 	if diff := cmp.Diff(v.web.ReachablePages(), got); diff != "" {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}

@@ -98,7 +98,7 @@ func keyFiles(t *testing.T) (private, public string) {
 // not, and a file that holds nothing is wrong usage.
 func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	data := filepath.Join(v.dir, "data")
 	runCommand(t, v.crawlArgs("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
 	r := runCommand(t, "ledger", "verify", "--data", data)
@@ -119,7 +119,7 @@ func TestLedgerExpectedRecords(t *testing.T) {
 // what is wrong with it is named.
 func TestLedgerCommands(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
@@ -197,9 +197,9 @@ func TestPrintVerifyReportWithWarnings(t *testing.T) {
 
 // TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
 func TestLedgerOfCallbacks(t *testing.T) {
-	site := shopSite()
+	site := ShopSite()
 	site.OtherMethodPages = map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	post := func(c *collyfetch.Collector) {
 		c.OnHTML("title", func(e *colly.HTMLElement) {
 			_ = e.Request.Post("http://shop.example/box", map[string]string{"a": "b"})

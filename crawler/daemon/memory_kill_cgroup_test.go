@@ -50,26 +50,26 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 // serveInCgroup starts the daemon in a cgroup, without a garbage collector, so that its
 // memory grows with what its projects do.
 func (f *daemonFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
-	f.t.Helper()
-	c, _ := newCommandProcess(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath())
+	f.T.Helper()
+	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath())
 	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
 	c.Path, c.Env = "/bin/sh", append(c.Environ(), "GOGC=off", "GOMEMLIMIT=off")
-	log, err := os.Create(filepath.Join(f.t.TempDir(), "log")) // read while the daemon writes it
+	log, err := os.Create(filepath.Join(f.T.TempDir(), "log")) // read while the daemon writes it
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	defer log.Close()
 	c.Stderr = log
 	if err := c.Start(); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.t.Cleanup(func() { c.Process.Kill() })
+	f.T.Cleanup(func() { c.Process.Kill() })
 	ended = make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	read := func() string {
 		text, err := os.ReadFile(log.Name())
 		if err != nil {
-			f.t.Error(err)
+			f.T.Error(err)
 		}
 		return string(text)
 	}
@@ -84,12 +84,12 @@ func TestServeMemoryKill(t *testing.T) {
 		t.Skip("-memory-kills runs it")
 	}
 	group := newMemoryCgroup(t, 72<<20)
-	f := newDaemonFixture(t, chainSite("bad.example", 20_000), chainSite("good.example", 3))
-	f.putProjectFile("bad", f.projectYAML("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
-	f.putProjectFile("good", f.projectYAML("http://good.example/0"))
+	f := newDaemonFixture(t, ChainSite("bad.example", 20_000), ChainSite("good.example", 3))
+	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
+	f.PutProjectFile("good", f.ProjectYAML("http://good.example/0"))
 	f.start(true)
-	f.waitForState("good", api.StateDone)
-	f.stop()
+	f.WaitForState("good", api.StateDone)
+	f.Stop()
 	for round := range 2 {
 		_, ended, stderr := f.serveInCgroup(group)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -107,10 +107,10 @@ func TestServeMemoryKill(t *testing.T) {
 		}
 	}
 	stop, ended, stderr := f.serveInCgroup(group)
-	waitUntil(t, "the log says that the project is stopped", func() bool {
+	WaitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile))
+	w, err := openDaemonStateStore(filepath.Join(f.CrawlFixture.dataDir(), datadir.DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {

@@ -73,40 +73,40 @@ func TestLargestProject(t *testing.T) {
 // brings up the project that held most of the memory as stopped, says why, and runs the
 // others. An operator can start the project again. The test sets the memory.
 func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("bad.example", 3), chainSite("good.example", 3))
+	f := newDaemonFixture(t, ChainSite("bad.example", 3), ChainSite("good.example", 3))
 	var log bytes.Buffer
-	f.log = slog.NewTextHandler(&log, nil)
+	f.Log = slog.NewTextHandler(&log, nil)
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000, oomKills: 0} }
-	f.putProjectFile("bad", f.projectYAML("http://bad.example/"))
-	f.putProjectFile("good", f.projectYAML("http://good.example/"))
+	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/"))
+	f.PutProjectFile("good", f.ProjectYAML("http://good.example/"))
 	f.start(true)
-	f.waitForState("bad", api.StateDone)
-	f.waitForState("good", api.StateDone)
-	f.stop()
+	f.WaitForState("bad", api.StateDone)
+	f.WaitForState("good", api.StateDone)
+	f.Stop()
 	// The disk is what a killed daemon leaves: bad holds most, and the note says that
 	// it did so at a kill before.
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.CrawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.start(true)
-	p := f.waitForState("bad", api.StateStopped)
+	p := f.WaitForState("bad", api.StateStopped)
 	for _, want := range []string{"held most of the daemon's memory at 2 memory kills in a row", "950 B of 1000 B", "start it again"} {
 		if !strings.Contains(p.StateReason, want) {
 			t.Errorf("why: %s, want %q in it", p.StateReason, want)
 		}
 	}
-	f.waitForState("good", api.StateDone)
-	f.stop()
+	f.WaitForState("good", api.StateDone)
+	f.Stop()
 	if n := strings.Count(log.String(), "the project comes up stopped"); n != 1 {
 		t.Errorf("%d lines say that the project comes up stopped, want 1: %s", n, log.String())
 	}
 	f.start(true) // it stays stopped until an operator starts it
-	if p := f.waitForState("bad", api.StateStopped); p.StateReason == "" {
+	if p := f.WaitForState("bad", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
-	f.doActions("bad", api.ActionStart)
-	if p := f.waitForState("bad", api.StateDone); p.StateReason != "" {
+	f.DoActions("bad", api.ActionStart)
+	if p := f.WaitForState("bad", api.StateDone); p.StateReason != "" {
 		t.Errorf("it runs again, and is said to be stopped: %s", p.StateReason)
 	}
 }
@@ -134,12 +134,12 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 
 // While it runs, a daemon notes what it keeps and who holds most of it.
 func TestServeNotesItsMemory(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("slow.example", 1))
+	f := newDaemonFixture(t, ChainSite("slow.example", 1))
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
 	f.Supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
-	text, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile))
+	text, err := os.ReadFile(filepath.Join(f.CrawlFixture.dataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +148,8 @@ func TestServeNotesItsMemory(t *testing.T) {
 			t.Errorf("the note lacks %s: %s", want, text)
 		}
 	}
-	f.stop()
-	if text, _ := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
+	f.Stop()
+	if text, _ := os.ReadFile(filepath.Join(f.CrawlFixture.dataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
 		t.Errorf("after an end in order: %s", text)
 	}
 }

@@ -60,7 +60,7 @@ func TestModesOfCrawl(t *testing.T) {
 		mode        string
 		dirs, files fs.FileMode
 	}{{"", 0o700, 0o600}, {", mode: 0640", 0o750, 0o640}, {", mode: '0644'", 0o755, 0o644}} {
-		v := newCrawlFixture(t, shopSite())
+		v := NewCrawlFixture(t, ShopSite())
 		v.dir = filepath.Join(v.dir, "made")
 		warc := filepath.Join(v.dir, "warc")
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
@@ -102,7 +102,7 @@ func TestModesOfCrawl(t *testing.T) {
 
 // What a daemon makes, no other user can read.
 func TestModesOfDaemon(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	f.start(false)
 	if _, err := loadOrCreateDaemonTokens(f.Supervisor.DataDir); err != nil {
 		t.Fatal(err)
@@ -112,13 +112,13 @@ func TestModesOfDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {warc: archive, bodies: true}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML, "output: {warc: archive, bodies: true}"))); err != nil {
 		t.Fatal(err)
 	}
-	f.doActions("p", api.ActionStart)
-	f.waitForState("p", api.StateDone)
+	f.DoActions("p", api.ActionStart)
+	f.WaitForState("p", api.StateDone)
 	checkModes(t, string(f.Supervisor.DataDir), 0o700, 0o600)
-	if _, err := f.PutProject(t.Context(), "q", []byte(f.projectYAML("http://shop.example/", noDelayYAML))); err != nil {
+	if _, err := f.PutProject(t.Context(), "q", []byte(f.ProjectYAML("http://shop.example/", NoDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"p", "q"} { // q has no directory yet

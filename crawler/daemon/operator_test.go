@@ -21,7 +21,7 @@ import (
 // there, whatever it wants to do.
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := readTree(t, v.dir)
 	lock, err := datadir.StateDir(v.dataDir()).Lock()
@@ -61,7 +61,7 @@ func readTree(t *testing.T, dir string) map[string]string {
 // Nothing is lost by starting anew, however often.
 func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	for range 4 {
 		runCommand(t, v.crawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
 	}
@@ -74,7 +74,7 @@ func TestStartFreshTwice(t *testing.T) {
 // An output that cannot be written is found before the old crawl is moved.
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := readTree(t, v.dir)
 	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
@@ -87,11 +87,11 @@ func TestFreshWithBadOutput(t *testing.T) {
 // A crawl that goes on with a narrower scope keeps to it, for URLs that it had
 // found before, too; and takes them up again when it is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
 	runCommand(t, v.crawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -100,13 +100,13 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // to the first is open to the second, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+	v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	runCommand(t, v.crawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
 	runCommand(t, v.crawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
-	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 }
@@ -118,12 +118,12 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search]}\n", "pages: 1 ("},
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
-		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+		v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
 	}
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	for text, says := range map[string]string{
 		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
@@ -135,7 +135,7 @@ func TestPurpose(t *testing.T) {
 
 // Seeds that lead nowhere are told of.
 func TestSeedsThatLeadNowhere(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
 	config := func(text string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
@@ -163,7 +163,7 @@ func TestParseSeedLine(t *testing.T) {
 
 // A body that was not read whole has no hash, and says why.
 func TestRecordOfCutBody(t *testing.T) {
-	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+	v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
 		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
 		"/film":  crawltest.StaticPage(crawltest.ResponseOfType("video/mp4", "moo")),
@@ -171,7 +171,7 @@ func TestRecordOfCutBody(t *testing.T) {
 	}})
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
-	for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+	for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
 			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
 		if r.Error != why || (r.SHA256 == "") != (why != "") {
@@ -182,7 +182,7 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.web.Log()) == 0 {

@@ -14,7 +14,7 @@ import (
 // Bodies are kept once each under the SHA-256 that their lines name.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
 	dir := filepath.Join(v.dataDir(), datadir.BodiesDir)

@@ -51,7 +51,7 @@ func paramSite() crawltest.Site {
 }
 
 func TestReportParams(t *testing.T) {
-	v := newCrawlFixture(t, paramSite())
+	v := NewCrawlFixture(t, paramSite())
 	runCommand(t, v.crawlArgs("http://noisy.example/")...).want(t, ExitDone)
 	r := runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitDone)

@@ -21,8 +21,8 @@ import (
 // everything that was not synced is lost or garbled, goes on; one whose files are
 // damaged before that says which, and nothing is sent.
 func TestCrawlAfterALossOfPower(t *testing.T) {
-	site := chainSite("a.example", 40)
-	v := newCrawlFixture(t, site)
+	site := ChainSite("a.example", 40)
+	v := NewCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
 	recorded, err := datadir.StateDir(v.dataDir()).ReadDurableOutputLengths(project.Default(), nil)
@@ -85,10 +85,10 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
+	got := slices.Compact(SortedURLs(slices.DeleteFunc(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
-	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {
+	if want := slices.Compact(RequestedPages(v.web.Log())); !slices.Equal(got, want) {
 		t.Errorf("pages %q are in the output, want %q", got, want)
 	}
 	verifyCleanLedger(t, v.dataDir())

@@ -22,11 +22,11 @@ func startTownDaemon(t *testing.T) *daemonFixture {
 	t.Helper()
 	f := newDaemonFixture(t, townSites()...)
 	f.start(true)
-	f.putProjectFile("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
+	f.PutProjectFile("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
 		"seeds: ['http://shop.example/', 'http://slow.example/', 'http://broken.example/']\n"+
 		"politeness: {delay: 20ms, adaptive: 0}\nfetch: {allow_private: true, connect_to: ['::"+f.addr+"']}\n")
-	f.reloadAndFind("town")
-	waitUntil(t, "the town is crawled", func() bool {
+	f.ReloadAndFind("town")
+	WaitUntil(t, "the town is crawled", func() bool {
 		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
 		return err == nil && page.HostsByState["done"] == 1 && page.HostsByState["held"] == 1 && page.HostsByState["set aside"] == 1
 	})
@@ -51,7 +51,7 @@ func TestServeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, action := range []api.ProjectAction{api.ActionStart, api.ActionPause, api.ActionStop} {
-		f.doActions("town", action)
+		f.DoActions("town", action)
 		page, err := f.Hosts(ctx, "town", api.HostQuery{Sort: "host", Limit: 2, Offset: 1})
 		if err != nil || page.Total != 3 || len(page.Hosts) != 2 || page.Hosts[0].Host != "shop.example" {
 			t.Fatalf("%s: %+v, %v", action, page, err)
@@ -152,9 +152,9 @@ func TestServeRobotsHistory(t *testing.T) {
 		}}
 	f := newDaemonFixture(t, site)
 	f.start(true)
-	f.putProjectFile("h", f.projectYAML("http://h.example/", noDelayYAML, "robots: {max_ttl: 1ms}"))
-	f.reloadAndFind("h")
-	f.waitForState("h", api.StateDone)
+	f.PutProjectFile("h", f.ProjectYAML("http://h.example/", NoDelayYAML, "robots: {max_ttl: 1ms}"))
+	f.ReloadAndFind("h")
+	f.WaitForState("h", api.StateDone)
 	first, err := f.RobotsFile(t.Context(), "h", "http://h.example", "")
 	if err != nil || first.Text != texts[0] || len(first.History) != 1 || first.SHA256 != first.History[0].SHA256 {
 		t.Fatalf("%+v, %v", first, err)
@@ -165,11 +165,11 @@ func TestServeRobotsHistory(t *testing.T) {
 		t.Fatalf("%+v, %v", addResult, err)
 	}
 	var now *api.RobotsFile
-	waitUntil(t, "the new robots.txt is there", func() bool {
+	WaitUntil(t, "the new robots.txt is there", func() bool {
 		now, err = f.RobotsFile(t.Context(), "h", "http://h.example", "")
 		return err == nil && now.SHA256 != first.SHA256
 	})
-	f.stop()
+	f.Stop()
 	f.start(false)
 	if now, err = f.RobotsFile(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
 		now.CrawlDelay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
@@ -200,20 +200,20 @@ func lineSeq(lines ...string) iter.Seq2[string, error] {
 // was done, and on the disk when the daemon says so; what came before an error is
 // taken.
 func TestServeAddURLs(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	f.start(true)
-	f.putProjectFile("p", f.projectYAML("http://shop.example/", noDelayYAML, "scope: {max_depth: 1}"))
-	f.reloadAndFind("p")
-	f.waitForState("p", api.StateDone)
+	f.PutProjectFile("p", f.ProjectYAML("http://shop.example/", NoDelayYAML, "scope: {max_depth: 1}"))
+	f.ReloadAndFind("p")
+	f.WaitForState("p", api.StateDone)
 	in, err := f.AddURLs(t.Context(), "p", lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
 		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
 	want := &api.AddURLsResult{Added: 1, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: in.Refusals}
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	waitUntil(t, "the new page is visited", func() bool { return slices.Contains(requestedPages(f.web.Log()), "http://shop.example/new") })
-	f.waitForState("p", api.StateDone)
-	f.doActions("p", api.ActionStop)
+	WaitUntil(t, "the new page is visited", func() bool { return slices.Contains(RequestedPages(f.web.Log()), "http://shop.example/new") })
+	f.WaitForState("p", api.StateDone)
+	f.DoActions("p", api.ActionStop)
 	broken := errors.New("the client has gone away")
 	in, err = f.AddURLs(t.Context(), "p", func(yield func(string, error) bool) {
 		_ = yield("http://shop.example/late", nil) && yield("", broken)
@@ -234,7 +234,7 @@ func TestServeAddURLs(t *testing.T) {
 	if in.Added != SeedBatchSize+1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if p := f.getProject("p"); p.FrontierCounts.QueuedURLs != SeedBatchSize+2 {
+	if p := f.GetProject("p"); p.FrontierCounts.QueuedURLs != SeedBatchSize+2 {
 		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
 	if _, err := f.AddURLs(t.Context(), "none", lineSeq()); problemStatus(err) != http.StatusNotFound {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,22 +15,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// redisField returns the field of a project file whose state is in a cluster.
-func redisField(c *redistest.Cluster, more string) string {
-	return fmt.Sprintf("project: shop\nstore: {redis: {addresses: ['%s']%s}}\n", strings.Join(c.Addrs(), "', '"), more)
-}
-
 // The same project gives the same pages, whatever engine keeps its state.
 func TestCrawlOnRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
 	var got [2][]string
-	for i, yaml := range []string{"project: shop\n", redisField(c, ", lease: 10s")} {
+	for i, yaml := range []string{"project: shop\n", RedisField(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
-		v := newCrawlFixture(t)
-		v.web, v.addr = web, startWeb(t, web)
+		v := NewCrawlFixture(t)
+		v.web, v.addr = web, StartWeb(t, web)
 		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
-		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
+		got[i] = SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
@@ -55,8 +49,8 @@ func TestCrawlOnRedis(t *testing.T) {
 func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
-	v := newCrawlFixture(t, shopSite())
-	project := testfile.Write(t, "p.yaml", redisField(c, ", durability: none"))
+	v := NewCrawlFixture(t, ShopSite())
+	project := testfile.Write(t, "p.yaml", RedisField(c, ", durability: none"))
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
 	runCommand(t, v.crawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
@@ -65,16 +59,16 @@ func TestRedisAndDirectories(t *testing.T) {
 	if r := runCommand(t, "frontier", "stats", "--data", v.dataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
-	other := &crawlFixture{v.web, v.addr, t.TempDir()}
+	other := &CrawlFixture{v.web, v.addr, t.TempDir()}
 	runCommand(t, other.crawlArgs("http://shop.example/")...).want(t, ExitDone)
 	runCommand(t, other.crawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	broken := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)

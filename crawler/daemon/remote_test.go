@@ -24,44 +24,44 @@ type apiFixture struct {
 
 // startAPI starts the daemon of a farm, and serves its API.
 func (f *daemonFixture) startAPI() *apiFixture {
-	f.t.Helper()
+	f.T.Helper()
 	f.start(true)
 	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.t.Cleanup(func() { audit.Close() })
+	f.T.Cleanup(func() { audit.Close() })
 	s := &apiFixture{daemonFixture: f, token: "a-token-of-the-tests", audit: audit}
 	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
-	f.t.Cleanup(s.server.Close)
+	f.T.Cleanup(s.server.Close)
 	return s
 }
 
 // runCommand calls a command that speaks to the daemon.
 func (s *apiFixture) runCommand(args ...string) commandResult {
-	s.t.Helper()
+	s.T.Helper()
 	file := filepath.Join(s.dir, "the-token")
 	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	return runCommand(s.t, append(args, "--server", s.server.URL, "--token-file", file)...)
+	return runCommand(s.T, append(args, "--server", s.server.URL, "--token-file", file)...)
 }
 
 func TestBrakeCommand(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 1000), chainSite("b.example", 1000))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000), ChainSite("b.example", 1000))
 	for _, name := range []string{"a", "b"} {
-		f.putProjectFile(name, f.projectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	}
 	s := f.startAPI()
 	for _, name := range []string{"a", "b"} {
-		waitUntil(t, name+" visits pages", func() bool { return f.getProject(name).Stats.Pages > 2 })
+		WaitUntil(t, name+" visits pages", func() bool { return f.GetProject(name).Stats.Pages > 2 })
 	}
 	s.runCommand("brake").want(t, ExitDone, "no brake is on")
 	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, ExitDone, "a.example: stopped, until it is lifted")
 	at := time.Now()
-	before := f.getProject("b").Stats.Pages
-	waitUntil(t, "the other host is visited on", func() bool { return f.getProject("b").Stats.Pages > before+5 })
+	before := f.GetProject("b").Stats.Pages
+	WaitUntil(t, "the other host is visited on", func() bool { return f.GetProject("b").Stats.Pages > before+5 })
 	for _, x := range f.web.Log() {
 		if x.Start.After(at) && strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for %v after the brake was on", x.URL, x.Start.Sub(at))
@@ -69,9 +69,9 @@ func TestBrakeCommand(t *testing.T) {
 	}
 	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, ExitDone, "*.b.example: a visit every 30s, until 2")
 	s.runCommand("brake").want(t, ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
-	pages := f.getProject("a").Stats.Pages
+	pages := f.GetProject("a").Stats.Pages
 	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, ExitDone, "no brake any more")
-	waitUntil(t, "a is visited again", func() bool { return f.getProject("a").Stats.Pages > pages })
+	WaitUntil(t, "a is visited again", func() bool { return f.GetProject("a").Stats.Pages > pages })
 }
 
 func TestBrakeCommandIsRefused(t *testing.T) {
@@ -147,18 +147,18 @@ func TestReadKeys(t *testing.T) {
 // TestTop: what is no terminal gets what there is to see, once.
 func TestTop(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 1000))
-	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	s := f.startAPI()
-	waitUntil(t, "it visits pages", func() bool { return f.getProject("a").Stats.Pages > 2 })
+	WaitUntil(t, "it visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
 	s.runCommand("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
 }
 
 // A project that cannot be looked into does not hide the daemon's others.
 func TestTopOfABadFile(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("b.example", 1000))
-	f.putProjectFile("a", "project: a\nwhither: there\n")
-	f.putProjectFile("b", f.projectYAML("http://b.example/0"))
+	f := newDaemonFixture(t, ChainSite("b.example", 1000))
+	f.PutProjectFile("a", "project: a\nwhither: there\n")
+	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
 	f.startAPI().runCommand("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
 }
 

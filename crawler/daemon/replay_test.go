@@ -38,7 +38,7 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
 		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, GzipIfAccepted: true, Header: http.Header{"Content-Type": {"text/html"}}}),
 	})
-	sites = []crawltest.Site{shopSite(), index, moved, clean, trouble}
+	sites = []crawltest.Site{ShopSite(), index, moved, clean, trouble}
 	for i, s := range sites {
 		sites[i].Latency = crawltest.Latency{}
 		seeds = append(seeds, "http://"+s.Host+"/")
@@ -47,10 +47,10 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 }
 
 // recordReplayCrawl crawls the lane, and keeps ledger and archive.
-func recordReplayCrawl(t *testing.T) *crawlFixture {
+func recordReplayCrawl(t *testing.T) *CrawlFixture {
 	t.Helper()
 	sites, seeds := replaySites()
-	v := newCrawlFixture(t, sites...)
+	v := NewCrawlFixture(t, sites...)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
 	runCommand(t, v.crawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
@@ -141,7 +141,7 @@ func overwriteFile(t *testing.T, file string, text []byte) {
 }
 
 func TestReplayUsage(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage)
 	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone)
 	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage, "kept no WARC files")
@@ -161,7 +161,7 @@ func TestReplayForPurposes(t *testing.T) {
 	} {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
-			v := newCrawlFixture(t, usageRulesSite())
+			v := NewCrawlFixture(t, usageRulesSite())
 			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
 			runCommand(t, v.crawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)

@@ -25,7 +25,7 @@ func townSites() []crawltest.Site {
 	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
 		return crawltest.StaticRobots(crawltest.Robots{Response: a})
 	}
-	return []crawltest.Site{shopSite(),
+	return []crawltest.Site{ShopSite(),
 		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
 			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
 		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
@@ -33,12 +33,12 @@ func townSites() []crawltest.Site {
 
 // crawlTown crawls the town until nothing goes on: a while after the last page of the
 // shop was asked for, and every robots.txt.
-func crawlTown(t *testing.T) *crawlFixture {
+func crawlTown(t *testing.T) *CrawlFixture {
 	t.Helper()
-	v := newCrawlFixture(t, townSites()...)
+	v := NewCrawlFixture(t, townSites()...)
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for len(v.web.Log()) < len(shopURLs)+len(townSites()) && t.Context().Err() == nil {
+		for len(v.web.Log()) < len(ShopURLs)+len(townSites()) && t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
@@ -159,7 +159,7 @@ func TestReportForms(t *testing.T) {
 	report("--host=Shop.Example").want(t, ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
-	v.runExplain(t, "--data", v.dataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
+	runExplain(t, v, "--data", v.dataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
 		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
 
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
@@ -184,7 +184,7 @@ func TestReportForms(t *testing.T) {
 // What a narrower scope parks is told apart from what robots.txt closes.
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
 	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
@@ -205,7 +205,7 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 // What the project says of single hosts is told with them.
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	file := filepath.Join(v.dataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
@@ -280,7 +280,7 @@ func TestReportAfterKill(t *testing.T) {
 	for _, host := range []string{"a.example", "b.example", "c.example"} {
 		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
-	v := newCrawlFixture(t, sites...)
+	v := NewCrawlFixture(t, sites...)
 	v.web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
 	flags := []string{"--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.addr,
 		"--delay", delay.String(), "--progress=none"}

@@ -22,7 +22,7 @@ func unchangingPageSite() crawltest.Site {
 // on with those that are due.
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, unchangingPageSite())
+	v := NewCrawlFixture(t, unchangingPageSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...)
 	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
@@ -33,7 +33,7 @@ func TestRevisitAndResume(t *testing.T) {
 	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone,
 		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
-	rs := readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
+	rs := ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
 		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
 	}
@@ -42,7 +42,7 @@ func TestRevisitAndResume(t *testing.T) {
 // A host gets its pages, and more when it is given more.
 func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := func(pages string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
@@ -60,7 +60,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 // A host may send its bytes, and more when it is given more.
 func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := func(bytes string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
@@ -71,7 +71,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 }
 
 func TestBytesLimitAndResume(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitStopped, "pages: 1 (")

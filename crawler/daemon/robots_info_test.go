@@ -29,12 +29,12 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.PageFunc{"/status": crawltest.StaticPage(crawltest.Text(inside))}},
 	)
 	f.start(true)
-	f.putProjectFile("p", f.projectYAML("'http://a.example/', 'http://b.example/'", noDelayYAML))
-	f.reloadAndFind("p")
-	f.waitForState("p", api.StateDone)
+	f.PutProjectFile("p", f.ProjectYAML("'http://a.example/', 'http://b.example/'", NoDelayYAML))
+	f.ReloadAndFind("p")
+	f.WaitForState("p", api.StateDone)
 	// A project that cannot reach private networks knows the same robots.txt files.
-	f.putProjectFile("public", minimalProject)
-	f.reloadAndFind("public")
+	f.PutProjectFile("public", MinimalProject)
+	f.ReloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
 	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), datadir.AuditFile), api.AuditRotationLimits{})
 	if err != nil {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,97 +22,10 @@ import (
 
 var update = doctest.Update
 
-// shopSite is a site with a page that robots.txt closes, a redirect and a page that
-// is missing.
-func shopSite() crawltest.Site {
-	page := func(title string, links ...string) crawltest.PageFunc {
-		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
-		for _, l := range links {
-			body += `<a href="` + l + `">x</a>`
-		}
-		return crawltest.StaticPage(crawltest.HTML(body))
-	}
-	return crawltest.Site{
-		Host: "shop.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
-			Response:     crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
-			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/till") },
-		}),
-		Pages: map[string]crawltest.PageFunc{
-			"/":    page("Shop & Co.", "/a", "/b?x=1&y=2", "/till", "/old", "http://elsewhere.example/"),
-			"/a":   page("A", "/"),
-			"/b":   page("B", "/a", "/missing"),
-			"/old": crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/a")),
-		},
-	}
-}
-
-// shopURLs are the pages that a right crawler asks for.
-var shopURLs = []string{
-	"http://shop.example/", "http://shop.example/a", "http://shop.example/b?x=1&y=2",
-	"http://shop.example/missing", "http://shop.example/old",
-}
-
-// A crawlFixture is a web on loopback, and a directory to crawl it from.
-type crawlFixture struct {
-	web  *crawltest.Web
-	addr string
-	dir  string
-}
-
-// startWeb starts a web for the time of a test.
-func startWeb(t *testing.T, web *crawltest.Web) (addr string) {
-	t.Helper()
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	return server.Addr
-}
-
-func newCrawlFixture(t *testing.T, sites ...crawltest.Site) *crawlFixture {
-	t.Helper()
-	web := crawltest.New(sites...)
-	return &crawlFixture{web, startWeb(t, web), t.TempDir()}
-}
-
-func (v *crawlFixture) dataDir() string { return filepath.Join(v.dir, "data") }
-
-// crawlArgs returns a crawl of the web, at no pace of its own.
-func (v *crawlFixture) crawlArgs(more ...string) []string {
-	return append([]string{"crawl", "--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + v.addr, "--delay=0s", "--progress=none"}, more...)
-}
-
-// readRecords reads an output, full files too.
-func readRecords(t *testing.T, file string) []sinks.OutputRecord {
-	t.Helper()
-	var rs []sinks.OutputRecord
-	for _, line := range testfile.RotatedLines(t, file, 0) {
-		var r sinks.OutputRecord
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("%v in line %q", err, line)
-		}
-		rs = append(rs, r)
-	}
-	return rs
-}
-
-// sortedURLs returns the URLs of records, sorted.
-func sortedURLs(rs []sinks.OutputRecord) []string {
-	var us []string
-	for _, r := range rs {
-		us = append(us, r.URL)
-	}
-	slices.Sort(us)
-	return us
-}
-
 func TestCrawl(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
 	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
@@ -123,7 +35,7 @@ func TestCrawl(t *testing.T) {
 
 // Each line has exactly the fields of the contract, in their order.
 func TestOutputFormat(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	r := runCommand(t, v.crawlArgs("--output=-", "http://shop.example/")...)
 	r.want(t, ExitDone)
 	var lines []string
@@ -165,12 +77,12 @@ var masks = []struct {
 // A crawl that a limit stopped goes on with --resume alone, from anywhere, and
 // visits nothing again.
 func TestLimitAndResume(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
 		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.dataDir())
 	t.Chdir(t.TempDir())
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
 	d, err := project.ReadFile(filepath.Join(v.dataDir(), datadir.ProjectFile))
@@ -180,7 +92,7 @@ func TestLimitAndResume(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	runCommand(t, v.crawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
 }
@@ -189,12 +101,12 @@ func TestTimeLimit(t *testing.T) {
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
-	site := shopSite()
+	site := ShopSite()
 	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
 		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped,
 		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
@@ -203,19 +115,19 @@ func TestSignal(t *testing.T) {
 // A second signal breaks off the visit in hand.
 func TestSecondSignal(t *testing.T) {
 	signals := make(chan os.Signal, 2)
-	site := shopSite()
+	site := ShopSite()
 	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
 		signals <- os.Interrupt
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
 // What a crawl left behind is neither gone on with nor thrown away unasked.
 func TestDataDirectory(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	foreignFile := filepath.Join(v.dataDir(), "notes.txt")
 	runCommand(t, v.crawlArgs("http://shop.example/a")...).want(t, ExitDone)
 	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
@@ -238,13 +150,13 @@ func TestDataDirectory(t *testing.T) {
 // A crawl whose output is divided into files goes on with them, and none of them
 // is written over or mixed with those of another crawl.
 func TestRotatedOutput(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.dataDir(), datadir.OutputFile)
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
 	testfile.RotatedLines(t, out, 1<<10)
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
 	rotated, err := sinks.RotatedFiles(out)
@@ -267,7 +179,7 @@ func TestRotatedOutput(t *testing.T) {
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	out := filepath.Join(v.dir, "out.jsonl")
 	runCommand(t, v.crawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
@@ -276,19 +188,19 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A project may be moved, and its seeds may come from files.
 func TestSeedFiles(t *testing.T) {
-	v := newCrawlFixture(t, shopSite())
+	v := NewCrawlFixture(t, ShopSite())
 	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
 	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
 
-	v = newCrawlFixture(t, shopSite())
+	v = NewCrawlFixture(t, ShopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -299,15 +211,15 @@ func TestSeedFiles(t *testing.T) {
 }
 
 func TestSitemapsOnly(t *testing.T) {
-	site := shopSite()
+	site := ShopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
-	v := newCrawlFixture(t, site)
+	v := NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
-	v = newCrawlFixture(t, site)
+	v = NewCrawlFixture(t, site)
 	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

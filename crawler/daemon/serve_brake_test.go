@@ -13,16 +13,16 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 	for _, when := range []string{"during the pause", "after it"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
-			f := newDaemonFixture(t, chainSite("a.example", 1000))
-			f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+			f := newDaemonFixture(t, ChainSite("a.example", 1000))
+			f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 			f.start(true)
-			waitUntil(t, "a visits pages", func() bool { return f.getProject("a").Stats.Pages > 2 })
+			WaitUntil(t, "a visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
 			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			waitUntil(t, "the host is put off", func() bool { return f.getProject("a").FrontierCounts.SuspendedURLs > 0 })
-			f.doActions("a", api.ActionPause)
-			f.waitForState("a", api.StatePaused)
+			WaitUntil(t, "the host is put off", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+			f.DoActions("a", api.ActionPause)
+			f.WaitForState("a", api.StatePaused)
 			liftBrake := func() {
 				if err := f.LiftBrake(t.Context(), "a.example"); err != nil {
 					t.Fatal(err)
@@ -31,14 +31,14 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			if when == "during the pause" {
 				liftBrake()
 			}
-			f.doActions("a", api.ActionResume)
-			f.waitForState("a", api.StateRunning)
+			f.DoActions("a", api.ActionResume)
+			f.WaitForState("a", api.StateRunning)
 			if when == "after it" {
-				waitUntil(t, "the host is put off again", func() bool { return f.getProject("a").FrontierCounts.SuspendedURLs > 0 })
+				WaitUntil(t, "the host is put off again", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
 				liftBrake()
 			}
-			before := f.getProject("a").Stats.Pages
-			waitUntil(t, "the host is visited again", func() bool { return f.getProject("a").Stats.Pages > before+2 })
+			before := f.GetProject("a").Stats.Pages
+			WaitUntil(t, "the host is visited again", func() bool { return f.GetProject("a").Stats.Pages > before+2 })
 		})
 	}
 }

@@ -40,8 +40,8 @@ func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Clus
 		t.Fatal(err)
 	}
 	s := &daemonGroup{fleet: newFleet(t, web, ""), hostIP: ip, projectFilesDir: t.TempDir()}
-	f := &daemonFixture{crawlFixture: crawlFixture{web, s.addr, s.dir}}
-	text := f.projectYAML("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{redisField(c, redis), "scope: {max_depth: 100000}",
+	f := &CrawlFixture{web, s.addr, s.dir}
+	text := f.ProjectYAML("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{RedisField(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
 	if err := os.WriteFile(filepath.Join(s.projectFilesDir, "shop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func (s *daemonGroup) startDaemon(i int) {
 		s.t.Fatal(err)
 	}
 	var token []byte
-	waitUntil(s.t, "the daemon answers", func() bool {
+	WaitUntil(s.t, "the daemon answers", func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
@@ -130,7 +130,7 @@ func (s *daemonGroup) readyStatus(i int) int {
 func (s *daemonGroup) waitForState(state api.ProjectState) {
 	s.t.Helper()
 	for i := range s.clients {
-		waitUntil(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.getProject(i).State == state })
+		WaitUntil(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.getProject(i).State == state })
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *daemonGroup) waitForState(state api.ProjectState) {
 func (s *daemonGroup) visitCounts() (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range s.clients {
-		rs := readRecords(s.t, filepath.Join(s.dataDir(i), datadir.ProjectsDir, "shop", datadir.OutputFile))
+		rs := ReadRecords(s.t, filepath.Join(s.dataDir(i), datadir.ProjectsDir, "shop", datadir.OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++
@@ -181,7 +181,7 @@ func TestServeFleet(t *testing.T) {
 	given := s.addURLsUntilShared(20, 10)
 	s.waitForState(api.StateDone)
 	visits := map[string]int{}
-	for _, u := range requestedPages(s.web.Log()) {
+	for _, u := range RequestedPages(s.web.Log()) {
 		visits[u]++
 	}
 	for _, u := range given {
@@ -199,9 +199,9 @@ func (s *daemonGroup) addURLsUntilShared(hosts, pages int) (given []string) {
 	for i := range s.clients {
 		before = append(before, s.getProject(i).Stats.Pages)
 	}
-	waitUntil(s.t, "each daemon visits some of what one is given", func() bool {
+	WaitUntil(s.t, "each daemon visits some of what one is given", func() bool {
 		recorded := 0
-		for _, u := range requestedPages(s.web.Log()) {
+		for _, u := range RequestedPages(s.web.Log()) {
 			if strings.Contains(u, "/more/") {
 				recorded++
 			}
@@ -252,13 +252,13 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 0)
 	s := startDaemonGroup(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
-	waitUntil(t, "both visit pages", func() bool { return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5 })
+	WaitUntil(t, "both visit pages", func() bool { return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5 })
 	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	stoppedAt := time.Now()
 	for i := range s.clients {
-		waitUntil(t, "it is said that Redis is away", func() bool {
+		WaitUntil(t, "it is said that Redis is away", func() bool {
 			p := s.getProject(i)
 			return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer")
 		})
@@ -280,7 +280,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	}
 	for i := range s.clients {
 		before := s.getProject(i).Stats.Pages
-		waitUntil(t, "it goes on", func() bool {
+		WaitUntil(t, "it goes on", func() bool {
 			p := s.getProject(i)
 			return p.StateReason == "" && p.Stats.Pages > before && s.readyStatus(i) == 200
 		})
@@ -331,19 +331,19 @@ func TestServeFleetBrakes(t *testing.T) {
 			t.Errorf("the crawl ended with %v:\n%s", err, stderr)
 		}
 	})
-	waitUntil(t, "all hosts are visited", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	WaitUntil(t, "all hosts are visited", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
 	brakeRequest := api.BrakeRequest{WithSubdomains: true, Stop: true, Reason: "its owner asked"}
 	if _, err := s.clients[0].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
 	on := time.Now()
-	waitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
+	WaitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
 	broken := time.Since(on)
 	if broken > latency/2 {
 		t.Errorf("requests were broken off after %v", broken)
 	}
 	for i := range s.clients {
-		waitUntil(t, "the brake is on everywhere", func() bool { return len(s.listBrakes(i)) == 1 })
+		WaitUntil(t, "the brake is on everywhere", func() bool { return len(s.listBrakes(i)) == 1 })
 	}
 	s.waitForRequests(50) // of other hosts
 	for _, x := range s.web.Log() {
@@ -356,18 +356,18 @@ func TestServeFleetBrakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range s.clients {
-		waitUntil(t, "the brake is lifted everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
+		WaitUntil(t, "the brake is lifted everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
-	waitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	WaitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
 
 	brakeRequest.Expires = time.Now().Add(2 * time.Second)
 	if _, err := s.clients[2].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
-	waitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	WaitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
+	WaitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
 	for i := range s.clients {
-		waitUntil(t, "the brake has expired everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
+		WaitUntil(t, "the brake has expired everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
 }
 
@@ -394,7 +394,7 @@ func (s *daemonGroup) listBrakes(i int) []api.Brake {
 func (s *daemonGroup) waitForRequests(n int) {
 	s.t.Helper()
 	before := len(s.web.Log())
-	waitUntil(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
+	WaitUntil(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
 }
 
 // Limits are of all daemons together: pages exactly, and each time that the project
@@ -408,7 +408,7 @@ func TestServeFleetLimits(t *testing.T) {
 	const limit, rate = 151, 25 // a second: so low that what a busy machine holds up counts for little
 	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
 	s.waitForState(api.StatePaused)
-	if n := len(requestedPages(s.web.Log())); n != limit {
+	if n := len(RequestedPages(s.web.Log())); n != limit {
 		t.Errorf("%d pages were asked for, want %d", n, limit)
 	}
 	visitsByURL, visitsByProcess := s.visitCounts()
@@ -420,9 +420,9 @@ func TestServeFleetLimits(t *testing.T) {
 		t.Errorf("it pauses for %q", p.StateReason)
 	}
 	s.doAll(api.ActionResume)
-	waitUntil(t, "it goes on", func() bool { return len(requestedPages(s.web.Log())) > limit })
+	WaitUntil(t, "it goes on", func() bool { return len(RequestedPages(s.web.Log())) > limit })
 	s.waitForState(api.StatePaused)
-	if n := len(requestedPages(s.web.Log())); n != 2*limit {
+	if n := len(RequestedPages(s.web.Log())); n != 2*limit {
 		t.Errorf("%d pages were asked for, want %d", n, 2*limit)
 	}
 	t.Logf("by daemon: %v", visitsByProcess)

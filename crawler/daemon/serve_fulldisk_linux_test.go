@@ -15,29 +15,29 @@ import (
 // itself.
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 100_000))
-	f.crawlFixture.dir = mountSmallFileSystem(t)
-	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
+	f := newDaemonFixture(t, ChainSite("a.example", 100_000))
+	f.CrawlFixture.dir = mountSmallFileSystem(t)
+	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.putProjectFile("books", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+	f.PutProjectFile("books", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	ballast := filepath.Join(f.dir, "ballast")
 	notReady := func(what string) {
 		t.Helper()
 		var err error
-		waitUntil(t, what+", the daemon is not ready for want of room", func() bool {
+		WaitUntil(t, what+", the daemon is not ready for want of room", func() bool {
 			err = f.CheckReady(t.Context())
 			return errors.Is(err, api.ErrDiskFull)
 		})
-		if p := f.getProject("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
+		if p := f.GetProject("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
 			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.StateReason)
 		}
 	}
 	continues := func(what string) {
 		t.Helper()
-		pages := f.getProject("books").Stats.Pages
-		waitUntil(t, what+", the project goes on", func() bool {
-			return f.CheckReady(t.Context()) == nil && f.getProject("books").Stats.Pages > pages+2
+		pages := f.GetProject("books").Stats.Pages
+		WaitUntil(t, what+", the project goes on", func() bool {
+			return f.CheckReady(t.Context()) == nil && f.GetProject("books").Stats.Pages > pages+2
 		})
 	}
 	f.start(true)
@@ -49,7 +49,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	}
 	continues("when there is room")
 
-	f.stop()
+	f.Stop()
 	fillDisk(t, ballast)
 	f.start(false)
 	notReady("after a start")
@@ -63,32 +63,32 @@ func TestServeOnAFullDisk(t *testing.T) {
 // come up stopped, and the project stays stopped when there is room.
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 3))
-	f.crawlFixture.dir = mountSmallFileSystem(t)
+	f := newDaemonFixture(t, ChainSite("a.example", 3))
+	f.CrawlFixture.dir = mountSmallFileSystem(t)
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000} }
 	ballast := filepath.Join(f.dir, "ballast")
-	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
+	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.putProjectFile("books", f.projectYAML("http://a.example/"))
+	f.PutProjectFile("books", f.ProjectYAML("http://a.example/"))
 	f.start(true)
-	f.waitForState("books", api.StateDone)
-	f.stop()
+	f.WaitForState("books", api.StateDone)
+	f.Stop()
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.CrawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fillDisk(t, ballast)
 	f.start(false)
-	if p := f.waitForState("books", api.StateStopped); p.StateReason == "" {
+	if p := f.WaitForState("books", api.StateStopped); p.StateReason == "" {
 		t.Error("on a full disk nobody knows why it is stopped")
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	f.stop()
+	f.Stop()
 	f.start(false)
-	if p := f.waitForState("books", api.StateStopped); p.StateReason == "" {
+	if p := f.WaitForState("books", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
 }

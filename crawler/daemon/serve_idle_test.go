@@ -17,7 +17,7 @@ import (
 // and one that is edited often would have those of many crawls. By themselves they
 // stay for longer than await does.
 func TestServePausesWithoutConnections(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("a.example", 1000), chainSite("b.example", 1000))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000), ChainSite("b.example", 1000))
 	var open atomic.Int32
 	s := httptest.NewUnstartedServer(f.web)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -31,29 +31,29 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	f.addr = s.Listener.Addr().String()
-	f.putProjectFile("p", f.projectYAML("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	waitUntil(t, "each host has a connection", func() bool { return open.Load() == 2 })
-	f.doActions("p", api.ActionPause)
-	f.waitForState("p", api.StatePaused)
-	waitUntil(t, "no connection is open", func() bool { return open.Load() == 0 })
-	f.doActions("p", api.ActionResume)
-	waitUntil(t, "it goes on", func() bool { return open.Load() == 2 })
+	WaitUntil(t, "each host has a connection", func() bool { return open.Load() == 2 })
+	f.DoActions("p", api.ActionPause)
+	f.WaitForState("p", api.StatePaused)
+	WaitUntil(t, "no connection is open", func() bool { return open.Load() == 0 })
+	f.DoActions("p", api.ActionResume)
+	WaitUntil(t, "it goes on", func() bool { return open.Load() == 2 })
 }
 
 // A project that has stopped takes no memory for its crawl: neither for the rules of
 // hosts, nor for what it has seen lately.
 func TestServeStopsWithoutMemory(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("a.example", 1000))
-	f.putProjectFile("p", f.projectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	f.waitForState("p", api.StateRunning)
+	f.WaitForState("p", api.StateRunning)
 	r, err := f.findRunner("p")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var crawl weak.Pointer[crawler.Crawler]
-	waitUntil(t, "it crawls", func() bool {
+	WaitUntil(t, "it crawls", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.engine == nil {
@@ -62,9 +62,9 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 		crawl = weak.Make(r.engine.Crawler)
 		return crawl.Value() != nil
 	})
-	f.doActions("p", api.ActionStop)
-	f.waitForState("p", api.StateStopped)
-	waitUntil(t, "its crawl is collected", func() bool {
+	f.DoActions("p", api.ActionStop)
+	f.WaitForState("p", api.StateStopped)
+	WaitUntil(t, "its crawl is collected", func() bool {
 		runtime.GC()
 		return crawl.Value() == nil
 	})

@@ -39,18 +39,18 @@ func TestServeKill(t *testing.T) {
 		for _, h := range hosts {
 			seeds = append(seeds, "http://"+killHost(h)+"/")
 		}
-		f.putProjectFile(name, f.projectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
+		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
 	}
 	f.start(false)
 	for name := range projects {
-		f.doActions(name, api.ActionStart)
+		f.DoActions(name, api.ActionStart)
 	}
-	f.doActions("five", api.ActionPause)
+	f.DoActions("five", api.ActionPause)
 	if err := f.SetBrake(t.Context(), api.Brake{Host: killHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	f.waitForState("five", api.StatePaused)
-	f.stop()
+	f.WaitForState("five", api.StatePaused)
+	f.Stop()
 	pausedHosts := time.Now() // five is paused and the brake is on
 
 	rnd := rand.New(rand.NewPCG(*killSeed, 5))
@@ -63,18 +63,18 @@ func TestServeKill(t *testing.T) {
 	for name := range projects {
 		switch name {
 		case "five":
-			f.waitForState(name, api.StatePaused)
+			f.WaitForState(name, api.StatePaused)
 		case "four":
-			waitUntil(t, "four has visited all that it may", func() bool { return missingPages(t, f, name, projects[name][:1]) == nil })
+			WaitUntil(t, "four has visited all that it may", func() bool { return missingPages(t, f, name, projects[name][:1]) == nil })
 		default:
-			f.waitForState(name, api.StateDone)
+			f.WaitForState(name, api.StateDone)
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
 	if err != nil || len(brakes) != 1 || brakes[0].Host != killHost(5) || brakes[0].Reason != "its owner asked" {
 		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
 	}
-	f.stop()
+	f.Stop()
 	for name, hosts := range projects {
 		if name == "five" || name == "four" {
 			continue
@@ -100,29 +100,29 @@ func TestServeKill(t *testing.T) {
 // runAndKillDaemon runs the daemon as a process of its own, kills it when it has made
 // some more visits, and returns when it was started.
 func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
-	f.t.Helper()
+	f.T.Helper()
 	started = time.Now()
 	before, more := len(f.web.Log()), 1+rnd.IntN(40)
-	c, stderr := newCommandProcess(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(), "--log-level=error")
+	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
 	if err := c.Start(); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- c.Wait() }()
-	waitUntil(f.t, "the daemon goes on", func() bool {
+	WaitUntil(f.T, "the daemon goes on", func() bool {
 		select {
 		case err := <-exited:
-			f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
+			f.T.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 		default:
 		}
 		return len(f.web.Log()) >= before+more
 	})
 	if err := c.Process.Signal(syscall.SIGKILL); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	var exit *exec.ExitError
 	if err := <-exited; !errors.As(err, &exit) || exit.Exited() {
-		f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
+		f.T.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 	}
 	return started
 }
@@ -131,7 +131,7 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // its output does not hold.
 func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
+	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
@@ -148,10 +148,10 @@ func TestServeSignals(t *testing.T) {
 		t.Skip("the daemon is a process of its own")
 	}
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 1000))
-	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := listenAsSystemd(t)
-	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(), "--start-new")
+	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -159,8 +159,8 @@ func TestServeSignals(t *testing.T) {
 	if got := readNotification(t, manager); got != "READY=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
-	waitUntil(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
-	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath())
+	WaitUntil(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
+	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath())
 	if err := second.Run(); err == nil || !strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
 		t.Errorf("a second daemon on the same data ends with %v: %s", err, stderrText)
 	}
@@ -175,7 +175,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.web.Log())
-	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
+	if got := ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

@@ -17,18 +17,18 @@ import (
 // Where nothing can be written any more a project can still be stopped; that it may
 // not survive the daemon is said.
 func TestServeStopsWhatItCannotKeep(t *testing.T) {
-	f := newDaemonFixture(t, chainSite("a.example", 1000))
-	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	f.waitForState("a", api.StateRunning)
-	blockingDir := filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile+".new")
+	f.WaitForState("a", api.StateRunning)
+	blockingDir := filepath.Join(f.CrawlFixture.dataDir(), datadir.DaemonStateFile+".new")
 	if err := os.Mkdir(blockingDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil || !strings.Contains(err.Error(), "may not survive") {
 		t.Errorf("paused: %v", err)
 	}
-	f.waitForState("a", api.StatePaused)
+	f.WaitForState("a", api.StatePaused)
 	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
 		t.Error("it goes on, and would not after a restart")
 	}
@@ -54,15 +54,15 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 		},
 		"/late": crawltest.StaticPage(crawltest.HTML("")),
 	}})
-	f.putProjectFile("a", f.projectYAML("http://a.example/", noDelayYAML))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/", NoDelayYAML))
 	f.start(false)
 	var err error
 	if r, err = f.findRunner("a"); err != nil {
 		t.Fatal(err)
 	}
-	f.doActions("a", api.ActionStart)
-	waitUntil(t, "nothing is left", func() bool {
-		p := f.getProject("a")
+	f.DoActions("a", api.ActionStart)
+	WaitUntil(t, "nothing is left", func() bool {
+		p := f.GetProject("a")
 		return p.Stats.Pages == 1 && p.FrontierCounts.QueuedURLs+p.FrontierCounts.LeasedURLs == 0
 	})
 	late, err := decorum.ParseURL("http://a.example/late")
@@ -77,6 +77,6 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 		t.Error(err)
 	}
 	r.outputs.mu.Unlock()
-	waitUntil(t, "what was added is visited", func() bool { return f.getProject("a").Stats.Pages == 2 })
-	f.waitForState("a", api.StateDone)
+	WaitUntil(t, "what was added is visited", func() bool { return f.GetProject("a").Stats.Pages == 2 })
+	f.WaitForState("a", api.StateDone)
 }

@@ -2,16 +2,17 @@ package daemon
 
 import (
 	"fmt"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // What a project writes is in its own directory, or outside of the daemon's: a
 // project file that comes by the API cannot have lines appended to robots.db.
 func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
-	f := newDaemonFixture(t, shopSite())
+	f := newDaemonFixture(t, ShopSite())
 	elsewhere := t.TempDir()
 	f.apiRules.outputRoot = elsewhere
 	f.start(false)
@@ -27,12 +28,12 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"jsonl", "./" + datadir.ProjectFile, false},
 		{"jsonl", "../../robots.db", false},
 		{"jsonl", "../other/frontier.db", false},
-		{"jsonl", filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile), false},
-		{"jsonl", filepath.Join(f.projectFilesPath(), "other.yaml"), false},
+		{"jsonl", filepath.Join(f.CrawlFixture.dataDir(), datadir.DaemonStateFile), false},
+		{"jsonl", filepath.Join(f.ProjectFilesPath(), "other.yaml"), false},
 		{"warc", "../other", false},
-		{"warc", f.crawlFixture.dataDir(), false},
+		{"warc", f.CrawlFixture.dataDir(), false},
 	} {
-		_, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
+		_, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
 		if tt.fits && err != nil || !tt.fits && (err == nil || !strings.Contains(err.Error(), "output."+tt.field)) {
 			t.Errorf("%s: %s: %v", tt.field, tt.place, err)
 		}

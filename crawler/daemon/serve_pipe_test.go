@@ -16,14 +16,14 @@ import (
 // of it.
 func TestServeReadsRegularFilesOnly(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, shopSite())
-	if err := syscall.Mkfifo(filepath.Join(f.projectFilesPath(), "pipe"+projectExt), 0o644); err != nil {
+	f := newDaemonFixture(t, ShopSite())
+	if err := syscall.Mkfifo(filepath.Join(f.ProjectFilesPath(), "pipe"+projectExt), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(f.projectFilesPath(), "folder"+projectExt), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(f.ProjectFilesPath(), "folder"+projectExt), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
+	f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/", NoDelayYAML))
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
@@ -34,9 +34,9 @@ func TestServeReadsRegularFilesOnly(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the daemon waits for a pipe")
 	}
-	f.waitForState("shop", api.StateDone)
+	f.WaitForState("shop", api.StateDone)
 	for _, name := range []string{"pipe", "folder"} {
-		if r := f.reloadAndFind(name); r.Outcome != "refused" || r.Error == "" {
+		if r := f.ReloadAndFind(name); r.Outcome != "refused" || r.Error == "" {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

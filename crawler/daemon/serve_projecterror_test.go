@@ -18,12 +18,12 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t)
 	var log bytes.Buffer
-	f.log = slog.NewTextHandler(&log, nil)
-	f.putProjectFile("header", minimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
-	f.putProjectFile("proxy", minimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
-	f.putProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
+	f.Log = slog.NewTextHandler(&log, nil)
+	f.PutProjectFile("header", MinimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
+	f.PutProjectFile("proxy", MinimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
+	f.PutProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
 	elsewhere := testfile.Write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
-	if err := os.Symlink(elsewhere, filepath.Join(f.projectFilesPath(), "link"+projectExt)); err != nil {
+	if err := os.Symlink(elsewhere, filepath.Join(f.ProjectFilesPath(), "link"+projectExt)); err != nil {
 		t.Fatal(err)
 	}
 	f.start(true)
@@ -34,7 +34,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	for name, wantText := range map[string]string{
 		"header": "header.yaml:4:19: limits.workers: ", "proxy": "proxy.yaml:3:16: fetch.proxy: ", "syntax": "syntax.yaml:2:", "link": "link.yaml:1:1: ",
 	} {
-		for _, text := range []string{f.getProject(name).FileError, f.reloadAndFind(name).Error} {
+		for _, text := range []string{f.GetProject(name).FileError, f.ReloadAndFind(name).Error} {
 			if !strings.Contains(text, wantText) || strings.Contains(text, "geheim") {
 				t.Errorf("%s: the error is %q; want %q, and no value", name, text, wantText)
 			}
@@ -46,8 +46,8 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("a file that is put: %v", err)
 	}
-	f.putProjectFile("header", "limits: {workers: geheim}\n")
-	f.reloadAndFind("header")
+	f.PutProjectFile("header", "limits: {workers: geheim}\n")
+	f.ReloadAndFind("header")
 	for e := range events {
 		if strings.Contains(e.Message, "geheim") {
 			t.Errorf("the event %+v repeats a value", e)
@@ -56,7 +56,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 			break
 		}
 	}
-	f.stop()
+	f.Stop()
 	if text := log.String(); strings.Contains(text, "geheim") || !strings.Contains(text, "proxy.yaml:3:16") {
 		t.Errorf("the log repeats a value, or lacks an error:\n%s", text)
 	}

@@ -14,16 +14,16 @@ import (
 func TestServeWaitsForRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
-	f := newDaemonFixture(t, shopSite())
-	inFiles := f.projectYAML("http://shop.example/", noDelayYAML)
-	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none"))
+	f := newDaemonFixture(t, ShopSite())
+	inFiles := f.ProjectYAML("http://shop.example/", NoDelayYAML)
+	f.PutProjectFile("shop", inFiles+RedisField(c, ", durability: none"))
 	c.KillNode(c.Nodes()[0])
 	f.start(true)
 	waits := func() bool {
-		p := f.getProject("shop")
+		p := f.GetProject("shop")
 		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") && strings.Contains(p.StateReason, c.Addrs()[0])
 	}
-	waitUntil(t, "it waits, and says for what", waits)
+	WaitUntil(t, "it waits, and says for what", waits)
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
@@ -31,23 +31,23 @@ func TestServeWaitsForRedis(t *testing.T) {
 		t.Errorf("explain: %v", err)
 	}
 	c.StartKilledNode(c.Nodes()[0])
-	f.waitForState("shop", api.StateDone)
-	waitUntil(t, "it says what it holds", func() bool { p := f.getProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
+	f.WaitForState("shop", api.StateDone)
+	WaitUntil(t, "it says what it holds", func() bool { p := f.GetProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
 	if err := f.CheckReady(t.Context()); err != nil {
 		t.Errorf("ready: %v", err)
 	}
 
-	f.putProjectFile("shop", inFiles)
-	f.reloadAndFind("shop")
-	if p := f.waitForState("shop", api.StateFailed); !strings.Contains(p.StateReason, "is in Redis") {
+	f.PutProjectFile("shop", inFiles)
+	f.ReloadAndFind("shop")
+	if p := f.WaitForState("shop", api.StateFailed); !strings.Contains(p.StateReason, "is in Redis") {
 		t.Errorf("it failed for %q", p.StateReason)
 	}
-	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none, partitions: 9"))
-	f.reloadAndFind("shop")
-	waitUntil(t, "it says what is wrong", func() bool { return strings.Contains(f.getProject("shop").StateReason, "was made with partitions 64") })
-	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none, lease: 5s"))
-	f.reloadAndFind("shop")
-	f.waitForState("shop", api.StateDone)
+	f.PutProjectFile("shop", inFiles+RedisField(c, ", durability: none, partitions: 9"))
+	f.ReloadAndFind("shop")
+	WaitUntil(t, "it says what is wrong", func() bool { return strings.Contains(f.GetProject("shop").StateReason, "was made with partitions 64") })
+	f.PutProjectFile("shop", inFiles+RedisField(c, ", durability: none, lease: 5s"))
+	f.ReloadAndFind("shop")
+	f.WaitForState("shop", api.StateDone)
 }
 
 // A project that is told to go on beyond a limit that it has reached does so, though it
@@ -55,13 +55,13 @@ func TestServeWaitsForRedis(t *testing.T) {
 func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
-	f := newDaemonFixture(t, chainSite("a.example", 1000))
-	text := f.projectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", redisField(c, ", durability: none, lease: 2s"))
-	f.putProjectFile("shop", text)
+	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	text := f.ProjectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", RedisField(c, ", durability: none, lease: 2s"))
+	f.PutProjectFile("shop", text)
 	f.start(true)
-	f.waitForState("shop", api.StatePaused)
+	f.WaitForState("shop", api.StatePaused)
 	c.KillNode(c.Nodes()[0])
-	f.doActions("shop", api.ActionResume)
+	f.DoActions("shop", api.ActionResume)
 	r, err := f.findRunner("shop")
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +71,13 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 		defer r.mu.Unlock()
 		return r.interruptRun != nil
 	}
-	waitUntil(t, "a run has begun", runs)
+	WaitUntil(t, "a run has begun", runs)
 	time.Sleep(50 * time.Millisecond) // and has asked what it was told
-	f.putProjectFile("shop", text+"scope: {max_depth: 500}\n")
-	f.reloadAndFind("shop")
+	f.PutProjectFile("shop", text+"scope: {max_depth: 500}\n")
+	f.ReloadAndFind("shop")
 	c.StartKilledNode(c.Nodes()[0])
-	waitUntil(t, "it pauses again, when it has visited as many", func() bool {
-		p := f.getProject("shop")
-		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(requestedPages(f.web.Log())) == 10
+	WaitUntil(t, "it pauses again, when it has visited as many", func() bool {
+		p := f.GetProject("shop")
+		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(RequestedPages(f.web.Log())) == 10
 	})
 }

@@ -35,14 +35,14 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		{"store: {path: /elsewhere}", `store.path: "…" cannot be set in a daemon`},
 		{"handler: books", `handler: "…" names Go callbacks`},
 		{"output: {jsonl: '-'}", `output.jsonl: "…" cannot be used in a daemon`},
-		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.projectFilesPath(), "nowhere.txt")},
+		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.ProjectFilesPath(), "nowhere.txt")},
 		{"politness: {delay: 1s}", "unknown field"},
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
 			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlPlan.Seeds, ", "), f.addr, more)
 	}
-	f.putProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.PutProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
 	ctx, stopEvents := context.WithCancel(t.Context())
 	events, err := f.SubscribeEvents(ctx, "p")
@@ -62,41 +62,41 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	var followed, during int
 	for i := range projectFileEdits {
 		seen := len(f.web.Log())
-		waitUntil(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.getProject("p").State == api.StateDone })
-		if f.getProject("p").State == api.StateRunning {
+		WaitUntil(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.GetProject("p").State == api.StateDone })
+		if f.GetProject("p").State == api.StateRunning {
 			during++
 		}
 		if i%2 == 0 {
-			f.putProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
-			if r := f.reloadAndFind("p"); r.Outcome == "changed" {
+			f.PutProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
+			if r := f.ReloadAndFind("p"); r.Outcome == "changed" {
 				followed++
 			} else if r.Error != "" {
 				t.Errorf("edit %d: %+v", i, r)
 			}
-			if p := f.getProject("p"); p.FileError != "" {
+			if p := f.GetProject("p"); p.FileError != "" {
 				t.Errorf("edit %d: a good file has the fault %q", i, p.FileError)
 			}
 			continue
 		}
 		bad := nonsense[i/2%len(nonsense)]
-		f.putProjectFile("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
-		f.reloadAndFind("p")
-		if p := f.getProject("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.StateFailed {
+		f.PutProjectFile("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
+		f.ReloadAndFind("p")
+		if p := f.GetProject("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.StateFailed {
 			t.Errorf("edit %d: %s: %q does not say %q", i, p.State, p.FileError, bad.says)
 		}
 	}
 	if during < projectFileEdits*3/4 {
 		t.Errorf("%d of %d edits were made during the crawl, want most", during, projectFileEdits)
 	}
-	f.putProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
-	f.reloadAndFind("p")
-	p := f.waitForState("p", api.StateDone)
+	f.PutProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.ReloadAndFind("p")
+	p := f.WaitForState("p", api.StateDone)
 	stopEvents()
 	if n := <-refusals; n != projectFileEdits/2 {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
-	f.stop()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
+	f.Stop()
+	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
@@ -122,17 +122,17 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newDaemonFixture(t, chainSite("a.example", 60))
-			f.putProjectFile("slow", f.projectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
-			f.putProjectFile("fast", strings.Replace(f.projectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
+			f := newDaemonFixture(t, ChainSite("a.example", 60))
+			f.PutProjectFile("slow", f.ProjectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
+			f.PutProjectFile("fast", strings.Replace(f.ProjectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
 				"product: decorum", "product: fastbot", 1))
 			f.start(false)
-			f.doActions("slow", api.ActionStart)
-			waitUntil(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
-			f.doActions("fast", api.ActionStart)
-			f.waitForState("slow", api.StateDone)
-			f.waitForState("fast", api.StateDone)
-			f.stop()
+			f.DoActions("slow", api.ActionStart)
+			WaitUntil(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
+			f.DoActions("fast", api.ActionStart)
+			f.WaitForState("slow", api.StateDone)
+			f.WaitForState("fast", api.StateDone)
+			f.Stop()
 			log := f.web.Log()
 			r := f.web.Judge(crawltest.JudgeOptions{MinDelay: tt.fast, AllowRevisits: true})
 			if !r.OK() {

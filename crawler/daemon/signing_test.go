@@ -60,7 +60,7 @@ func TestIdentityCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	runCommand(t, "identity", "directory", file("bot.pem")).want(t, ExitUsage, "others may read the key in")
-	runCommand(t, "crawl", "--data", file("data"), "-c", testfile.Write(t, "p.yaml", minimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
+	runCommand(t, "crawl", "--data", file("data"), "-c", testfile.Write(t, "p.yaml", MinimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
 		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
 		want(t, ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {
@@ -146,7 +146,7 @@ func TestSignedDaemon(t *testing.T) {
 	put := func(keys, path string) {
 		t.Helper()
 		text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: 'https://bot.example.com/'}}\n"+
-			"seeds: [http://site.test%s]\nfetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", keys, path, server.Listener.Addr(), noDelayYAML)
+			"seeds: [http://site.test%s]\nfetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", keys, path, server.Listener.Addr(), NoDelayYAML)
 		if _, err := d.PutProject(t.Context(), "signed", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -175,9 +175,9 @@ func TestSignedDaemon(t *testing.T) {
 			return slices.Contains(site.requestsByKey, page)
 		}
 	}
-	waitUntil(t, "the first page is visited", done(ids[0]+" /first"))
+	WaitUntil(t, "the first page is visited", done(ids[0]+" /first"))
 	put("next.pem, now.pem", "/second") // nobody has asked for the directory again
-	waitUntil(t, "the second page is visited", done(ids[1]+" /second"))
+	WaitUntil(t, "the second page is visited", done(ids[1]+" /second"))
 	if !slices.Contains(site.requestsByKey, ids[0]+" /robots.txt") {
 		t.Errorf("robots.txt is not among %q", site.requestsByKey)
 	}
@@ -187,13 +187,13 @@ func TestSignedDaemon(t *testing.T) {
 // file is; one that makes no sense is not.
 func TestKeyFileReplaced(t *testing.T) {
 	f := newDaemonFixture(t)
-	file := filepath.Join(f.projectFilesPath(), "bot.pem")
+	file := filepath.Join(f.ProjectFilesPath(), "bot.pem")
 	if _, err := createSigningKeyFile(file); err != nil {
 		t.Fatal(err)
 	}
-	f.putProjectFile("signed", signedProject("bot.pem", "https://bot.example.com"))
+	f.PutProjectFile("signed", signedProject("bot.pem", "https://bot.example.com"))
 	f.start(false)
-	if got := f.reloadAndFind("signed").Outcome; got != "none" {
+	if got := f.ReloadAndFind("signed").Outcome; got != "none" {
 		t.Errorf("change %s", got)
 	}
 	if err := os.Remove(file); err != nil {
@@ -211,14 +211,14 @@ func TestKeyFileReplaced(t *testing.T) {
 			t.Errorf("the directory is %s, want %s", w.Body, k.ID())
 		}
 	}
-	if got := f.reloadAndFind("signed"); got.Error != "" { // the daemon may have seen it before
+	if got := f.ReloadAndFind("signed"); got.Error != "" { // the daemon may have seen it before
 		t.Errorf("%+v", got)
 	}
 	published()
 	if err := os.WriteFile(file, []byte("half a ke"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.reloadAndFind("signed"); got.Outcome != "refused" || !strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
+	if got := f.ReloadAndFind("signed"); got.Outcome != "refused" || !strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
 		t.Errorf("%+v", got)
 	}
 	published()
@@ -228,13 +228,13 @@ func TestKeyFileReplaced(t *testing.T) {
 // as soon as the key can be, though the project file stays as it is.
 func TestKeyFileRepaired(t *testing.T) {
 	f := newDaemonFixture(t)
-	f.putProjectFile("new", signedProject("new.pem", "https://bot.example.com"))
-	f.putProjectFile("known", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
+	f.PutProjectFile("new", signedProject("new.pem", "https://bot.example.com"))
+	f.PutProjectFile("known", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)
-	f.putProjectFile("known", signedProject("known.pem", "https://bot.example.com"))
+	f.PutProjectFile("known", signedProject("known.pem", "https://bot.example.com"))
 	for _, name := range []string{"new", "known"} {
-		file := filepath.Join(f.projectFilesPath(), name+".pem")
-		if got := f.reloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, file) {
+		file := filepath.Join(f.ProjectFilesPath(), name+".pem")
+		if got := f.ReloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, file) {
 			t.Errorf("%s: without its key: %+v", name, got)
 		}
 		// The daemon follows the files by itself, too: it must never see the key with mode 0600.
@@ -248,13 +248,13 @@ func TestKeyFileRepaired(t *testing.T) {
 		if err := os.Rename(temp, file); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.reloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, "chmod 600") {
+		if got := f.ReloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, "chmod 600") {
 			t.Errorf("%s: with a key that others may read: %+v", name, got)
 		}
 		if err := os.Chmod(file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.reloadAndFind(name); got.Error != "" {
+		if got := f.ReloadAndFind(name); got.Error != "" {
 			t.Errorf("%s: with its key: %+v", name, got)
 		}
 	}
@@ -269,14 +269,14 @@ func signedProject(key, origin string) string {
 // is gone, are published as long as a signature of theirs may be valid, and no longer.
 func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	f := newDaemonFixture(t)
-	ids, file := map[string]string{}, func(name string) string { return filepath.Join(f.projectFilesPath(), name) }
+	ids, file := map[string]string{}, func(name string) string { return filepath.Join(f.ProjectFilesPath(), name) }
 	for _, name := range []string{"deleted", "gone", "stays"} {
 		k, err := createSigningKeyFile(file(name + ".pem"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[name] = k.ID()
-		f.putProjectFile(name, signedProject(name+".pem", "https://bot.example.com"))
+		f.PutProjectFile(name, signedProject(name+".pem", "https://bot.example.com"))
 	}
 	f.start(false)
 	published := func(after time.Duration, want ...string) {
@@ -300,7 +300,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if err := os.Remove(file("gone" + projectExt)); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.reloadAndFind("gone").Outcome; got != "gone" {
+	if got := f.ReloadAndFind("gone").Outcome; got != "gone" {
 		t.Fatalf("change %s", got)
 	}
 	published(botauth.DefaultLifetime/2, "deleted", "gone", "stays")
@@ -309,13 +309,13 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "it has stopped", func() bool { _, why := r.currentState(); return why != "" })
+	WaitUntil(t, "it has stopped", func() bool { _, why := r.currentState(); return why != "" })
 	r.setState(api.StatePausing, "") // its last visits go on
 	published(time.Hour, "gone", "stays")
 	r.setState(api.StateStopped, "its file is gone")
 	published(time.Hour, "stays")
-	f.putProjectFile("gone", string(text))
-	if got := f.reloadAndFind("gone"); got.Error != "" {
+	f.PutProjectFile("gone", string(text))
+	if got := f.ReloadAndFind("gone"); got.Error != "" {
 		t.Fatalf("%+v", got)
 	}
 	published(time.Hour, "gone", "stays")
@@ -333,14 +333,14 @@ func TestKeyDirectories(t *testing.T) {
 	f := newDaemonFixture(t)
 	ids := map[string]string{}
 	project := func(name, origin string) {
-		k, err := createSigningKeyFile(filepath.Join(f.projectFilesPath(), name+".pem"))
+		k, err := createSigningKeyFile(filepath.Join(f.ProjectFilesPath(), name+".pem"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[name] = k.ID()
-		f.putProjectFile(name, signedProject(name+".pem", origin))
+		f.PutProjectFile(name, signedProject(name+".pem", origin))
 	}
-	f.putProjectFile("unsigned", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
+	f.PutProjectFile("unsigned", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)
 	if d := f.PublishedSigningKeys("a.example"); d != nil {
 		t.Errorf("without keys: %+v", d)
@@ -361,11 +361,11 @@ func TestKeyDirectories(t *testing.T) {
 	}
 	project("one", "https://a.example")
 	project("two", "https://A.example:443/")
-	f.reloadAndFind("two")
+	f.ReloadAndFind("two")
 	has("a.example", "one", "two")
 	has("127.0.0.1:8470", "one", "two") // a proxy asks
 	project("other", "https://b.example:8443")
-	f.reloadAndFind("other")
+	f.ReloadAndFind("other")
 	has("A.example", "one", "two")
 	has("b.example:8443", "other")
 	has("127.0.0.1:8470")

@@ -164,15 +164,15 @@ var annexSite = crawltest.Site{Host: "annex.example", Pages: map[string]crawltes
 }}
 
 // runSitemap lists a sitemap of the web.
-func (v *crawlFixture) runSitemap(t *testing.T, args ...string) commandResult {
+func runSitemap(t *testing.T, v *CrawlFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.addr}, args...)...)
 }
 
 func TestSitemapFollows(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, sitemapIndexSite(t), annexSite)
-	r := v.runSitemap(t, "--follow", "http://atlas.example/index.xml")
+	v := NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	r := runSitemap(t, v, "--follow", "http://atlas.example/index.xml")
 	r.want(t, ExitFailed,
 		"decorum: http://atlas.example/broken.xml: line 1, byte 62: broken XML: unexpected EOF\n",
 		"decorum: http://atlas.example/private/map.xml: robots http://atlas.example/private/map.xml: disallowed by robots.txt",
@@ -203,36 +203,36 @@ func TestSitemapFollows(t *testing.T) {
 
 func TestSitemapFetches(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, sitemapIndexSite(t), annexSite)
-	index := v.runSitemap(t, "http://atlas.example/index.xml")
+	v := NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	index := runSitemap(t, v, "http://atlas.example/index.xml")
 	index.want(t, ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
 	if n := strings.Count(index.stdout, "\n"); n != 9 {
 		t.Errorf("%d entries, want 9", n)
 	}
-	v.runSitemap(t, "http://atlas.example/loop.xml").want(t, ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
-	v.runSitemap(t, "http://atlas.example/far/1").want(t, ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
-	v.runSitemap(t, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, ExitFailed, "disallowed by robots.txt")
-	v.runSitemap(t, "http://elsewhere.example/map.xml").want(t, ExitFailed, "http://elsewhere.example/map.xml: status 421")
+	runSitemap(t, v, "http://atlas.example/loop.xml").want(t, ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
+	runSitemap(t, v, "http://atlas.example/far/1").want(t, ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
+	runSitemap(t, v, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, ExitFailed, "disallowed by robots.txt")
+	runSitemap(t, v, "http://elsewhere.example/map.xml").want(t, ExitFailed, "http://elsewhere.example/map.xml: status 421")
 	// robots.txt names the sitemap: so it may list what is above it.
-	strict := v.runSitemap(t, "--strict", "http://atlas.example/sub/map.xml")
+	strict := runSitemap(t, v, "--strict", "http://atlas.example/sub/map.xml")
 	strict.want(t, ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
 	if strings.Contains(strict.stdout, "other") {
 		t.Errorf("annex.example vouches for nothing:\n%s", strict.stdout)
 	}
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
-	v.runSitemap(t, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
-	v.runSitemap(t, "--follow", "--limit=1", file).want(t, ExitDone)
+	runSitemap(t, v, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
+	runSitemap(t, v, "--follow", "--limit=1", file).want(t, ExitDone)
 }
 
 // A server that asks for too much rest is left alone.
 func TestSitemapRespectsServerDelays(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
-	v := newCrawlFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
+	v := NewCrawlFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
 		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
-	v.runSitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
+	runSitemap(t, v, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
 		"http://rare.example/3: rare.example is not to be visited before ")
@@ -252,7 +252,7 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 
 func TestSitemapIsInterrupted(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
+	v := NewCrawlFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.addr, "http://stuck.example/map.xml")

@@ -91,7 +91,7 @@ var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)
 func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
-	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(),
+	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(),
 		"--start-new"}, args...)...)
 	c.Stdout, c.Stderr = io.Discard, &stderr
 	if err := c.Start(); err != nil {
@@ -106,7 +106,7 @@ func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr s
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
 func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), tokenFile))
+	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.dataDir(), tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +121,9 @@ func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Clien
 // showed its token stays open.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, chainSite("a.example", 100_000), chainSite("b.example", 100_000))
+	f := newDaemonFixture(t, ChainSite("a.example", 100_000), ChainSite("b.example", 100_000))
 	for _, name := range []string{"a", "b"} {
-		f.putProjectFile(name, f.projectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	}
 	limits := []string{"--stranger-connections=100"} // below the number of strangers of the default test
 	if *idleConns >= fullIdleConns {
@@ -133,11 +133,11 @@ func TestStrangers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	other := f.clientFrom(t, addr, "127.0.0.2")
-	waitUntil(t, "both are visited", func() bool { return f.visitCount("a") > 2 && f.visitCount("b") > 2 })
+	WaitUntil(t, "both are visited", func() bool { return f.visitCount("a") > 2 && f.visitCount("b") > 2 })
 	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.crawlFixture.dataDir()).want(t, ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.dataDir()).want(t, ExitDone, "a.example: stopped")
 	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {
@@ -163,7 +163,7 @@ func (f *daemonFixture) visitCount(name string) (n int) {
 // checkNoLaterVisits is called when a brake has been answered. It returns how long after begin
 // that was, and checks that no visit of the host began later.
 func (f *daemonFixture) checkNoLaterVisits(name string, begin time.Time) (took time.Duration) {
-	f.t.Helper()
+	f.T.Helper()
 	at := time.Now()
 	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a visit that still came would be seen
 	later := 0
@@ -172,7 +172,7 @@ func (f *daemonFixture) checkNoLaterVisits(name string, begin time.Time) (took t
 			// A busy server may see one request late that left before the brake: the host is
 			// visited by one at a time.
 			if later++; later > 1 {
-				f.t.Errorf("%s was visited %v after its brake was answered", x.URL, x.Start.Sub(at))
+				f.T.Errorf("%s was visited %v after its brake was answered", x.URL, x.Start.Sub(at))
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func trapSite() []crawltest.Site {
 // trap to its limit, and the report says which.
 func TestTrapsOverSockets(t *testing.T) {
 	t.Parallel()
-	v := newCrawlFixture(t, trapSite()...)
+	v := NewCrawlFixture(t, trapSite()...)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
@@ -84,7 +84,7 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
 	slices.Sort(want)
-	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "Refused where they were found",
@@ -98,7 +98,7 @@ func TestTrapsOverSockets(t *testing.T) {
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
 // leads out of scope is said, for the crawl may be over before it has begun.
 func TestSeedThatRedirects(t *testing.T) {
-	v := newCrawlFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+	v := NewCrawlFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
