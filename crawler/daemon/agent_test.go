@@ -41,10 +41,10 @@ func TestAgentOfProject(t *testing.T) {
 			t.Parallel()
 			v := NewCrawlFixture(t, agentGroupsSite(test.file))
 			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
-			res := runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...)
+			res := runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...)
 			res.want(t, ExitDone)
 			var visited []string
-			for _, u := range SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
+			for _, u := range SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))) {
 				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
 			}
 			if got := strings.Join(visited, " "); got != test.visited {
@@ -53,7 +53,7 @@ func TestAgentOfProject(t *testing.T) {
 			if warned, exempt := strings.Contains(res.stderr, "do not bind"), test.visited == "/ /closed /landing"; warned != exempt {
 				t.Errorf("warned %t of an exempt agent %t:\n%s", warned, exempt, res.stderr)
 			}
-			if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 {
+			if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 {
 				t.Errorf("ledger: %v", report.Findings)
 			}
 		})
@@ -67,12 +67,12 @@ func TestNotForIndexing(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
 	v := NewCrawlFixture(t, agentGroupsSite(file))
-	archive := filepath.Join(v.dir, "warc")
+	archive := filepath.Join(v.Dir, "warc")
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
-	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	runCommand(t, v.CrawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
-	for _, line := range testfile.RotatedLines(t, filepath.Join(v.dataDir(), datadir.OutputFile), 0) {
+	for _, line := range testfile.RotatedLines(t, filepath.Join(v.DataDir(), datadir.OutputFile), 0) {
 		var r map[string]any
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
@@ -93,11 +93,11 @@ func TestNotForIndexing(t *testing.T) {
 	if !slices.Equal(marked, []string{"http://a.example/landing"}) {
 		t.Errorf("marked in the archive: %q", marked)
 	}
-	if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
+	if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
 		t.Errorf("ledger: %+v", report)
 	}
-	runCommand(t, "ledger", "show", "--data", v.dataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
-	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing").want(t, ExitDone, why)
+	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing").want(t, ExitDone, why)
 
 	rules := testfile.Write(t, "robots.txt", file)
 	ask := func(agent, path string, more ...string) commandResult {
@@ -117,8 +117,8 @@ func TestNotForIndexing(t *testing.T) {
 func TestExplainWithoutIndexing(t *testing.T) {
 	v := NewCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
-	runCommand(t, v.crawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
-	res := runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	res := runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing")
 	if res.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {
 		t.Errorf("it says %s", res.stdout)
 	}

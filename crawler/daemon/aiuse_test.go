@@ -90,10 +90,10 @@ func TestAIUse(t *testing.T) {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
 			v := NewCrawlFixture(t, usageRulesSite())
 			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
-			runCommand(t, v.crawlArgs("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"), "http://a.example/")...).want(t, ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
-			for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+			for _, r := range ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
 				path := strings.TrimPrefix(r.URL, "http://a.example")
 				parked = slices.DeleteFunc(parked, func(p string) bool { return p == path })
 				refused := r.AIUseSignals != nil && r.AIUseSignals.UsageConflict != nil
@@ -115,7 +115,7 @@ func TestAIUse(t *testing.T) {
 				t.Errorf("not used: %q, want %q", got, tt.withheld)
 			}
 			files := 0
-			for _, x := range v.web.Log() {
+			for _, x := range v.Web.Log() {
 				if strings.HasSuffix(x.URL, "tdmrep.json") {
 					files++
 				}
@@ -123,8 +123,8 @@ func TestAIUse(t *testing.T) {
 			if files != tt.files {
 				t.Errorf("tdmrep.json was asked for %d times, want %d", files, tt.files)
 			}
-			bodies, pages := filesContaining(t, filepath.Join(v.dataDir(), "bodies"), restrictedText), strings.Fields(tt.parked+" "+tt.withheld)
-			checkArchivedPages(t, filepath.Join(v.dir, "warc"), pages)
+			bodies, pages := filesContaining(t, filepath.Join(v.DataDir(), "bodies"), restrictedText), strings.Fields(tt.parked+" "+tt.withheld)
+			checkArchivedPages(t, filepath.Join(v.Dir, "warc"), pages)
 			if used := 7 - len(pages); len(bodies) > used || used > 0 && len(bodies) == 0 {
 				t.Errorf("%d bodies, of %d pages that may be used", len(bodies), used)
 			}
@@ -156,25 +156,25 @@ func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
-	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
-	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
 		"http://a.example/.well-known/tdmrep.json", "tdm-reservation: 1", "content-usage: train-ai=n")
-	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/papers/1").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/papers/1").want(t, ExitDone,
 		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)", "asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
-	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/line").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/line").want(t, ExitDone,
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
-	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.dataDir()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
+	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
 	// Without the purpose all is visited.
 	plain := testfile.Write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
-	runCommand(t, v.crawlArgs("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
 }
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
 	v := NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
-	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
 }
 
 // Callbacks are called for no page that is not to be used, and none of its links
@@ -198,7 +198,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}
-	code := a.main(v.crawlArgs("-c", project, "http://a.example/"))
+	code := a.main(v.CrawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
 	if read = slices.Compact(read); code != ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {
 		t.Errorf("exit code %d; callbacks have read %q\n%s", code, read, &stderr)

@@ -103,11 +103,11 @@ func checkArchived(t *testing.T, dir string, urls []string) {
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	dir := filepath.Join(v.dir, "warc")
-	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	dir := filepath.Join(v.Dir, "warc")
+	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
 	records := readArchive(t, dir)
 	var requested []string
-	for _, x := range v.web.Log() {
+	for _, x := range v.Web.Log() {
 		requested = append(requested, x.URL)
 	}
 	slices.Sort(requested)
@@ -146,7 +146,7 @@ func TestArchive(t *testing.T) {
 // outputRecords returns the lines of output.
 func outputRecords(t *testing.T, v *CrawlFixture) []sinks.OutputRecord {
 	t.Helper()
-	return ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
+	return ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
 }
 
 // unchangingSite is a site of two pages that never change: one has a validator.
@@ -161,12 +161,12 @@ func unchangingSite() crawltest.Site {
 func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, unchangingSite())
-	dir := filepath.Join(v.dir, "warc")
+	dir := filepath.Join(v.Dir, "warc")
 	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	runCommand(t, v.crawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	for range 2 {
 		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds
-		runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
+		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}
 	for _, r := range readArchive(t, dir) {
@@ -213,5 +213,5 @@ func TestArchiveInUse(t *testing.T) {
 	}
 	defer lock.Close()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
+	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
 }

@@ -28,7 +28,7 @@ func TestBrakeHost(t *testing.T) {
 		if err := f.SetBrake(t.Context(), api.Brake{Host: name, Reason: "test"}); err == nil || !strings.Contains(err.Error(), "is not the name of a host") {
 			t.Errorf("a brake on %q: %v", name, err)
 		}
-		runCommand(t, "brake", name, "--reason", "test", "--data", f.CrawlFixture.dataDir()).want(t, ExitUsage, "is not the name of a host")
+		runCommand(t, "brake", name, "--reason", "test", "--data", f.CrawlFixture.DataDir()).want(t, ExitUsage, "is not the name of a host")
 	}
 	if all := f.Supervisor.OperatorBrakes.All(); len(all) > 0 {
 		t.Errorf("brakes %v are on", all)

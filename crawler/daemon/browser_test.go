@@ -97,7 +97,7 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	f.Stop()
-	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
+	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }
@@ -133,7 +133,7 @@ const browserToken = "the token of the browser's test"
 // servePage serves the daemon with its page on loopback, and returns where.
 func (f *daemonFixture) servePage(t *testing.T) string {
 	t.Helper()
-	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func (o *browserUser) explainURL() {
 // brakeAndLift puts a brake on the host while it is crawled, and lifts it.
 func (o *browserUser) brakeAndLift(f *daemonFixture) {
 	to := func(host string, after time.Time) (n int) {
-		for _, x := range f.web.Log() {
+		for _, x := range f.Web.Log() {
 			if strings.HasPrefix(x.URL, "http://"+host+"/") && x.Start.After(after) {
 				n++
 			}

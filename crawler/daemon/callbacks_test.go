@@ -33,7 +33,7 @@ func TestHandlers(t *testing.T) {
 			c.OnHTML("a[href^='/b']", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		},
 	}}}
-	code := a.main(v.crawlArgs("-c", project, "http://shop.example/"))
+	code := a.main(v.CrawlArgs("-c", project, "http://shop.example/"))
 	slices.Sort(titles)
 	if code != ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
 		t.Errorf("exit code %d, titles %q; want those of the two pages that were visited\n%s", code, titles, &stderr)
@@ -53,12 +53,12 @@ func TestHandlersAndFeeds(t *testing.T) {
 	a := &program{stdout: NewStickyErrorWriter(&bytes.Buffer{}), stderr: NewStatusLineWriter(&stderr), Dependencies: Dependencies{Callbacks: NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}
-	code := a.main(v.crawlArgs("-c", project, "http://gazette.example/"))
+	code := a.main(v.CrawlArgs("-c", project, "http://gazette.example/"))
 	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
 	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
-	if feed := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
+	if feed := ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }

@@ -51,7 +51,7 @@ func TestManyClients(t *testing.T) {
 	}
 	WaitUntil(t, "all that was taken is visited", func() bool { return f.GetProject("many").Stats.Pages >= clients*each+1 })
 	visits := map[string]int{}
-	for _, url := range RequestedPages(f.web.Log()) {
+	for _, url := range RequestedPages(f.Web.Log()) {
 		visits[url]++
 	}
 	for i := range clients {
@@ -61,7 +61,7 @@ func TestManyClients(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range f.web.Judge(crawltest.JudgeOptions{}).Violations {
+	for _, o := range f.Web.Judge(crawltest.JudgeOptions{}).Violations {
 		t.Errorf("%s: %s", o.Exchange.URL, o.Rule)
 	}
 	count := 0

@@ -57,21 +57,21 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 // crawl says why it ended, and how it goes on.
 func TestReaderLeaves(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
-	resumeFlags := "--resume --data " + v.dataDir()
+	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	resumeFlags := "--resume --data " + v.DataDir()
 	for _, tt := range []struct {
 		args []string
 		says string
 	}{
-		{args: []string{"report", "--data", v.dataDir(), "--format=jsonl"}},
-		{args: []string{"report", "--data", v.dataDir()}},
-		{args: []string{"frontier", "list", "--data", v.dataDir()}},
-		{args: []string{"ledger", "show", "--data", v.dataDir()}},
+		{args: []string{"report", "--data", v.DataDir(), "--format=jsonl"}},
+		{args: []string{"report", "--data", v.DataDir()}},
+		{args: []string{"frontier", "list", "--data", v.DataDir()}},
+		{args: []string{"ledger", "show", "--data", v.DataDir()}},
 		{args: []string{"robots", "batch", testfile.Write(t, "questions", `{"robots": ""}`)}},
 		{args: []string{"robots", "lint", testfile.Write(t, "robots.txt", "Disalow: /\n")}},
-		{args: []string{"frontier", "compact", "--data", v.dataDir()}},
+		{args: []string{"frontier", "compact", "--data", v.DataDir()}},
 		{args: []string{"help"}},
-		{args: v.crawlArgs("--resume", "--output=-"), says: resumeFlags},
+		{args: v.CrawlArgs("--resume", "--output=-"), says: resumeFlags},
 	} {
 		code, output := runCommandInto(t, openBrokenPipe(t), tt.args...)
 		if code != ExitFailed || !strings.Contains(output, tt.says) || tt.says == "" && output != "" {

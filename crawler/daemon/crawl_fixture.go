@@ -48,9 +48,9 @@ var ShopURLs = []string{
 
 // A CrawlFixture is a web on loopback, and a directory to crawl it from.
 type CrawlFixture struct {
-	web  *crawltest.Web
-	addr string
-	dir  string
+	Web  *crawltest.Web
+	Addr string
+	Dir  string
 }
 
 // StartWeb starts a web for the time of a test.
@@ -71,13 +71,13 @@ func NewCrawlFixture(t *testing.T, sites ...crawltest.Site) *CrawlFixture {
 	return &CrawlFixture{web, StartWeb(t, web), t.TempDir()}
 }
 
-// dataDir returns the directory of the crawl.
-func (v *CrawlFixture) dataDir() string { return filepath.Join(v.dir, "data") }
+// DataDir returns the directory of the crawl.
+func (v *CrawlFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
 
-// crawlArgs returns a crawl of the web, at no pace of its own.
-func (v *CrawlFixture) crawlArgs(more ...string) []string {
-	return append([]string{"crawl", "--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + v.addr, "--delay=0s", "--progress=none"}, more...)
+// CrawlArgs returns a crawl of the web, at no pace of its own.
+func (v *CrawlFixture) CrawlArgs(more ...string) []string {
+	return append([]string{"crawl", "--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none"}, more...)
 }
 
 // ReadRecords reads an output, full files too.

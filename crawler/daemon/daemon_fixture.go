@@ -47,7 +47,7 @@ func NewDaemonFixture(t *testing.T, web *crawltest.Web) *DaemonFixture {
 }
 
 // ProjectFilesPath returns the directory of the project files.
-func (f *DaemonFixture) ProjectFilesPath() string { return filepath.Join(f.dir, "projects") }
+func (f *DaemonFixture) ProjectFilesPath() string { return filepath.Join(f.Dir, "projects") }
 
 // Logger returns where the daemon logs.
 func (f *DaemonFixture) Logger() *slog.Logger {
@@ -134,7 +134,7 @@ func (f *DaemonFixture) WaitForState(name string, s api.ProjectState) api.Projec
 // ProjectYAML returns a project file that crawls the web from a seed.
 func (f *CrawlFixture) ProjectYAML(seed string, more ...string) string {
 	return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.addr, strings.Join(more, "\n"))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.Addr, strings.Join(more, "\n"))
 }
 
 // NoDelayYAML is the setting of a project that visits its hosts without a delay.

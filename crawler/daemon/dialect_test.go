@@ -25,10 +25,10 @@ func TestDialect(t *testing.T) {
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
 			v := NewCrawlFixture(t, site)
-			runCommand(t, v.crawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
-			runCommand(t, v.crawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
+			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
+			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
 			robotsRequests := 0
-			for _, x := range v.web.Log() {
+			for _, x := range v.Web.Log() {
 				if x.URL == "http://shop.example/robots.txt" {
 					robotsRequests++
 				}
@@ -56,9 +56,9 @@ func TestCleanParam(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := NewCrawlFixture(t, site)
 			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
-			runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
 			var got []string
-			for _, x := range v.web.Log() {
+			for _, x := range v.Web.Log() {
 				if path := x.URL[len("http://shop.example"):]; path != "/robots.txt" {
 					got = append(got, path)
 				}

@@ -330,10 +330,10 @@ func TestDryRunCommand(t *testing.T) {
 	})}
 	sites[0].Latency = crawltest.Latency{}
 	v := NewCrawlFixture(t, sites...)
-	lines := filepath.Join(v.dir, "forecast.jsonl")
-	runCommand(t, v.crawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
+	lines := filepath.Join(v.Dir, "forecast.jsonl")
+	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
 		want(t, ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
-	if _, err := os.Stat(v.dataDir()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(v.DataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
 	text := testfile.RotatedLines(t, lines, 0)
@@ -348,12 +348,12 @@ func TestDryRunCommand(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	dryRunRequests := len(v.web.Log())
-	runCommand(t, v.crawlArgs("http://index.test/")...).want(t, ExitDone)
-	if n := len(v.web.Log()) - dryRunRequests; n != 16 {
+	dryRunRequests := len(v.Web.Log())
+	runCommand(t, v.CrawlArgs("http://index.test/")...).want(t, ExitDone)
+	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("16 requests were foreseen, there were %d", n)
 	}
-	runCommand(t, v.crawlArgs("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
+	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
 }
 
 func TestDryRunUsage(t *testing.T) {

@@ -13,25 +13,25 @@ import (
 // lost. Each says so, once.
 func TestFullOutput(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("--max-pages=1", "--warc="+filepath.Join(v.dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
 	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
-	key := filepath.Join(v.dir, "bot.pem")
+	key := filepath.Join(v.Dir, "bot.pem")
 	for _, args := range [][]string{
 		{"--help"},
 		{"help", "crawl"},
 		{"robots"},
 		{"version"},
 		{"completion", "zsh"},
-		{"report", "--data", v.dataDir()},
-		{"explain", "--data", v.dataDir(), "http://shop.example/"},
-		{"replay", v.dataDir()},
-		{"frontier", "stats", "--data", v.dataDir()},
-		{"frontier", "list", "--data", v.dataDir()},
-		{"frontier", "export", "--data", v.dataDir()},
-		{"frontier", "compact", "--data", v.dataDir()},
-		{"frontier", "add", "--data", v.dataDir(), "http://shop.example/b"},
-		{"ledger", "verify", "--data", v.dataDir()},
-		{"ledger", "show", "--data", v.dataDir()},
+		{"report", "--data", v.DataDir()},
+		{"explain", "--data", v.DataDir(), "http://shop.example/"},
+		{"replay", v.DataDir()},
+		{"frontier", "stats", "--data", v.DataDir()},
+		{"frontier", "list", "--data", v.DataDir()},
+		{"frontier", "export", "--data", v.DataDir()},
+		{"frontier", "compact", "--data", v.DataDir()},
+		{"frontier", "add", "--data", v.DataDir(), "http://shop.example/b"},
+		{"ledger", "verify", "--data", v.DataDir()},
+		{"ledger", "show", "--data", v.DataDir()},
 		{"robots", "check", "--agent=examplebot", "--file", otherRules, "https://example.com/"},
 		{"robots", "batch", testfile.Write(t, "questions", `{"robots": ""}`)},
 		{"robots", "lint", rules},

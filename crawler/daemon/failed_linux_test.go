@@ -75,10 +75,10 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var file string
 			v := NewCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
-			file = outputFiles(v.dataDir())[name]()
-			runCommand(t, v.crawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
-			runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-			if got := ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			file = outputFiles(v.DataDir())[name]()
+			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
+			runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+			if got := ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})

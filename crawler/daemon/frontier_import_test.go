@@ -50,7 +50,7 @@ func TestFrontierImport(t *testing.T) {
 	addUnusualItems(t, v)
 	r := runFrontier(t, v, "export")
 	r.want(t, ExitDone)
-	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.dataDir())}
+	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.DataDir())}
 	t.Run("whole", x.testWhole)
 	t.Run("broken off", x.testBrokenOff)
 	t.Run("out of order", x.testOutOfOrder)
@@ -75,7 +75,7 @@ func (x *exportedCrawl) testWhole(t *testing.T) {
 	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
 		t.Error("the note of the import is exported")
 	}
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.dataDir()).want(t, ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, ExitUsage, "it holds a crawl already")
 	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, ExitUsage, "it holds a crawl already")
 }
 

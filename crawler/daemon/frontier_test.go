@@ -29,7 +29,7 @@ import (
 // runFrontier calls a frontier command on the crawl.
 func runFrontier(t *testing.T, v *CrawlFixture, args ...string) commandResult {
 	t.Helper()
-	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.dataDir()})...)
+	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.DataDir()})...)
 }
 
 // runCommandWithStdin calls the command with a standard input.
@@ -57,7 +57,7 @@ func TestFrontierStats(t *testing.T) {
 	got := decodeJSON[map[string]any](t, r.stdout)
 	for _, f := range got["files"].([]any) {
 		f := f.(map[string]any)
-		info, err := os.Stat(filepath.Join(v.dataDir(), f["name"].(string)))
+		info, err := os.Stat(filepath.Join(v.DataDir(), f["name"].(string)))
 		if err != nil || f["bytes"].(float64) != float64(info.Size()) {
 			t.Errorf("file %v, %v", f, err)
 		}
@@ -163,7 +163,7 @@ func withoutField(m map[string]any, field string) map[string]any {
 func TestFrontierAdd(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
-	runCommand(t, v.crawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
 	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
 	runFrontier(t, v, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
@@ -171,7 +171,7 @@ func TestFrontierAdd(t *testing.T) {
 
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
-	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.dataDir(), "--format=json")
+	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
 	r.want(t, ExitFailed, "2 lines were no URLs")
 	got := decodeJSON[api.AddURLsResult](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
@@ -182,10 +182,10 @@ func TestFrontierAdd(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("intake (-want +got):\n%s", diff)
 	}
-	before := len(v.web.Log())
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone)
+	before := len(v.Web.Log())
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone)
 	var requested []string
-	for _, x := range v.web.Log()[before:] {
+	for _, x := range v.Web.Log()[before:] {
 		requested = append(requested, x.URL)
 	}
 	slices.Sort(requested)
@@ -203,7 +203,7 @@ func TestFrontierAdd(t *testing.T) {
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
 	before := strings.Count(runFrontier(t, v, "list").stdout, "\n")
 	var lines strings.Builder
 	const many = 2*SeedBatchSize + 500
@@ -211,7 +211,7 @@ func TestFrontierAddMany(t *testing.T) {
 		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
 	}
 	for _, want := range []api.AddURLsResult{{Added: many}, {Duplicates: many}} {
-		r := runCommandWithStdin(t, lines.String(), "frontier", "add", "-", "--data", v.dataDir(), "--format=json")
+		r := runCommandWithStdin(t, lines.String(), "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
 		r.want(t, ExitDone)
 		if got := decodeJSON[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
@@ -230,7 +230,7 @@ func TestFrontierAddMany(t *testing.T) {
 // A signal ends a list that has not come to its end, and what was taken stays.
 func TestFrontierAddStops(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
@@ -242,7 +242,7 @@ func TestFrontierAddStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.dataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.DataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
 	if got := strings.Count(runFrontier(t, v, "list").stdout, "/typed/"); got != SeedBatchSize+10 {
 		t.Errorf("%d were added, want %d", got, SeedBatchSize+10)
 	}
@@ -258,12 +258,12 @@ func TestFrontierExport(t *testing.T) {
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[exportHeader](t, lines[0])
-	text, err := os.ReadFile(filepath.Join(v.dataDir(), datadir.ProjectFile))
+	text, err := os.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
 	a := &program{stderr: NewStatusLineWriter(new(bytes.Buffer))}
-	k, err := a.openStoppedCrawl(v.dataDir())
+	k, err := a.openStoppedCrawl(v.DataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestFrontierExport(t *testing.T) {
 // addUnusualItems puts into the store what a crawl of the town does not.
 func addUnusualItems(t *testing.T, v *CrawlFixture) {
 	t.Helper()
-	s, err := bolt.Open(filepath.Join(v.dataDir(), datadir.StoreFile), bolt.Options{})
+	s, err := bolt.Open(filepath.Join(v.DataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func ftpDir(t *testing.T, files map[string]string) string {
 func newFTPCrawlFixture(t *testing.T, files map[string]string) (*CrawlFixture, *ftptest.Server) {
 	t.Helper()
 	server := ftptest.Start(t, ftpDir(t, files), nil)
-	return &CrawlFixture{addr: server.Addr, dir: t.TempDir()}, server
+	return &CrawlFixture{Addr: server.Addr, Dir: t.TempDir()}, server
 }
 
 // ftpRequests returns what the server was asked for.
@@ -52,9 +52,9 @@ func TestFTP(t *testing.T) {
 		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
 		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
 	})
-	runCommand(t, v.crawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
+	runCommand(t, v.CrawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
 	var got []string
-	for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")) {
+	for _, r := range ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
 		if r.RobotsVerdict.FileSHA256 == "" || r.IP != "127.0.0.1" {
 			t.Errorf("record %+v", r)
@@ -66,7 +66,7 @@ func TestFTP(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
-	if wrote, sessions := verifyCleanLedger(t, v.dataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
+	if wrote, sessions := verifyCleanLedger(t, v.DataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
 		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
 	}
 	var lastCommand ftptest.Command // the last that the server worked on, of a visit
@@ -98,7 +98,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
 		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
-		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.crawlArgs("http://a.example/")[1:]...)...).
+		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.CrawlArgs("http://a.example/")[1:]...)...).
 			want(t, ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
 		if got := ftpRequests(server); !slices.Equal(got, want) {
 			t.Errorf("with %q ftp was asked for %q, want %q", setting, got, want)
@@ -111,13 +111,13 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 func TestFTPRobots(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
-	runCommand(t, v.crawlArgs("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
-	v = &CrawlFixture{addr: closed.Addr, dir: t.TempDir()}
-	runCommand(t, v.crawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	v = &CrawlFixture{Addr: closed.Addr, Dir: t.TempDir()}
+	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
 	}
@@ -128,10 +128,10 @@ func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	runCommand(t, v.crawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
-	rs := ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
+	rs := ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
 	}
@@ -147,13 +147,13 @@ func TestFTPCommands(t *testing.T) {
 		"robots.txt":  "User-agent: *\nDisallow: /secret\n",
 		"sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>ftp://a.example/x</loc></url></urlset>`,
 	})
-	there := []string{"--allow-private", "--connect-to=::" + v.addr}
+	there := []string{"--allow-private", "--connect-to=::" + v.Addr}
 	on := func(args ...string) commandResult { return runCommand(t, append(args, there...)...) }
 	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, ExitCheckFailed, "/secret")
 	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, ExitDone)
 	on("sitemap", "ftp://a.example/sitemap.xml").want(t, ExitDone, "ftp://a.example/x")
-	runCommand(t, v.crawlArgs("ftp://a.example/x")...).want(t, ExitDone)
-	runCommand(t, "explain", "--data", v.dataDir(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
+	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, ExitDone)
+	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
 }
 
 // What would go around a proxy is refused.

@@ -99,8 +99,8 @@ func keyFiles(t *testing.T) (private, public string) {
 func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	data := filepath.Join(v.dir, "data")
-	runCommand(t, v.crawlArgs("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	data := filepath.Join(v.Dir, "data")
+	runCommand(t, v.CrawlArgs("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
 	r := runCommand(t, "ledger", "verify", "--data", data)
 	r.want(t, ExitDone, "to keep for --holds: ")
 	_, printed, _ := strings.Cut(r.stdout, "to keep for --holds: ")
@@ -123,13 +123,13 @@ func TestLedgerCommands(t *testing.T) {
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
-	dataDir := filepath.Join(v.dir, "data")
-	runCommand(t, v.crawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
-	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
+	dataDir := filepath.Join(v.Dir, "data")
+	runCommand(t, v.CrawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.Web.Log())) || report.Refusals == 0 ||
 		report.CheckedVerdicts == 0 || !report.Closed || report.Checkpoints == 0 {
 		t.Errorf("report %+v", *report)
 	}
-	if unsent := checkLedgerAgainstLog(t, dataDir, v.web.Log()); unsent != 0 {
+	if unsent := checkLedgerAgainstLog(t, dataDir, v.Web.Log()); unsent != 0 {
 		t.Errorf("%d requests are written down that the server did not see", unsent)
 	}
 	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
@@ -153,7 +153,7 @@ func TestLedgerCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, ExitCheckFailed, "")
-	runCommand(t, v.crawlArgs("--resume", "--data", dataDir)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
 // checkOpenLedger checks that a ledger which is not closed is right while its crawl goes on, by
@@ -209,11 +209,11 @@ func TestLedgerOfCallbacks(t *testing.T) {
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
 	a := &program{stdout: NewStickyErrorWriter(io.Discard), stderr: NewStatusLineWriter(io.Discard), Dependencies: Dependencies{Callbacks: NamedCallbacks{"post": post}}}
-	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
+	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}
-	report := verifyCleanLedger(t, v.dataDir())
-	if unsent := checkLedgerAgainstLog(t, v.dataDir(), v.web.Log()); unsent != 0 || report.Requests < 5 {
+	report := verifyCleanLedger(t, v.DataDir())
+	if unsent := checkLedgerAgainstLog(t, v.DataDir(), v.Web.Log()); unsent != 0 || report.Requests < 5 {
 		t.Errorf("%d requests are written down that the server did not see, of %+v", unsent, *report)
 	}
 }

@@ -61,11 +61,11 @@ func TestModesOfCrawl(t *testing.T) {
 		dirs, files fs.FileMode
 	}{{"", 0o700, 0o600}, {", mode: 0640", 0o750, 0o640}, {", mode: '0644'", 0o755, 0o644}} {
 		v := NewCrawlFixture(t, ShopSite())
-		v.dir = filepath.Join(v.dir, "made")
-		warc := filepath.Join(v.dir, "warc")
+		v.Dir = filepath.Join(v.Dir, "made")
+		warc := filepath.Join(v.Dir, "warc")
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
-		runCommand(t, v.crawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
-		data := v.dataDir()
+		runCommand(t, v.CrawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
+		data := v.DataDir()
 		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range modesByPath(t, dir) {
 				if filepath.Base(path) == sinks.WARCLockFile && mode != 0o600 {

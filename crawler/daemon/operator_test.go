@@ -22,21 +22,21 @@ import (
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	before := readTree(t, v.dir)
-	lock, err := datadir.StateDir(v.dataDir()).Lock()
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.Dir)
+	lock, err := datadir.StateDir(v.DataDir()).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	for _, args := range [][]string{
-		v.crawlArgs("--resume", "--delay=9s"),
-		v.crawlArgs("--fresh", "http://shop.example/"),
-		v.crawlArgs("http://shop.example/"),
+		v.CrawlArgs("--resume", "--delay=9s"),
+		v.CrawlArgs("--fresh", "http://shop.example/"),
+		v.CrawlArgs("http://shop.example/"),
 	} {
-		runCommand(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.dataDir()))
+		runCommand(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
 	}
-	if diff := cmp.Diff(before, readTree(t, v.dir)); diff != "" {
+	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -63,9 +63,9 @@ func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
 	for range 4 {
-		runCommand(t, v.crawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
 	}
-	movedOutputs, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", datadir.OutputFile))
+	movedOutputs, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", datadir.OutputFile))
 	if err != nil || len(movedOutputs) != 3 {
 		t.Errorf("%d earlier outputs are kept (%v), want 3", len(movedOutputs), err)
 	}
@@ -75,11 +75,11 @@ func TestStartFreshTwice(t *testing.T) {
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	before := readTree(t, v.dir)
-	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
-	runCommand(t, v.crawlArgs("--resume", "--output", filepath.Join(v.dataDir(), datadir.StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
-	if diff := cmp.Diff(before, readTree(t, v.dir)); diff != "" {
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.Dir)
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
+	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -88,10 +88,10 @@ func TestFreshWithBadOutput(t *testing.T) {
 // found before, too; and takes them up again when it is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
-	runCommand(t, v.crawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
-	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
+	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -102,11 +102,11 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
 	v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
-	runCommand(t, v.crawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
-	runCommand(t, v.crawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
+	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
-	if got := SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 }
@@ -121,7 +121,7 @@ func TestPurpose(t *testing.T) {
 		v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
-		runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
+		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
 	}
 	v := NewCrawlFixture(t, ShopSite())
 	for text, says := range map[string]string{
@@ -129,7 +129,7 @@ func TestPurpose(t *testing.T) {
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
 	} {
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
-		runCommand(t, v.crawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
+		runCommand(t, v.CrawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
 	}
 }
 
@@ -140,10 +140,10 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	config := func(text string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
-	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
-	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
-	runCommand(t, v.crawlArgs("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
-	runCommand(t, v.crawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
+	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
+	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
 }
 
 func TestParseSeedLine(t *testing.T) {
@@ -170,8 +170,8 @@ func TestRecordOfCutBody(t *testing.T) {
 		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
-	runCommand(t, v.crawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
-	for _, r := range ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
+	for _, r := range ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
 			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
 		if r.Error != why || (r.SHA256 == "") != (why != "") {
@@ -185,11 +185,11 @@ func TestRobotsCheckStops(t *testing.T) {
 	v := NewCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for len(v.web.Log()) == 0 {
+		for len(v.Web.Log()) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.addr, "http://a.example/").
+	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.Addr, "http://a.example/").
 		want(t, ExitStopped, "interrupted")
 }

@@ -16,8 +16,8 @@ func TestBodies(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
-	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
-	dir := filepath.Join(v.dataDir(), datadir.BodiesDir)
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	dir := filepath.Join(v.DataDir(), datadir.BodiesDir)
 	want := map[string]int{}
 	for _, r := range outputRecords(t, v) {
 		if r.SHA256 != "" {

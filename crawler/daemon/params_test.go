@@ -52,8 +52,8 @@ func paramSite() crawltest.Site {
 
 func TestReportParams(t *testing.T) {
 	v := NewCrawlFixture(t, paramSite())
-	runCommand(t, v.crawlArgs("http://noisy.example/")...).want(t, ExitDone)
-	r := runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=json")
+	runCommand(t, v.CrawlArgs("http://noisy.example/")...).want(t, ExitDone)
+	r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
 	r.want(t, ExitDone)
 	got := decodeJSON[QueryParamReport](t, r.stdout)
 	type row struct {
@@ -85,10 +85,10 @@ func TestReportParams(t *testing.T) {
 	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
-	runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
 		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
-	runCommand(t, "report", "--params", "--data", v.dataDir(), "--host=other.example").want(t, ExitDone, "No page is the same")
-	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
+	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, ExitDone, "No page is the same")
+	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)
 	}
 }

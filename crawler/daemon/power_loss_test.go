@@ -23,27 +23,27 @@ import (
 func TestCrawlAfterALossOfPower(t *testing.T) {
 	site := ChainSite("a.example", 40)
 	v := NewCrawlFixture(t, site)
-	archive := filepath.Join(v.dir, "warc")
-	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := datadir.StateDir(v.dataDir()).ReadDurableOutputLengths(project.Default(), nil)
-	if err != nil || !recorded.Find(filepath.Join(v.dataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
-		!recorded.Find(filepath.Join(v.dataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
+	archive := filepath.Join(v.Dir, "warc")
+	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
+	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default(), nil)
+	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
+		!recorded.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
-	store, err := bolt.Open(filepath.Join(v.dataDir(), datadir.StoreFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(v.DataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), datadir.StoreFile)) // as after a kill
+	killedState, err := os.ReadFile(filepath.Join(v.DataDir(), datadir.StoreFile)) // as after a kill
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), datadir.StoreFile), killedState, 0o600) != nil {
+	if err != nil || os.WriteFile(filepath.Join(v.DataDir(), datadir.StoreFile), killedState, 0o600) != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{datadir.OutputFile, filepath.Join(datadir.LedgerDir, "ledger-000001.jsonl")} {
-		file := filepath.Join(v.dataDir(), name)
+		file := filepath.Join(v.DataDir(), name)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -60,21 +60,21 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(file, garbled, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sent := len(v.web.Log())
-		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
-		if len(v.web.Log()) != sent {
+		sent := len(v.Web.Log())
+		runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
+		if len(v.Web.Log()) != sent {
 			t.Errorf("%s: something was sent", name)
 		}
 		withUnsyncedTail := append(text, []byte(strings.Repeat(`{"url":"https://a.example/lost"}`+"\n", 1000))...)
 		if err := os.WriteFile(file, testfile.AfterPowerCut(r, withUnsyncedTail, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(v.dataDir(), datadir.StoreFile), killedState, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(v.DataDir(), datadir.StoreFile), killedState, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Whoever looks at the crawl before it goes on does not hide that it was killed.
-	output := filepath.Join(v.dataDir(), datadir.OutputFile)
+	output := filepath.Join(v.DataDir(), datadir.OutputFile)
 	text, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
@@ -83,16 +83,16 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	if err := os.WriteFile(output, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
-	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(SortedURLs(slices.DeleteFunc(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
+	runCommand(t, "frontier", "stats", "--data", v.DataDir()).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+	got := slices.Compact(SortedURLs(slices.DeleteFunc(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
-	if want := slices.Compact(RequestedPages(v.web.Log())); !slices.Equal(got, want) {
+	if want := slices.Compact(RequestedPages(v.Web.Log())); !slices.Equal(got, want) {
 		t.Errorf("pages %q are in the output, want %q", got, want)
 	}
-	verifyCleanLedger(t, v.dataDir())
-	if report := v.web.Judge(crawltest.JudgeOptions{}); len(report.Violations) > 0 {
+	verifyCleanLedger(t, v.DataDir())
+	if report := v.Web.Judge(crawltest.JudgeOptions{}); len(report.Violations) > 0 {
 		t.Errorf("the judge says:\n%s", report)
 	}
 }

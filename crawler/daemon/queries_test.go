@@ -24,7 +24,7 @@ func startTownDaemon(t *testing.T) *daemonFixture {
 	f.start(true)
 	f.PutProjectFile("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
 		"seeds: ['http://shop.example/', 'http://slow.example/', 'http://broken.example/']\n"+
-		"politeness: {delay: 20ms, adaptive: 0}\nfetch: {allow_private: true, connect_to: ['::"+f.addr+"']}\n")
+		"politeness: {delay: 20ms, adaptive: 0}\nfetch: {allow_private: true, connect_to: ['::"+f.Addr+"']}\n")
 	f.ReloadAndFind("town")
 	WaitUntil(t, "the town is crawled", func() bool {
 		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
@@ -211,7 +211,7 @@ func TestServeAddURLs(t *testing.T) {
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	WaitUntil(t, "the new page is visited", func() bool { return slices.Contains(RequestedPages(f.web.Log()), "http://shop.example/new") })
+	WaitUntil(t, "the new page is visited", func() bool { return slices.Contains(RequestedPages(f.Web.Log()), "http://shop.example/new") })
 	f.WaitForState("p", api.StateDone)
 	f.DoActions("p", api.ActionStop)
 	broken := errors.New("the client has gone away")

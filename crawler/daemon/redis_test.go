@@ -23,9 +23,9 @@ func TestCrawlOnRedis(t *testing.T) {
 	for i, yaml := range []string{"project: shop\n", RedisField(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
 		v := NewCrawlFixture(t)
-		v.web, v.addr = web, StartWeb(t, web)
-		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
-		got[i] = SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
+		v.Web, v.Addr = web, StartWeb(t, web)
+		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		got[i] = SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
@@ -34,11 +34,11 @@ func TestCrawlOnRedis(t *testing.T) {
 		}
 		p := project.Default()
 		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
-		if k, err := datadir.StateDir(v.dataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.dataDir(), datadir.OutputFile)).IsRecorded ||
-			!k.Find(filepath.Join(v.dataDir(), datadir.LedgerDir)).IsRecorded {
+		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
+			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
-		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
 		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)
@@ -51,20 +51,20 @@ func TestRedisAndDirectories(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 0)
 	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", RedisField(c, ", durability: none"))
-	runCommand(t, v.crawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
-	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
-	runCommand(t, v.crawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
-	runCommand(t, "frontier", "compact", "--data", v.dataDir()).want(t, ExitUsage, "is in Redis")
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
-	if r := runCommand(t, "frontier", "stats", "--data", v.dataDir()); !strings.Contains(r.stdout, "seen") {
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
+	runCommand(t, "frontier", "compact", "--data", v.DataDir()).want(t, ExitUsage, "is in Redis")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if r := runCommand(t, "frontier", "stats", "--data", v.DataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
-	other := &CrawlFixture{v.web, v.addr, t.TempDir()}
-	runCommand(t, other.crawlArgs("http://shop.example/")...).want(t, ExitDone)
-	runCommand(t, other.crawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
+	other := &CrawlFixture{v.Web, v.Addr, t.TempDir()}
+	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
@@ -85,11 +85,11 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
 		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
 	} {
-		r := runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
 		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
 		}
 	}
-	r := runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
 	r.want(t, ExitUsage, "a name is needed")
 }

@@ -26,7 +26,7 @@ type apiFixture struct {
 func (f *daemonFixture) startAPI() *apiFixture {
 	f.T.Helper()
 	f.start(true)
-	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (f *daemonFixture) startAPI() *apiFixture {
 // runCommand calls a command that speaks to the daemon.
 func (s *apiFixture) runCommand(args ...string) commandResult {
 	s.T.Helper()
-	file := filepath.Join(s.dir, "the-token")
+	file := filepath.Join(s.Dir, "the-token")
 	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
 		s.T.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestBrakeCommand(t *testing.T) {
 	at := time.Now()
 	before := f.GetProject("b").Stats.Pages
 	WaitUntil(t, "the other host is visited on", func() bool { return f.GetProject("b").Stats.Pages > before+5 })
-	for _, x := range f.web.Log() {
+	for _, x := range f.Web.Log() {
 		if x.Start.After(at) && strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for %v after the brake was on", x.URL, x.Start.Sub(at))
 		}

@@ -51,9 +51,9 @@ func recordReplayCrawl(t *testing.T) *CrawlFixture {
 	t.Helper()
 	sites, seeds := replaySites()
 	v := NewCrawlFixture(t, sites...)
-	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
-	runCommand(t, v.crawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
 	return v
 }
 
@@ -63,9 +63,9 @@ func recordReplayCrawl(t *testing.T) *CrawlFixture {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
-	requested := len(v.web.Log())
-	runCommand(t, "replay", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
-	project, ledger := filepath.Join(v.dataDir(), datadir.ProjectFile), filepath.Join(v.dataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
+	requested := len(v.Web.Log())
+	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
+	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile), filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
 		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
 		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
@@ -89,17 +89,17 @@ func TestReplay(t *testing.T) {
 				t.Fatalf("%s does not say %q:\n%s", tt.file, tt.from, text)
 			}
 			overwriteFile(t, tt.file, []byte(other))
-			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitCheckFailed, tt.says)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, tt.says)
 			overwriteFile(t, tt.file, text)
 		})
 	}
-	if n := len(v.web.Log()); n != requested {
+	if n := len(v.Web.Log()); n != requested {
 		t.Errorf("replays made %d requests", n-requested)
 	}
-	if err := os.RemoveAll(filepath.Join(v.dir, "warc")); err != nil {
+	if err := os.RemoveAll(filepath.Join(v.Dir, "warc")); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "replay", v.dataDir()).want(t, ExitFailed, "no WARC files")
+	runCommand(t, "replay", v.DataDir()).want(t, ExitFailed, "no WARC files")
 }
 
 // Where the clock of the machine was set while the crawl went on, the replay takes
@@ -107,7 +107,7 @@ func TestReplay(t *testing.T) {
 func TestReplayOfClockThatWasSet(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
-	file := filepath.Join(v.dataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
+	file := filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -127,10 +127,10 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 		})
 	}
 	overwriteFile(t, file, []byte(strings.Join(lines, "")))
-	runCommand(t, "replay", v.dataDir()).want(t, ExitCheckFailed, "robots.txt: it would be asked for, and never was")
+	runCommand(t, "replay", v.DataDir()).want(t, ExitCheckFailed, "robots.txt: it would be asked for, and never was")
 	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
 	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
-	runCommand(t, "replay", v.dataDir()).want(t, ExitDone, "differences: 0")
+	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, "differences: 0")
 }
 
 func overwriteFile(t *testing.T, file string, text []byte) {
@@ -142,10 +142,10 @@ func overwriteFile(t *testing.T, file string, text []byte) {
 
 func TestReplayUsage(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage)
-	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone)
-	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage, "kept no WARC files")
-	runCommand(t, "replay", "--limit=-1", v.dataDir()).want(t, ExitUsage, "--limit")
+	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage)
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage, "kept no WARC files")
+	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, ExitUsage, "--limit")
 }
 
 // What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
@@ -162,18 +162,18 @@ func TestReplayForPurposes(t *testing.T) {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
 			v := NewCrawlFixture(t, usageRulesSite())
-			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
-			runCommand(t, v.crawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
-			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")
-			project, text := filepath.Join(v.dataDir(), datadir.ProjectFile), ""
+			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
+			project, text := filepath.Join(v.DataDir(), datadir.ProjectFile), ""
 			if b, err := os.ReadFile(project); err != nil {
 				t.Fatal(err)
 			} else if text = strings.Replace(string(b), "- "+purpose, "- "+other, 1); text == string(b) {
 				t.Fatalf("no purpose in %s:\n%s", project, b)
 			}
 			overwriteFile(t, project, []byte(text))
-			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
 		})
 	}
 }

@@ -38,13 +38,13 @@ func crawlTown(t *testing.T) *CrawlFixture {
 	v := NewCrawlFixture(t, townSites()...)
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for len(v.web.Log()) < len(ShopURLs)+len(townSites()) && t.Context().Err() == nil {
+		for len(v.Web.Log()) < len(ShopURLs)+len(townSites()) && t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
 		signals <- os.Interrupt
 	}()
-	runCommandWithSignals(t, signals, v.crawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
+	runCommandWithSignals(t, signals, v.CrawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
 		want(t, ExitStopped)
 	return v
 }
@@ -63,7 +63,7 @@ func decodeJSON[T any](t *testing.T, text string) T {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
+	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	r.want(t, ExitDone)
 	got := decodeJSON[map[string]any](t, r.stdout)
 	hosts := map[string]map[string]any{}
@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 	}
 	var spent, requests, minDelay float64 = 0, 0, 1e9
 	var end time.Time
-	for _, x := range v.web.Log() {
+	for _, x := range v.Web.Log() {
 		if !strings.HasPrefix(x.URL, "http://shop.example/") {
 			continue
 		}
@@ -147,7 +147,7 @@ func TestReportForms(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	report := func(args ...string) commandResult {
-		return runCommand(t, append([]string{"report", "--data", v.dataDir()}, args...)...)
+		return runCommand(t, append([]string{"report", "--data", v.DataDir()}, args...)...)
 	}
 	report().want(t, ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no rest was cut short",
 		"slow.example is set aside until ", "1 URL  disallow: /till  http://shop.example/robots.txt (line 3)")
@@ -159,7 +159,7 @@ func TestReportForms(t *testing.T) {
 	report("--host=Shop.Example").want(t, ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
-	runExplain(t, v, "--data", v.dataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
+	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
 		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
 
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
@@ -185,9 +185,9 @@ func TestReportForms(t *testing.T) {
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
-	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
+	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
 		OutOfScope int `json:"out_of_scope"`
 		Blocked    int `json:"blocked_by_robots"`
@@ -206,8 +206,8 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	file := filepath.Join(v.dataDir(), datadir.ProjectFile)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	file := filepath.Join(v.DataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +220,8 @@ func TestReportShowsOverrides(t *testing.T) {
 	if err := os.WriteFile(file, []byte(with), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "report", "--data", v.dataDir(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
-	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
+	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
 		Hosts []struct{ Override map[string]any }
 	}](t, r.stdout)
@@ -240,30 +240,30 @@ func TestInspectionChangesNothing(t *testing.T) {
 		{"frontier", "add", "http://shop.example/new"},
 	}
 	export := func() (lines []string) {
-		r := runCommand(t, "frontier", "export", "--data", v.dataDir())
+		r := runCommand(t, "frontier", "export", "--data", v.DataDir())
 		r.want(t, ExitDone)
 		return strings.Split(r.stdout, "\n")[1:] // the first tells the time
 	}
-	before, files := export(), readTree(t, v.dataDir())
+	before, files := export(), readTree(t, v.DataDir())
 	for _, args := range looks[:4] {
-		runCommand(t, append(args, "--data", v.dataDir())...).want(t, ExitDone)
+		runCommand(t, append(args, "--data", v.DataDir())...).want(t, ExitDone)
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
 		t.Errorf("what is kept has changed:\n%s", diff)
 	}
-	for name, text := range readTree(t, v.dataDir()) {
+	for name, text := range readTree(t, v.DataDir()) {
 		if text != files[name] && !strings.HasSuffix(name, ".db") {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	lock, err := datadir.StateDir(v.dataDir()).Lock()
+	lock, err := datadir.StateDir(v.DataDir()).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	none := filepath.Join(v.dir, "none")
+	none := filepath.Join(v.Dir, "none")
 	for _, args := range looks {
-		runCommand(t, append(args, "--data", v.dataDir())...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.dataDir()))
+		runCommand(t, append(args, "--data", v.DataDir())...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.DataDir()))
 		runCommand(t, append(args, "--data", none)...).want(t, ExitUsage, none+" holds no crawl")
 	}
 	if _, err := os.Stat(none); err == nil {
@@ -281,15 +281,15 @@ func TestReportAfterKill(t *testing.T) {
 		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
 	v := NewCrawlFixture(t, sites...)
-	v.web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
-	flags := []string{"--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.addr,
+	v.Web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
+	flags := []string{"--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.Addr,
 		"--delay", delay.String(), "--progress=none"}
-	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.web.CrawlPlan.Seeds...)...)
+	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.Web.CrawlPlan.Seeds...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	// Killed in the moment after answers, of which nothing is on disk yet.
-	for n := 0; n < 6; n = len(v.web.Log()) {
+	for n := 0; n < 6; n = len(v.Web.Log()) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if err := c.Process.Kill(); err != nil {
@@ -299,11 +299,11 @@ func TestReportAfterKill(t *testing.T) {
 		t.Fatalf("it ended before it was killed: %v\n%s", err, stderr)
 	}
 	for range 2 {
-		runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone)
+		runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone)
 	}
 	restart := time.Now()
 	runCommand(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, ExitDone)
-	if r := v.web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
+	if r := v.Web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

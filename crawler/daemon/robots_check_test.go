@@ -45,7 +45,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite(), moved, crawltest.Site{Host: "free.example"},
 		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(503)})})
 	check := func(args ...string) commandResult {
-		return runCommand(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.addr}, args...)...)
+		return runCommand(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.Addr}, args...)...)
 	}
 	check("http://shop.example/", "http://shop.example/till/1").want(t, ExitCheckFailed,
 		"allowed\thttp://shop.example/\tno rule\n", "disallowed\thttp://shop.example/till/1\tdisallow: /till (line 3, group *)\n")
@@ -55,7 +55,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 	check("http://down.example/", "http://free.example/").want(t, ExitFailed,
 		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
 	check("--dialect=yandex", "http://down.example/").want(t, ExitDone, "allowed\thttp://down.example/\tno rule\n")
-	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
+	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
 		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
 	}
 }

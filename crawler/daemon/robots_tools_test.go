@@ -83,7 +83,7 @@ func TestRobotsLintFetches(t *testing.T) {
 	v := NewCrawlFixture(t, crawltest.Site{Host: "free.example"}, crawltest.Site{Host: "typo.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
 	lint := func(url string) commandResult {
-		return runCommand(t, "robots", "lint", "--allow-private", "--connect-to=::"+v.addr, url)
+		return runCommand(t, "robots", "lint", "--allow-private", "--connect-to=::"+v.Addr, url)
 	}
 	lint("http://typo.example/robots.txt").want(t, ExitCheckFailed, "http://typo.example/robots.txt:2: error: unknown field")
 	lint("http://free.example/robots.txt").want(t, ExitFailed, "there is no http://free.example/robots.txt")

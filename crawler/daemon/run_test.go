@@ -24,11 +24,11 @@ var update = doctest.Update
 
 func TestCrawl(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
-	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
+	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
 }
@@ -36,7 +36,7 @@ func TestCrawl(t *testing.T) {
 // Each line has exactly the fields of the contract, in their order.
 func TestOutputFormat(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	r := runCommand(t, v.crawlArgs("--output=-", "http://shop.example/")...)
+	r := runCommand(t, v.CrawlArgs("--output=-", "http://shop.example/")...)
 	r.want(t, ExitDone)
 	var lines []string
 	for line := range strings.Lines(r.stdout) {
@@ -78,14 +78,14 @@ var masks = []struct {
 // visits nothing again.
 func TestLimitAndResume(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
-		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.dataDir())
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
+		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
 	t.Chdir(t.TempDir())
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
-	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	d, err := project.ReadFile(filepath.Join(v.dataDir(), datadir.ProjectFile))
+	d, err := project.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}
@@ -93,8 +93,8 @@ func TestLimitAndResume(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	runCommand(t, v.crawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
+	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
 }
 
 // A signal lets the visit in hand end, and starts no other.
@@ -107,9 +107,9 @@ func TestSignal(t *testing.T) {
 		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
 	v := NewCrawlFixture(t, site)
-	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped,
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped,
 		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
 }
 
 // A second signal breaks off the visit in hand.
@@ -122,23 +122,23 @@ func TestSecondSignal(t *testing.T) {
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
 	v := NewCrawlFixture(t, site)
-	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
 // What a crawl left behind is neither gone on with nor thrown away unasked.
 func TestDataDirectory(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	foreignFile := filepath.Join(v.dataDir(), "notes.txt")
-	runCommand(t, v.crawlArgs("http://shop.example/a")...).want(t, ExitDone)
+	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitDone)
 	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.crawlArgs("http://shop.example/a")...).want(t, ExitUsage,
-		v.dataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
-	runCommand(t, v.crawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
-	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitUsage,
+		v.DataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
+	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
 	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {
-		if moved, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", file)); err != nil || len(moved) != 1 {
+		if moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", file)); err != nil || len(moved) != 1 {
 			t.Errorf("%s: moved to %q, %v; want one place", file, moved, err)
 		}
 	}
@@ -152,9 +152,9 @@ func TestDataDirectory(t *testing.T) {
 func TestRotatedOutput(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
-	out := filepath.Join(v.dataDir(), datadir.OutputFile)
-	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	out := filepath.Join(v.DataDir(), datadir.OutputFile)
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
 	testfile.RotatedLines(t, out, 1<<10)
 	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
@@ -163,10 +163,10 @@ func TestRotatedOutput(t *testing.T) {
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}
-	runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, "by the 3 pages")
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "by the 3 pages")
 
-	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
-	moved, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", "pages*.jsonl"))
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", "pages*.jsonl"))
 	if err != nil || len(moved) != len(rotated)+1 {
 		t.Errorf("%q were moved aside (%v), want all %d files of lines", moved, err, len(rotated)+1)
 	}
@@ -174,20 +174,20 @@ func TestRotatedOutput(t *testing.T) {
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.crawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
+	runCommand(t, v.CrawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
 		"Z-000001.jsonl exists, and a new crawl does not write over it")
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
-	out := filepath.Join(v.dir, "out.jsonl")
-	runCommand(t, v.crawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
-	runCommand(t, v.crawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
+	out := filepath.Join(v.Dir, "out.jsonl")
+	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
 		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
-	if hasCrawl, err := datadir.StateDir(v.dataDir()).HasCrawl(); err != nil || !hasCrawl {
+	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
-	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
 	if diff := cmp.Diff(ShopURLs, SortedURLs(ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
@@ -198,14 +198,14 @@ func TestSeedFiles(t *testing.T) {
 	v := NewCrawlFixture(t, ShopSite())
 	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
-	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
 
 	v = NewCrawlFixture(t, ShopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
-	if log := v.web.Log(); len(log) > 0 {
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
+	if log := v.Web.Log(); len(log) > 0 {
 		t.Errorf("%d requests were sent before the seeds were read", len(log))
 	}
 }
@@ -216,10 +216,10 @@ func TestSitemapsOnly(t *testing.T) {
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
-	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = NewCrawlFixture(t, site)
 	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
-	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

@@ -16,12 +16,12 @@ import (
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, ChainSite("a.example", 100_000))
-	f.CrawlFixture.dir = mountSmallFileSystem(t)
+	f.CrawlFixture.Dir = mountSmallFileSystem(t)
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	f.PutProjectFile("books", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
-	ballast := filepath.Join(f.dir, "ballast")
+	ballast := filepath.Join(f.Dir, "ballast")
 	notReady := func(what string) {
 		t.Helper()
 		var err error
@@ -64,9 +64,9 @@ func TestServeOnAFullDisk(t *testing.T) {
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, ChainSite("a.example", 3))
-	f.CrawlFixture.dir = mountSmallFileSystem(t)
+	f.CrawlFixture.Dir = mountSmallFileSystem(t)
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000} }
-	ballast := filepath.Join(f.dir, "ballast")
+	ballast := filepath.Join(f.Dir, "ballast")
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	f.WaitForState("books", api.StateDone)
 	f.Stop()
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.CrawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fillDisk(t, ballast)

@@ -19,7 +19,7 @@ import (
 func TestServePausesWithoutConnections(t *testing.T) {
 	f := newDaemonFixture(t, ChainSite("a.example", 1000), ChainSite("b.example", 1000))
 	var open atomic.Int32
-	s := httptest.NewUnstartedServer(f.web)
+	s := httptest.NewUnstartedServer(f.Web)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -30,7 +30,7 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	f.addr = s.Listener.Addr().String()
+	f.Addr = s.Listener.Addr().String()
 	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	WaitUntil(t, "each host has a connection", func() bool { return open.Load() == 2 })

@@ -83,14 +83,14 @@ func TestServeKill(t *testing.T) {
 			t.Errorf("%s has not visited %q", name, pages)
 		}
 	}
-	for _, x := range f.web.Log() {
+	for _, x := range f.Web.Log() {
 		for _, h := range []int{5, 6, 7} {
 			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+killHost(h)+"/") {
 				t.Errorf("%s was asked for at %v", x.URL, x.Start)
 			}
 		}
 	}
-	report := f.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: maxUnflushedAge, AllowRevisits: true})
+	report := f.Web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: maxUnflushedAge, AllowRevisits: true})
 	if !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
@@ -102,8 +102,8 @@ func TestServeKill(t *testing.T) {
 func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.T.Helper()
 	started = time.Now()
-	before, more := len(f.web.Log()), 1+rnd.IntN(40)
-	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
+	before, more := len(f.Web.Log()), 1+rnd.IntN(40)
+	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
 	if err := c.Start(); err != nil {
 		f.T.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 			f.T.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 		default:
 		}
-		return len(f.web.Log()) >= before+more
+		return len(f.Web.Log()) >= before+more
 	})
 	if err := c.Process.Signal(syscall.SIGKILL); err != nil {
 		f.T.Fatal(err)
@@ -131,8 +131,8 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // its output does not hold.
 func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
-	for _, url := range f.web.ReachablePages() {
+	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
+	for _, url := range f.Web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
@@ -151,7 +151,7 @@ func TestServeSignals(t *testing.T) {
 	f := newDaemonFixture(t, ChainSite("a.example", 1000))
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := listenAsSystemd(t)
-	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
+	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -159,8 +159,8 @@ func TestServeSignals(t *testing.T) {
 	if got := readNotification(t, manager); got != "READY=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
-	WaitUntil(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
-	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath())
+	WaitUntil(t, "it crawls", func() bool { return len(f.Web.Log()) > 5 })
+	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath())
 	if err := second.Run(); err == nil || !strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
 		t.Errorf("a second daemon on the same data ends with %v: %s", err, stderrText)
 	}
@@ -174,8 +174,8 @@ func TestServeSignals(t *testing.T) {
 	if c.ProcessState.ExitCode() != ExitStopped || !strings.Contains(stderr.String(), "nothing is lost") {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
-	n := len(f.web.Log())
-	if got := ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
+	n := len(f.Web.Log())
+	if got := ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

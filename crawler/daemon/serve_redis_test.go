@@ -78,6 +78,6 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	c.StartKilledNode(c.Nodes()[0])
 	WaitUntil(t, "it pauses again, when it has visited as many", func() bool {
 		p := f.GetProject("shop")
-		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(RequestedPages(f.web.Log())) == 10
+		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(RequestedPages(f.Web.Log())) == 10
 	})
 }

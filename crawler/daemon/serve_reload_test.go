@@ -40,7 +40,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlPlan.Seeds, ", "), f.addr, more)
+			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlPlan.Seeds, ", "), f.Addr, more)
 	}
 	f.PutProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
@@ -61,8 +61,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}()
 	var followed, during int
 	for i := range projectFileEdits {
-		seen := len(f.web.Log())
-		WaitUntil(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.GetProject("p").State == api.StateDone })
+		seen := len(f.Web.Log())
+		WaitUntil(t, "the crawl goes on between edits", func() bool { return len(f.Web.Log()) > seen || f.GetProject("p").State == api.StateDone })
 		if f.GetProject("p").State == api.StateRunning {
 			during++
 		}
@@ -96,7 +96,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
 	f.Stop()
-	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
+	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
@@ -128,13 +128,13 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 				"product: decorum", "product: fastbot", 1))
 			f.start(false)
 			f.DoActions("slow", api.ActionStart)
-			WaitUntil(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
+			WaitUntil(t, "the slow one visits the host", func() bool { return len(f.Web.Log()) > 1 })
 			f.DoActions("fast", api.ActionStart)
 			f.WaitForState("slow", api.StateDone)
 			f.WaitForState("fast", api.StateDone)
 			f.Stop()
-			log := f.web.Log()
-			r := f.web.Judge(crawltest.JudgeOptions{MinDelay: tt.fast, AllowRevisits: true})
+			log := f.Web.Log()
+			r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: tt.fast, AllowRevisits: true})
 			if !r.OK() {
 				t.Errorf("the judge says:\n%s", r)
 			}

@@ -43,7 +43,7 @@ func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 func (f *daemonFixture) start(startNew bool) {
 	f.T.Helper()
 	s, err := Open(&Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, Options{
-		DataDir: f.CrawlFixture.dataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNew,
+		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNew,
 		APIProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.DoActions("shop", api.ActionStart, api.ActionStart)
 	p := f.WaitForState("shop", api.StateDone)
-	if got := RequestedPages(f.web.Log()); !slices.Equal(got, ShopURLs) {
+	if got := RequestedPages(f.Web.Log()); !slices.Equal(got, ShopURLs) {
 		t.Errorf("asked for %q, want %q", got, ShopURLs)
 	}
 	if p.Stats.Pages != int64(len(ShopURLs)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
@@ -77,7 +77,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.DoActions("shop", api.ActionStop)
 	f.WaitForState("shop", api.StateStopped)
-	if got := ReadRecords(t, filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(ShopURLs) {
+	if got := ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(ShopURLs) {
 		t.Errorf("%d lines of output, want %d", len(got), len(ShopURLs))
 	}
 }
@@ -99,12 +99,12 @@ func TestServeKeepsDesiredStates(t *testing.T) {
 	f.WaitForState("b", api.StatePaused)
 	f.WaitForState("c", api.StateStopped)
 	f.Stop()
-	before := f.web.Log()
+	before := f.Web.Log()
 	f.start(true)
 	WaitUntil(t, "a goes on", func() bool { return f.GetProject("a").Stats.Pages > 2 })
 	f.WaitForState("b", api.StatePaused)
 	f.WaitForState("c", api.StateStopped)
-	for _, x := range f.web.Log()[len(before):] {
+	for _, x := range f.Web.Log()[len(before):] {
 		if !strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for", x.URL)
 		}
@@ -115,7 +115,7 @@ func TestServeKeepsDesiredStates(t *testing.T) {
 		WaitUntil(t, name+" goes on", func() bool { return f.GetProject(name).Stats.Pages > 2 })
 	}
 	f.Stop()
-	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 20 * time.Millisecond}); !r.OK() {
+	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 20 * time.Millisecond}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }
@@ -134,7 +134,7 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := f.Project(t.Context(), "shop"); !errors.As(err, &problem) || problem.Status != 404 {
 		t.Errorf("after that it is found: %v", err)
 	}
-	deleted, err := filepath.Glob(filepath.Join(f.CrawlFixture.dataDir(), datadir.DeletedDir, "shop-*"))
+	deleted, err := filepath.Glob(filepath.Join(f.CrawlFixture.DataDir(), datadir.DeletedDir, "shop-*"))
 	if err != nil || len(deleted) != 1 {
 		t.Fatalf("put aside %q, %v", deleted, err)
 	}
@@ -198,8 +198,8 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	if _, err := f.ReloadProjects(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("without the folder: %v", err)
 	}
-	before := len(f.web.Log())
-	WaitUntil(t, "the crawl goes on without the folder", func() bool { return len(f.web.Log()) > before+2 })
+	before := len(f.Web.Log())
+	WaitUntil(t, "the crawl goes on without the folder", func() bool { return len(f.Web.Log()) > before+2 })
 	if err := os.Rename(f.ProjectFilesPath()+"-away", f.ProjectFilesPath()); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f := newDaemonFixture(t, ChainSite("a.example", 100))
 	f.PutProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
 	f.PutProjectFile("torn", f.ProjectYAML("http://a.example/0", NoDelayYAML))
-	torn := filepath.Join(f.CrawlFixture.dataDir(), datadir.ProjectsDir, "torn")
+	torn := filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "torn")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -280,13 +280,13 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	before := len(f.web.Log())
+	before := len(f.Web.Log())
 	f.PutProjectFile("shop", string(text))
 	f.ReloadAndFind("shop")
 	if p := f.WaitForState("shop", api.StateDone); p.FrontierCounts.SeenURLs != 6 {
 		t.Errorf("what it had seen is lost: %+v", p.FrontierCounts)
 	}
-	if again := f.web.Log()[before:]; len(again) > 0 {
+	if again := f.Web.Log()[before:]; len(again) > 0 {
 		t.Errorf("%d requests were made again", len(again))
 	}
 }

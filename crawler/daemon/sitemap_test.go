@@ -166,7 +166,7 @@ var annexSite = crawltest.Site{Host: "annex.example", Pages: map[string]crawltes
 // runSitemap lists a sitemap of the web.
 func runSitemap(t *testing.T, v *CrawlFixture, args ...string) commandResult {
 	t.Helper()
-	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.addr}, args...)...)
+	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.Addr}, args...)...)
 }
 
 func TestSitemapFollows(t *testing.T) {
@@ -196,7 +196,7 @@ func TestSitemapFollows(t *testing.T) {
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Error(diff)
 	}
-	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); len(r.Violations) > 0 || r.Requests != 12 {
+	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); len(r.Violations) > 0 || r.Requests != 12 {
 		t.Errorf("%d requests:\n%s", r.Requests, r)
 	}
 }
@@ -236,7 +236,7 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
 		"http://rare.example/3: rare.example is not to be visited before ")
-	if r := v.web.Judge(crawltest.JudgeOptions{}); r.PageRequests != 1 {
+	if r := v.Web.Judge(crawltest.JudgeOptions{}); r.PageRequests != 1 {
 		t.Errorf("one page should have been asked for:\n%s", r)
 	}
 }
@@ -255,7 +255,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 	v := NewCrawlFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.addr, "http://stuck.example/map.xml")
+	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.Addr, "http://stuck.example/map.xml")
 	if r.want(t, ExitStopped); strings.Contains(r.stderr, "stuck.example") {
 		t.Errorf("that is no fault of the server: %s", r.stderr)
 	}

@@ -91,7 +91,7 @@ var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)
 func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
-	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.dataDir(), "--projects", f.ProjectFilesPath(),
+	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(),
 		"--start-new"}, args...)...)
 	c.Stdout, c.Stderr = io.Discard, &stderr
 	if err := c.Start(); err != nil {
@@ -106,7 +106,7 @@ func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr s
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
 func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.dataDir(), tokenFile))
+	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestStrangers(t *testing.T) {
 	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.dataDir()).want(t, ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.DataDir()).want(t, ExitDone, "a.example: stopped")
 	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {
@@ -152,7 +152,7 @@ func TestStrangers(t *testing.T) {
 
 // visitCount counts the requests that a host of the web has seen.
 func (f *daemonFixture) visitCount(name string) (n int) {
-	for _, x := range f.web.Log() {
+	for _, x := range f.Web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") {
 			n++
 		}
@@ -167,7 +167,7 @@ func (f *daemonFixture) checkNoLaterVisits(name string, begin time.Time) (took t
 	at := time.Now()
 	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a visit that still came would be seen
 	later := 0
-	for _, x := range f.web.Log() {
+	for _, x := range f.Web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") && x.Start.After(at) {
 			// A busy server may see one request late that left before the brake: the host is
 			// visited by one at a time.

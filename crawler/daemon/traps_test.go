@@ -68,7 +68,7 @@ func TestTrapsOverSockets(t *testing.T) {
 	v := NewCrawlFixture(t, trapSite()...)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
-	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
 		"redirects: 5, of them to new URLs: 4",
 		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
 		"reason=redirects", "reason=calendar")
@@ -84,15 +84,15 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
 	slices.Sort(want)
-	if got := SortedURLs(ReadRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+	if got := SortedURLs(ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "Refused where they were found",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "Refused where they were found",
 		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
 		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
-	runCommand(t, "report", "--data", v.dataDir(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
-	runCommand(t, "explain", "--data", v.dataDir(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
 }
 
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
@@ -103,6 +103,6 @@ func TestSeedThatRedirects(t *testing.T) {
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
-	runCommand(t, v.crawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
+	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }
