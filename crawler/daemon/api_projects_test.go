@@ -30,9 +30,7 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := filepath.Join(outside, "key.pem")
-	if _, err := createSigningKeyFile(key); err != nil {
-		t.Fatal(err)
-	}
+	CreateSigningKey(t, key)
 	const redisAt = "store: {redis: {addresses: ['127.0.0.1:7000'], "
 	for _, tt := range []struct{ text, field, flag string }{
 		{fmt.Sprintf("seed_files: [%s]", list), "seed_files[0]", "--files-root"},

@@ -72,12 +72,12 @@ func TestBrowser(t *testing.T) {
 	for _, w := range widths {
 		sites = append(sites, endlessSite(brakedHost(w)), endlessSite(otherHost(w)))
 	}
-	f := newDaemonFixture(t, sites...)
+	f := newCommandFixture(t, sites...)
 	for _, w := range widths {
 		f.PutProjectFile(projectOfWidth(w), f.ProjectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
 			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
 	}
-	f.start(false)
+	f.Start(false)
 	base := f.servePage(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.WSURLReadTimeout(time.Minute)) // it starts beside other tests
@@ -103,7 +103,7 @@ func TestBrowser(t *testing.T) {
 }
 
 // runScenario does all that an operator does.
-func (o *browserUser) runScenario(f *daemonFixture) {
+func (o *browserUser) runScenario(f *commandFixture) {
 	o.recordConsoleErrors()
 	o.logIn()
 	o.startProject()
@@ -131,7 +131,7 @@ func projectOfWidth(width int) string {
 const browserToken = "the token of the browser's test"
 
 // servePage serves the daemon with its page on loopback, and returns where.
-func (f *daemonFixture) servePage(t *testing.T) string {
+func (f *commandFixture) servePage(t *testing.T) string {
 	t.Helper()
 	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
@@ -339,7 +339,7 @@ func (o *browserUser) explainURL() {
 }
 
 // brakeAndLift puts a brake on the host while it is crawled, and lifts it.
-func (o *browserUser) brakeAndLift(f *daemonFixture) {
+func (o *browserUser) brakeAndLift(f *commandFixture) {
 	to := func(host string, after time.Time) (n int) {
 		for _, x := range f.Web.Log() {
 			if strings.HasPrefix(x.URL, "http://"+host+"/") && x.Start.After(after) {

@@ -19,7 +19,7 @@ import (
 // was taken was taken once, is visited once, and every call is in the audit.
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
-	f := newDaemonFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
+	f := newCommandFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
 	f.PutProjectFile("many", f.ProjectYAML("http://many.example/", NoDelayYAML))
 	s := f.startAPI()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}

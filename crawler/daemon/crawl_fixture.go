@@ -133,3 +133,15 @@ func WaitUntil(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// TownSites is the shop, and two hosts that a crawl does not get into: one asks for
+// too long a Crawl-delay, the robots.txt of the other fails.
+func TownSites() []crawltest.Site {
+	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
+		return crawltest.StaticRobots(crawltest.Robots{Response: a})
+	}
+	return []crawltest.Site{ShopSite(),
+		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
+			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
+		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
+}

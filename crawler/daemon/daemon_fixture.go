@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
@@ -148,4 +149,21 @@ seeds: [https://example.com/]
 // RedisField returns the field of a project file whose state is in a cluster.
 func RedisField(c *redistest.Cluster, more string) string {
 	return fmt.Sprintf("project: shop\nstore: {redis: {addresses: ['%s']%s}}\n", strings.Join(c.Addrs(), "', '"), more)
+}
+
+// CreateSigningKey writes a new key that signs requests to a file, and returns the key.
+func CreateSigningKey(t *testing.T, path string) *botauth.Key {
+	t.Helper()
+	key, err := botauth.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := key.PrivatePEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -86,7 +87,7 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 		case err != nil:
 			return err
 		case q.format == "json":
-			return writeJSON(a.stdout, e)
+			return jsonline.WriteIndented(a.stdout, e)
 		}
 		return writeURLExplanation(a.stdout, e)
 	})

@@ -91,10 +91,10 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
 			var file string
-			f := newDaemonFixture(t, busyOnceSite(func() { breakSync(t, file) }))
+			f := newCommandFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			f.PutProjectFile("books", f.ProjectYAML("http://a.example/", NoDelayYAML))
-			f.start(false)
-			file = outputFiles(string(f.projectStateDir("books")))[name]()
+			f.Start(false)
+			file = outputFiles(filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "books"))[name]()
 			f.DoActions("books", api.ActionStart)
 			p := f.WaitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {

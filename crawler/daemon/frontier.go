@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -49,28 +49,6 @@ func (a *program) newFrontierStatsCommand() *cobra.Command {
 	return c
 }
 
-// frontierStats are the numbers of a frontier.
-type frontierStats struct {
-	At              time.Time        `json:"at"`
-	HostCount       int              `json:"host_count"`
-	OriginCount     int              `json:"origin_count"`
-	HostsByState    map[string]int   `json:"states"` // hosts in each
-	QueuedURLs      int              `json:"queued"`
-	AwaitingRevisit int              `json:"resting"`
-	ParkedURLs      int              `json:"parked"`
-	SeenURLs        int              `json:"seen"`
-	SuspendedURLs   int              `json:"set_aside"`          // of QueuedURLs: of hosts that are set aside
-	NextDueAt       time.Time        `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
-	DueSince        time.Time        `json:"due_since,omitzero"` // since when the host waits that is due longest
-	StoreFiles      []storeFileStats `json:"files"`
-}
-
-type storeFileStats struct {
-	Name      string `json:"name"`
-	Bytes     int64  `json:"bytes"`
-	FreeBytes int64  `json:"free_bytes"` // of them, which compact gives back, about
-}
-
 func (a *program) printFrontierStats(ctx context.Context, dataDir, format string) error {
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
@@ -81,14 +59,14 @@ func (a *program) printFrontierStats(ctx context.Context, dataDir, format string
 			return err
 		}
 		if format == "json" {
-			return writeJSON(a.stdout, s)
+			return jsonline.WriteIndented(a.stdout, s)
 		}
-		return s.writeTable(a.stdout)
+		return writeFrontierStats(a.stdout, s)
 	})
 }
 
-// writeTable writes the numbers for people.
-func (s *frontierStats) writeTable(w io.Writer) error {
+// writeFrontierStats writes the numbers of a frontier as a table.
+func writeFrontierStats(w io.Writer, s *FrontierStats) error {
 	var p textBuilder
 	p.writeTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
@@ -110,49 +88,17 @@ func (s *frontierStats) writeTable(w io.Writer) error {
 	return err
 }
 
-// frontierStats adds up all origins.
-func (k *stoppedCrawl) frontierStats(ctx context.Context) (*frontierStats, error) {
-	s, err := k.countFrontier(ctx)
+// frontierStats returns the numbers of the frontier and of its files.
+func (k *stoppedCrawl) frontierStats(ctx context.Context) (*FrontierStats, error) {
+	s, err := k.CountFrontier(ctx)
 	if err == nil {
 		s.StoreFiles, err = k.readStoreFileStats()
 	}
 	return s, err
 }
 
-// countFrontier adds up what the store holds, one host after the other.
-func (k *stoppedCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
-	s := &frontierStats{At: k.Time.UTC(), HostsByState: map[string]int{}}
-	if err := k.ForEachHostReport(ctx, false, s.addHost); err != nil {
-		return nil, err
-	}
-	if s.HostsByState[HostDue] > 0 {
-		s.NextDueAt = time.Time{} // it is now
-	}
-	return s, nil
-}
-
-// addHost adds a host that is complete.
-func (s *frontierStats) addHost(h *HostReport) {
-	s.HostCount++
-	s.OriginCount += len(h.Origins)
-	s.SeenURLs += h.KnownURLs
-	s.ParkedURLs += h.ParkedURLs
-	s.AwaitingRevisit += h.AwaitingRevisit
-	s.QueuedURLs += h.QueuedURLs
-	s.HostsByState[h.State]++
-	switch {
-	case h.State == HostSuspended:
-		s.SuspendedURLs += h.QueuedURLs
-	case h.DueAt.IsZero():
-	case h.State == HostDue:
-		s.DueSince = earlierTime(s.DueSince, h.DueAt)
-	default:
-		s.NextDueAt = earlierTime(s.NextDueAt, h.DueAt)
-	}
-}
-
 // readStoreFileStats tells how large the files of the crawl are.
-func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) {
+func (k *stoppedCrawl) readStoreFileStats() (files []StoreFileStats, err error) {
 	for _, f := range []struct {
 		name  string
 		store datadir.StoreInspectorImporter
@@ -167,15 +113,7 @@ func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) 
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, storeFileStats{f.name, stats.Size, stats.FreeBytes})
+		files = append(files, StoreFileStats{f.name, stats.Size, stats.FreeBytes})
 	}
 	return files, nil
-}
-
-// earlierTime returns the earlier of both, b if a is zero.
-func earlierTime(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -72,7 +73,7 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
 		if format == "json" {
-			return errors.Join(addErr, writeJSON(a.stdout, result))
+			return errors.Join(addErr, jsonline.WriteIndented(a.stdout, result))
 		}
 		return errors.Join(addErr, printAddURLsResult(a.stdout, result))
 	})

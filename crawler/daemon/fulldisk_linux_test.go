@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // A diskShortage takes the room for files away from a process, or from all, and
@@ -33,8 +33,8 @@ var diskShortages = []diskShortage{
 	{"limit of file size", false, func(t *testing.T) string { return t.TempDir() },
 		func(t *testing.T, _ string, pid int) { limitFileSize(t, pid, 1) },
 		func(t *testing.T, _ string, pid int) { limitFileSize(t, pid, unix.RLIM_INFINITY) }},
-	{"full file system", true, mountSmallFileSystem,
-		func(t *testing.T, dir string, _ int) { fillDisk(t, filepath.Join(dir, "ballast")) },
+	{"full file system", true, testfile.MountSmallFileSystem,
+		func(t *testing.T, dir string, _ int) { testfile.FillDisk(t, filepath.Join(dir, "ballast")) },
 		func(t *testing.T, dir string, _ int) {
 			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 				t.Error(err)
@@ -48,38 +48,6 @@ func limitFileSize(t *testing.T, pid int, bytes uint64) {
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// mountSmallFileSystem returns a directory that is a file system of its own.
-func mountSmallFileSystem(t *testing.T) string {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
-		t.Skipf("no file system can be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fillDisk writes a file until there is no room left.
-func fillDisk(t *testing.T, name string) {
-	t.Helper()
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for size := 1 << 20; size > 0; size /= 2 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-		if err := err.(*os.PathError); err.Err != syscall.ENOSPC {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -100,7 +68,7 @@ func TestFullDisk(t *testing.T) {
 func testFullDisk(t *testing.T, s diskShortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
-	web := killWeb(delay, 30, nil)
+	web := KillWeb(delay, 30, nil)
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + StartWeb(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}

@@ -23,6 +23,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
+// hostsPerPage is how many hosts these tests ask for at a time.
+const hostsPerPage = 1000
+
 // encodedHostStats is the memo of a host that had ten visits.
 func encodedHostStats(tb testing.TB) []byte {
 	stats := []byte{1}
@@ -166,8 +169,8 @@ func TestHostListReadsHosts(t *testing.T) {
 	for sort := range HostSortKeys {
 		for _, descending := range []bool{false, true} {
 			seen := map[string]bool{}
-			for offset := 0; offset < hosts; offset += maxHostsPerPage {
-				page, total, err := r.Page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: maxHostsPerPage})
+			for offset := 0; offset < hosts; offset += hostsPerPage {
+				page, total, err := r.Page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: hostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}
@@ -183,7 +186,7 @@ func TestHostListReadsHosts(t *testing.T) {
 			}
 		}
 	}
-	page, total, err := r.Page(t.Context(), q, api.HostQuery{Search: "h45", State: HostDue, Limit: maxHostsPerPage})
+	page, total, err := r.Page(t.Context(), q, api.HostQuery{Search: "h45", State: HostDue, Limit: hostsPerPage})
 	if err != nil || len(page) == 0 || len(page) != total {
 		t.Errorf("the search finds %d of %d hosts: %v", len(page), total, err)
 	}

@@ -135,7 +135,7 @@ type killedCrawl struct {
 // runAndKill runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
 func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
-	v := &killedCrawl{t: t, rnd: rnd, web: killWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
+	v := &killedCrawl{t: t, rnd: rnd, web: KillWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
 		project: testfile.Write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
 	server, err := v.web.Start("")
 	if err != nil {
@@ -210,7 +210,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	}
 	checkArchived(v.t, v.archiveDir(), got)
 	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
-	if limit := int64(len(v.kills) * killHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
+	if limit := int64(len(v.kills) * KillHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
 		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.UnansweredRequests, unsent)
 	}
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -113,7 +114,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		return err
 	}
 	if format == "json" {
-		err = writeJSON(a.stdout, report)
+		err = jsonline.WriteIndented(a.stdout, report)
 	} else {
 		err = a.printVerifyReport(report, opts)
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -49,7 +50,7 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 
 // serveInCgroup starts the daemon in a cgroup, without a garbage collector, so that its
 // memory grows with what its projects do.
-func (f *daemonFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
+func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
 	f.T.Helper()
 	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath())
 	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
@@ -84,10 +85,10 @@ func TestServeMemoryKill(t *testing.T) {
 		t.Skip("-memory-kills runs it")
 	}
 	group := newMemoryCgroup(t, 72<<20)
-	f := newDaemonFixture(t, ChainSite("bad.example", 20_000), ChainSite("good.example", 3))
+	f := newCommandFixture(t, ChainSite("bad.example", 20_000), ChainSite("good.example", 3))
 	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
 	f.PutProjectFile("good", f.ProjectYAML("http://good.example/0"))
-	f.start(true)
+	f.Start(true)
 	f.WaitForState("good", api.StateDone)
 	f.Stop()
 	for round := range 2 {
@@ -110,14 +111,23 @@ func TestServeMemoryKill(t *testing.T) {
 	WaitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	w, err := openDaemonStateStore(filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile))
+	state, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {
 		t.Fatalf("the daemon ended with %v (%v):\n%s", end, err, stderr())
 	}
-	if bad, good := w.desiredState("bad"), w.desiredState("good"); bad.State != api.StateStopped || bad.Reason == "" || good.State != api.StateRunning {
+	var wanted struct {
+		Projects map[string]struct {
+			State  api.ProjectState `json:"wanted"`
+			Reason string           `json:"why"`
+		} `json:"projects"`
+	}
+	if err := json.Unmarshal(state, &wanted); err != nil {
+		t.Fatal(err)
+	}
+	if bad, good := wanted.Projects["bad"], wanted.Projects["good"]; bad.State != api.StateStopped || bad.Reason == "" || good.State != api.StateRunning {
 		t.Errorf("bad is to be %+v, good %+v", bad, good)
 	}
-	t.Log(w.desiredState("bad").Reason)
+	t.Log(wanted.Projects["bad"].Reason)
 }

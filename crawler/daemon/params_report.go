@@ -20,7 +20,7 @@ func writeParamReport(r *QueryParamReport, w io.Writer, q reportOptions) error {
 	}
 	switch q.format {
 	case "json":
-		return writeJSON(w, r)
+		return jsonline.WriteIndented(w, r)
 	case "jsonl":
 		e := jsonline.NewEscapingEncoder(w)
 		e.SetEscapeHTML(false)

@@ -126,7 +126,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pages = maxSampledKeys
+	const pages = 100_000 // as many as the analysis samples
 	w := bufio.NewWriter(f)
 	for i := range pages {
 		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)

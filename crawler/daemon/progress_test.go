@@ -15,6 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
+// clearLine is how a status line is erased on a terminal.
+const clearLine = "\r\x1b[K"
+
 // steadyStats is a crawl of ten pages a second that has gone on for so long.
 func steadyStats(start time.Time) func() crawler.Stats {
 	return func() crawler.Stats {
@@ -51,7 +54,7 @@ func TestProgressDrawn(t *testing.T) {
 		done := make(chan struct{})
 		time.AfterFunc(1200*time.Millisecond, func() { close(done) })
 		p.run(done, NewStatusLineWriter(&b), true)
-		want := clearLineEscape + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLineEscape + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLineEscape
+		want := clearLine + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLine + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLine
 		if b.String() != want {
 			t.Errorf("got %q, want %q", b.String(), want)
 		}
@@ -102,7 +105,7 @@ func TestTerminalWriter(t *testing.T) {
 	} {
 		step()
 	}
-	if want := "one\n" + clearLineEscape + "10 pages" + clearLineEscape + "two\n" + "10 pages" + clearLineEscape + "three\n"; b.String() != want {
+	if want := "one\n" + clearLine + "10 pages" + clearLine + "two\n" + "10 pages" + clearLine + "three\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }

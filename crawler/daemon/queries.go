@@ -22,8 +22,8 @@ func (s *Supervisor) withInspector(ctx context.Context, name string, do func(con
 	if err != nil {
 		return err
 	}
-	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
-		return do(ctx, New(engine))
+	return r.withCrawlComponents(ctx, func(ctx context.Context, crawl *Engine, _ datadir.CrawlStores) error {
+		return do(ctx, New(crawl))
 	})
 }
 
@@ -214,8 +214,8 @@ func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err := adder.AddAll(ctx, lines); err != nil {
 		return adder.Result(), err
 	}
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
-		return engine.Frontier.Flush(ctx)
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *Engine, _ datadir.CrawlStores) error {
+		return crawl.Frontier.Flush(ctx)
 	})
 	return adder.Result(), err
 }
@@ -223,10 +223,10 @@ func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 // enqueueURLs queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *Engine, _ datadir.CrawlStores) error {
-		added, err = engine.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *Engine, _ datadir.CrawlStores) error {
+		added, err = crawl.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 {
-			r.resumeForNewURLs(engine)
+			r.resumeForNewURLs(crawl)
 		}
 		return err
 	})

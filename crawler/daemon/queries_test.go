@@ -20,7 +20,7 @@ import (
 // broken robots.txt keeps from being done.
 func startTownDaemon(t *testing.T) *daemonFixture {
 	t.Helper()
-	f := newDaemonFixture(t, townSites()...)
+	f := newDaemonFixture(t, TownSites()...)
 	f.start(true)
 	f.PutProjectFile("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
 		"seeds: ['http://shop.example/', 'http://slow.example/', 'http://broken.example/']\n"+

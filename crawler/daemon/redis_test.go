@@ -21,7 +21,7 @@ func TestCrawlOnRedis(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 3, 1)
 	var got [2][]string
 	for i, yaml := range []string{"project: shop\n", RedisField(c, ", lease: 10s")} {
-		web := killWeb(0, 15, nil)
+		web := KillWeb(0, 15, nil)
 		v := NewCrawlFixture(t)
 		v.Web, v.Addr = web, StartWeb(t, web)
 		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)

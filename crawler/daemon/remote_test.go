@@ -14,24 +14,24 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// An apiFixture is a daemonFixture with the API served.
+// An apiFixture is a commandFixture with the API served.
 type apiFixture struct {
-	*daemonFixture
+	*commandFixture
 	server *httptest.Server
 	token  string
 	audit  *api.AuditLog
 }
 
 // startAPI starts the daemon of a farm, and serves its API.
-func (f *daemonFixture) startAPI() *apiFixture {
+func (f *commandFixture) startAPI() *apiFixture {
 	f.T.Helper()
-	f.start(true)
+	f.Start(true)
 	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		f.T.Fatal(err)
 	}
 	f.T.Cleanup(func() { audit.Close() })
-	s := &apiFixture{daemonFixture: f, token: "a-token-of-the-tests", audit: audit}
+	s := &apiFixture{commandFixture: f, token: "a-token-of-the-tests", audit: audit}
 	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
 	f.T.Cleanup(s.server.Close)
 	return s
@@ -49,7 +49,7 @@ func (s *apiFixture) runCommand(args ...string) commandResult {
 
 func TestBrakeCommand(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, ChainSite("a.example", 1000), ChainSite("b.example", 1000))
+	f := newCommandFixture(t, ChainSite("a.example", 1000), ChainSite("b.example", 1000))
 	for _, name := range []string{"a", "b"} {
 		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	}
@@ -147,7 +147,7 @@ func TestReadKeys(t *testing.T) {
 // TestTop: what is no terminal gets what there is to see, once.
 func TestTop(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f := newCommandFixture(t, ChainSite("a.example", 1000))
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	s := f.startAPI()
 	WaitUntil(t, "it visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
@@ -156,7 +156,7 @@ func TestTop(t *testing.T) {
 
 // A project that cannot be looked into does not hide the daemon's others.
 func TestTopOfABadFile(t *testing.T) {
-	f := newDaemonFixture(t, ChainSite("b.example", 1000))
+	f := newCommandFixture(t, ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
 	f.startAPI().runCommand("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")

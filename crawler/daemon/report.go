@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -133,9 +132,9 @@ func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *Streamed
 	case q.host != "" && s.Totals.HostCount == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.dataDir, q.host)
 	case q.format == "json":
-		return writeReportJSON(ctx, s, w)
+		return s.WriteJSON(ctx, w)
 	case q.format == "jsonl":
-		return writeReportJSONL(ctx, s, w)
+		return s.WriteJSONLines(ctx, w)
 	case q.host != "":
 		r, err := s.FullReport(ctx)
 		if err != nil {
@@ -166,11 +165,4 @@ func parseHostFlag(s string) (string, error) {
 		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
 	}
 	return host, nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := jsonline.NewEscapingEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

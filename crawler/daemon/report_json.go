@@ -12,19 +12,20 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// errNoHostsMember says that the text of a report does not end as writeJSON expects.
+// errNoHostsMember says that the text of a report does not end as WriteJSON expects.
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
-// writeReportJSON writes what the function writeJSON writes of an api.CrawlReport, host by host.
-func writeReportJSON(ctx context.Context, s *StreamedReport, w io.Writer) error {
+// WriteJSON writes what jsonline.WriteIndented writes of the whole api.CrawlReport, host by
+// host.
+func (s *StreamedReport) WriteJSON(ctx context.Context, w io.Writer) error {
 	if len(s.Ranking.Hosts) == 0 {
-		return writeJSON(w, &s.Totals)
+		return jsonline.WriteIndented(w, &s.Totals)
 	}
 	// The hosts are the last member: they go in the place of an empty array.
 	totals := s.Totals
 	totals.Hosts = []*api.Host{}
 	var text bytes.Buffer
-	if err := writeJSON(&text, &totals); err != nil {
+	if err := jsonline.WriteIndented(&text, &totals); err != nil {
 		return err
 	}
 	head, found := bytes.CutSuffix(text.Bytes(), []byte("[]\n}\n"))
@@ -53,8 +54,8 @@ func writeReportJSON(ctx context.Context, s *StreamedReport, w io.Writer) error 
 	return cmp.Or(err, b.Flush())
 }
 
-// writeReportJSONL writes the totals, and then each host, on lines of their own.
-func writeReportJSONL(ctx context.Context, s *StreamedReport, w io.Writer) error {
+// WriteJSONLines writes the totals, and then each host, on lines of their own.
+func (s *StreamedReport) WriteJSONLines(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	e := jsonline.NewEscapingEncoder(b)
 	e.SetEscapeHTML(false)

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -150,7 +151,7 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got, same, lines bytes.Buffer
-			err = errors.Join(writeReportJSON(t.Context(), s, &got), writeJSON(&same, want), writeReportJSONL(t.Context(), s, &lines))
+			err = errors.Join(s.WriteJSON(t.Context(), &got), jsonline.WriteIndented(&same, want), s.WriteJSONLines(t.Context(), &lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
 				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
 			}
@@ -183,7 +184,7 @@ func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	want := reportInMemory(t, q, 0)
-	s, err := (&stoppedCrawl{Inspector: *q}).countFrontier(t.Context())
+	s, err := q.CountFrontier(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,26 +19,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// townSites is the shop, and two hosts that a crawl does not get into: one asks for
-// too long a Crawl-delay, the robots.txt of the other fails.
-func townSites() []crawltest.Site {
-	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
-		return crawltest.StaticRobots(crawltest.Robots{Response: a})
-	}
-	return []crawltest.Site{ShopSite(),
-		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
-			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
-		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
-}
-
 // crawlTown crawls the town until nothing goes on: a while after the last page of the
 // shop was asked for, and every robots.txt.
 func crawlTown(t *testing.T) *CrawlFixture {
 	t.Helper()
-	v := NewCrawlFixture(t, townSites()...)
+	v := NewCrawlFixture(t, TownSites()...)
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for len(v.Web.Log()) < len(ShopURLs)+len(townSites()) && t.Context().Err() == nil {
+		for len(v.Web.Log()) < len(ShopURLs)+len(TownSites()) && t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)

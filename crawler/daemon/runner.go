@@ -283,22 +283,22 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		return err
 	}
 	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	engine, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
+	crawl, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
 	if err != nil {
 		return err
 	}
-	defer engine.CloseIdleConns()
-	engine.Crawler.Settings.MaxPages, engine.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
-	r.setEngine(engine, loaded)
-	r.statsTracker.beginRun(engine.Crawler)
+	defer crawl.CloseIdleConns()
+	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
+	r.setEngine(crawl, loaded)
+	r.statsTracker.beginRun(crawl.Crawler)
 	defer r.statsTracker.endRun()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer engine.WorkerCoordinator.StartHeartbeats(stop)()
-	if err := r.applyLoadedProject(ctx, engine, loaded); err != nil {
+	defer crawl.WorkerCoordinator.StartHeartbeats(stop)()
+	if err := r.applyLoadedProject(ctx, crawl, loaded); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
-	return engine.Crawler.Run(ctx)
+	return crawl.Crawler.Run(ctx)
 }
 
 // Config returns what the project's rooms stand on, while its state is open.
@@ -332,15 +332,15 @@ func (r *projectRunner) clearLimitResetFlag() {
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *Engine, loaded *loadedProject) error {
+func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *Engine, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
 	}
 	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
-	if err := engine.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
+	if err := crawl.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(engine.EndOutdatedSuspensions(ctx), engine.QueueSeeds(ctx)); err != nil {
+	if err := errors.Join(crawl.EndOutdatedSuspensions(ctx), crawl.QueueSeeds(ctx)); err != nil {
 		return err
 	}
 	r.appliedProject = loaded

@@ -20,13 +20,13 @@ func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context
 		return r.wrapErrorIfUnavailable(err)
 	}
 	defer r.storeHandle.release()
-	engine, err := r.getOrCreateEngine(stores)
+	crawl, err := r.getOrCreateEngine(stores)
 	if err != nil {
 		return err
 	}
 	ctx, stop := r.contextWhileStoreAvailable(ctx)
 	defer stop()
-	if err = do(ctx, engine, stores); err != nil {
+	if err = do(ctx, crawl, stores); err != nil {
 		return r.wrapErrorIfUnavailable(err)
 	}
 	return nil
@@ -43,21 +43,21 @@ func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*Engine, 
 	case loaded == nil:
 		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
 	}
-	engine, err := Config{
+	crawl, err := Config{
 		Stores: stores, Confinement: loaded.pathConfinement, Log: r.env.Log, WaitForRevisitsAndSuspensions: true,
 		OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL,
 	}.NewWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {
-		r.engine, r.engineProject = engine, loaded
+		r.engine, r.engineProject = crawl, loaded
 	}
-	return engine, err
+	return crawl, err
 }
 
 // setEngine makes rooms, of an edition, those of the project.
-func (r *projectRunner) setEngine(engine *Engine, loaded *loadedProject) {
+func (r *projectRunner) setEngine(crawl *Engine, loaded *loadedProject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.engine, r.engineProject = engine, loaded
+	r.engine, r.engineProject = crawl, loaded
 }
 
 // clearEngine lets go of the rooms, and of all that a crawl had in memory.
@@ -69,10 +69,10 @@ func (r *projectRunner) clearEngine() {
 
 // resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *projectRunner) resumeForNewURLs(engine *Engine) {
+func (r *projectRunner) resumeForNewURLs(crawl *Engine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.interruptRun != nil && r.engine == engine {
+	if r.interruptRun != nil && r.engine == crawl {
 		r.wereURLsAddedDuringRun = true
 		return
 	}

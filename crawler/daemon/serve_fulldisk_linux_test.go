@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestServeOnAFullDisk: while the disk is full, a daemon is not ready and its project
@@ -16,7 +17,7 @@ import (
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, ChainSite("a.example", 100_000))
-	f.CrawlFixture.Dir = mountSmallFileSystem(t)
+	f.CrawlFixture.Dir = testfile.MountSmallFileSystem(t)
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	}
 	f.start(true)
 	continues("at first")
-	fillDisk(t, ballast)
+	testfile.FillDisk(t, ballast)
 	notReady("while it runs")
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	continues("when there is room")
 
 	f.Stop()
-	fillDisk(t, ballast)
+	testfile.FillDisk(t, ballast)
 	f.start(false)
 	notReady("after a start")
 	if err := os.Remove(ballast); err != nil {
@@ -64,7 +65,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, ChainSite("a.example", 3))
-	f.CrawlFixture.Dir = mountSmallFileSystem(t)
+	f.CrawlFixture.Dir = testfile.MountSmallFileSystem(t)
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000} }
 	ballast := filepath.Join(f.Dir, "ballast")
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
@@ -78,7 +79,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fillDisk(t, ballast)
+	testfile.FillDisk(t, ballast)
 	f.start(false)
 	if p := f.WaitForState("books", api.StateStopped); p.StateReason == "" {
 		t.Error("on a full disk nobody knows why it is stopped")

@@ -32,21 +32,21 @@ func TestServeKill(t *testing.T) {
 	}
 	t.Parallel()                    // it mostly waits
 	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
-	f := newDaemonFixtureOn(t, killWeb(killDelay, pages, nil))
+	f := &commandFixture{NewFixtureOn(t, KillWeb(killDelay, pages, nil))}
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
 	for name, hosts := range projects {
 		var seeds []string
 		for _, h := range hosts {
-			seeds = append(seeds, "http://"+killHost(h)+"/")
+			seeds = append(seeds, "http://"+KillHost(h)+"/")
 		}
 		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
 	}
-	f.start(false)
+	f.Start(false)
 	for name := range projects {
 		f.DoActions(name, api.ActionStart)
 	}
 	f.DoActions("five", api.ActionPause)
-	if err := f.SetBrake(t.Context(), api.Brake{Host: killHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
+	if err := f.SetBrake(t.Context(), api.Brake{Host: KillHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	f.WaitForState("five", api.StatePaused)
@@ -59,7 +59,7 @@ func TestServeKill(t *testing.T) {
 		starts = append(starts, f.runAndKillDaemon(rnd))
 	}
 	starts = append(starts, time.Now())
-	f.start(false)
+	f.Start(false)
 	for name := range projects {
 		switch name {
 		case "five":
@@ -71,7 +71,7 @@ func TestServeKill(t *testing.T) {
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
-	if err != nil || len(brakes) != 1 || brakes[0].Host != killHost(5) || brakes[0].Reason != "its owner asked" {
+	if err != nil || len(brakes) != 1 || brakes[0].Host != KillHost(5) || brakes[0].Reason != "its owner asked" {
 		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
 	}
 	f.Stop()
@@ -85,7 +85,7 @@ func TestServeKill(t *testing.T) {
 	}
 	for _, x := range f.Web.Log() {
 		for _, h := range []int{5, 6, 7} {
-			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+killHost(h)+"/") {
+			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+KillHost(h)+"/") {
 				t.Errorf("%s was asked for at %v", x.URL, x.Start)
 			}
 		}
@@ -99,7 +99,7 @@ func TestServeKill(t *testing.T) {
 
 // runAndKillDaemon runs the daemon as a process of its own, kills it when it has made
 // some more visits, and returns when it was started.
-func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
+func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.T.Helper()
 	started = time.Now()
 	before, more := len(f.Web.Log()), 1+rnd.IntN(40)
@@ -129,11 +129,11 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 
 // missingPages returns the pages of some hosts that a project should have visited, and
 // its output does not hold.
-func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
+func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
 	got := slices.Compact(SortedURLs(ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.Web.ReachablePages() {
-		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
+		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+KillHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
 			pages = append(pages, url)
@@ -148,15 +148,15 @@ func TestServeSignals(t *testing.T) {
 		t.Skip("the daemon is a process of its own")
 	}
 	t.Parallel()
-	f := newDaemonFixture(t, ChainSite("a.example", 1000))
+	f := newCommandFixture(t, ChainSite("a.example", 1000))
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
-	manager := listenAsSystemd(t)
+	manager := ListenAsSystemd(t)
 	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if got := readNotification(t, manager); got != "READY=1" {
+	if got := ReadNotification(t, manager); got != "READY=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
 	WaitUntil(t, "it crawls", func() bool { return len(f.Web.Log()) > 5 })
@@ -167,7 +167,7 @@ func TestServeSignals(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if got := readNotification(t, manager); got != "STOPPING=1" {
+	if got := ReadNotification(t, manager); got != "STOPPING=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
 	err := c.Wait()

@@ -69,9 +69,9 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *Engine, _ datadir.CrawlStores) error {
-		_, err := engine.Frontier.Discover(t.Context(), storage.Entry{URL: late})
-		r.resumeForNewURLs(engine)
+	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, crawl *Engine, _ datadir.CrawlStores) error {
+		_, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: late})
+		r.resumeForNewURLs(crawl)
 		return err
 	}); err != nil {
 		t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"io"
 	"log/slog"
 	"net"
@@ -14,13 +13,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // openServer opens the doors of a daemon of no projects, until the test is over.
 func openServer(t *testing.T, opts ListenOptions) (*Server, string) {
 	t.Helper()
-	f := newDaemonFixture(t)
-	f.start(false)
+	f := NewFixture(t)
+	f.Start(false)
 	g, err := OpenListeners(t.Context(), opts, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

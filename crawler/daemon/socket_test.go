@@ -10,8 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // While a daemon runs, the commands reach it by the socket of its directory, without a
@@ -47,7 +48,7 @@ func TestSocket(t *testing.T) {
 // daemon at the socket: the daemon may be older than sockets.
 func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
-	s := newDaemonFixture(t).startAPI() // serves no socket
+	s := newCommandFixture(t).startAPI() // serves no socket
 	dir := s.Supervisor.DataDir
 	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)
 
 // startDaemonProcess runs decorum serve as a process of its own, until the test is over, and
 // returns where it listens.
-func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
+func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
 	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(),
@@ -104,7 +104,7 @@ func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr s
 }
 
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
-func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Client {
+func (f *commandFixture) clientFrom(t *testing.T, server, from string) *api.Client {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), tokenFile))
 	if err != nil {
@@ -121,7 +121,7 @@ func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Clien
 // showed its token stays open.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	f := newDaemonFixture(t, ChainSite("a.example", 100_000), ChainSite("b.example", 100_000))
+	f := newCommandFixture(t, ChainSite("a.example", 100_000), ChainSite("b.example", 100_000))
 	for _, name := range []string{"a", "b"} {
 		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	}
@@ -151,7 +151,7 @@ func TestStrangers(t *testing.T) {
 }
 
 // visitCount counts the requests that a host of the web has seen.
-func (f *daemonFixture) visitCount(name string) (n int) {
+func (f *commandFixture) visitCount(name string) (n int) {
 	for _, x := range f.Web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") {
 			n++
@@ -162,7 +162,7 @@ func (f *daemonFixture) visitCount(name string) (n int) {
 
 // checkNoLaterVisits is called when a brake has been answered. It returns how long after begin
 // that was, and checks that no visit of the host began later.
-func (f *daemonFixture) checkNoLaterVisits(name string, begin time.Time) (took time.Duration) {
+func (f *commandFixture) checkNoLaterVisits(name string, begin time.Time) (took time.Duration) {
 	f.T.Helper()
 	at := time.Now()
 	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a visit that still came would be seen

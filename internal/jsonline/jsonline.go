@@ -192,3 +192,11 @@ func needsNoEscape(s string) bool {
 	}
 	return true
 }
+
+// WriteIndented writes v as JSON for people: indented, with control characters escaped.
+func WriteIndented(w io.Writer, v any) error {
+	e := NewEscapingEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"io"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A Fixture is a web on loopback and a supervisor that crawls it.
+type Fixture struct {
+	*Supervisor
+	*DaemonFixture
+}
+
+// NewFixture starts a web, and makes the directories of a daemon that is not started.
+func NewFixture(t *testing.T, sites ...crawltest.Site) *Fixture {
+	t.Helper()
+	return NewFixtureOn(t, crawltest.New(sites...))
+}
+
+// NewFixtureOn is NewFixture for a web that exists.
+func NewFixtureOn(t *testing.T, web *crawltest.Web) *Fixture {
+	t.Helper()
+	return &Fixture{DaemonFixture: NewDaemonFixture(t, web)}
+}
+
+// Start starts the supervisor. It ends with the test, or by Stop.
+func (f *Fixture) Start(startNewProjects bool) {
+	f.T.Helper()
+	s, err := Open(&Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, Options{
+		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNewProjects,
+		APIProjectRestrictions: APIProjectRestrictions{allowPrivate: true},
+	})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.Supervisor = s
+	f.DaemonFixture.Run(s)
+}

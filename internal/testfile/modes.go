@@ -1,0 +1,43 @@
+package testfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// ModesByPath returns the modes of all that is in a directory, and of itself, by path.
+func ModesByPath(t testing.TB, dir string) map[string]fs.FileMode {
+	t.Helper()
+	modes := map[string]fs.FileMode{}
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		modes[rel] = info.Mode().Perm()
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return modes
+}
+
+// CheckModes checks the modes in a directory: of directories and of files.
+func CheckModes(t testing.TB, dir string, dirs, files fs.FileMode) {
+	t.Helper()
+	for path, mode := range ModesByPath(t, dir) {
+		info, err := os.Lstat(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]fs.FileMode{true: dirs, false: files}[info.IsDir()]; mode != want {
+			t.Errorf("%s: mode %o, want %o", path, mode, want)
+		}
+	}
+}
