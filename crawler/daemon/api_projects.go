@@ -16,17 +16,17 @@ import (
 
 // APIProjectRestrictions say what projects from the API may do.
 type APIProjectRestrictions struct {
-	outputRoot   string // projects write below it; empty: the daemon's directory
-	inputRoot    string // projects read below it; empty: the folder of project files
-	allowPrivate bool   // projects may reach into private networks
+	OutputRoot   string // projects write below it; empty: the daemon's directory
+	InputRoot    string // projects read below it; empty: the folder of project files
+	AllowPrivate bool   // projects may reach into private networks
 }
 
 func (r *APIProjectRestrictions) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&r.outputRoot, "output-root", "",
+	fs.StringVar(&r.OutputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
-	fs.StringVar(&r.inputRoot, "files-root", "",
+	fs.StringVar(&r.InputRoot, "files-root", "",
 		"projects that come by the API read files below `DIR` only (default: the folder of project files)")
-	fs.BoolVar(&r.allowPrivate, "api-private-networks", false,
+	fs.BoolVar(&r.AllowPrivate, "api-private-networks", false,
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }
 
@@ -36,7 +36,7 @@ func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 		flag     string
 		path     *string
 		fallback string
-	}{{"--output-root", &r.outputRoot, dataDir}, {"--files-root", &r.inputRoot, projectFilesDir}} {
+	}{{"--output-root", &r.OutputRoot, dataDir}, {"--files-root", &r.InputRoot, projectFilesDir}} {
 		if *root.path == "" {
 			*root.path = root.fallback
 			continue
@@ -60,9 +60,9 @@ func (s *Supervisor) confinementOf(project string, byAPI bool) *confine.Paths {
 		return nil
 	}
 	return &confine.Paths{
-		OutputRoot: s.apiCreatedProjectRestrictions.outputRoot, InputRoot: s.apiCreatedProjectRestrictions.inputRoot,
+		OutputRoot: s.apiCreatedProjectRestrictions.OutputRoot, InputRoot: s.apiCreatedProjectRestrictions.InputRoot,
 		ProjectDir: string(s.projectStateDir(project)), ProtectedDataDir: string(s.DataDir), ProjectFilesDir: s.ProjectFilesDir,
-		AllowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, IsKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
+		AllowPrivate: s.apiCreatedProjectRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
 		RecordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
 	}
 }

@@ -202,7 +202,7 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	f := newDaemonFixture(t, ShopSite())
 	root := t.TempDir()
-	f.apiRules.outputRoot = root
+	f.apiRules.OutputRoot = root
 	f.start(false)
 	put := func(jsonl string) {
 		t.Helper()
@@ -255,7 +255,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	f := newDaemonFixture(t, ShopSite())
 	root := t.TempDir()
-	f.apiRules.outputRoot = root
+	f.apiRules.OutputRoot = root
 	f.start(false)
 	dir := filepath.Join(root, "archive")
 	unfinished := filepath.Join(dir, "other-20261122000000-00000-host.warc.gz.open")

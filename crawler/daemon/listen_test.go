@@ -161,7 +161,7 @@ func TestTokens(t *testing.T) {
 		{"a short token", "holds no token of 20 characters", func(f string) error { return os.WriteFile(f, []byte("secret"), 0o600) }},
 		{"a token for all", "others may read the token", func(f string) error { return os.Chmod(f, 0o644) }},
 	} {
-		if err := tt.harm(dir.Path(tokenFile)); err != nil {
+		if err := tt.harm(dir.Path(TokenFile)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := loadOrCreateDaemonTokens(dir); err == nil || !strings.Contains(err.Error(), tt.says) {

@@ -15,7 +15,7 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte("secret")); err != nil {
+	if err := datadir.WriteFileAtomic(dir.Path(TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
 	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).newBrakeCommand().Flags()}

@@ -271,7 +271,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 		}
 	}
 	for _, x := range s.web.Log() {
-		if late := x.Start.Sub(stoppedAt); late > sharedMaxAge {
+		if late := x.Start.Sub(stoppedAt); late > SharedBrakesMaxAge {
 			t.Errorf("%s was asked for when Redis was away for %v", x.URL, late)
 		}
 	}
@@ -310,7 +310,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 }
 
 // A brake that is put on one daemon holds in all, and in a crawl in the foreground:
-// what is under way is broken off, and after sharedMaxAge nobody begins a request.
+// what is under way is broken off, and after SharedBrakesMaxAge nobody begins a request.
 // Lifted, or expired, it holds nowhere any more.
 func TestServeFleetBrakes(t *testing.T) {
 	if testing.Short() {
@@ -347,7 +347,7 @@ func TestServeFleetBrakes(t *testing.T) {
 	}
 	s.waitForRequests(50) // of other hosts
 	for _, x := range s.web.Log() {
-		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > sharedMaxAge {
+		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > SharedBrakesMaxAge {
 			t.Errorf("%s was asked for %v after the brake was put on", x.URL, late)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 	f := newDaemonFixture(t, ShopSite())
 	elsewhere := t.TempDir()
-	f.apiRules.outputRoot = elsewhere
+	f.apiRules.OutputRoot = elsewhere
 	f.start(false)
 	for _, tt := range []struct {
 		field, place string

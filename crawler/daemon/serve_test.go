@@ -36,7 +36,7 @@ func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 // newDaemonFixtureOn is newDaemonFixture for a web that exists.
 func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
-	return &daemonFixture{DaemonFixture: NewDaemonFixture(t, web), apiRules: APIProjectRestrictions{allowPrivate: true}}
+	return &daemonFixture{DaemonFixture: NewDaemonFixture(t, web), apiRules: APIProjectRestrictions{AllowPrivate: true}}
 }
 
 // start starts the daemon. It ends with the test, or by Stop.

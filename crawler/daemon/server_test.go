@@ -41,7 +41,7 @@ func openServer(t *testing.T, opts ListenOptions) (*Server, string) {
 			t.Error(err)
 		}
 	})
-	token, err := readOrCreateToken(f.Supervisor.DataDir.Path(tokenFile))
+	token, err := readOrCreateToken(f.Supervisor.DataDir.Path(TokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 )
 
 // How well processes know each other's brakes: they look sharedPollInterval after they did
-// last, and who has not seen the board for sharedMaxAge begins no visit. So a brake that
-// was put on keeps all from their next visit within sharedMaxAge, whatever happens.
+// last, and who has not seen the board for SharedBrakesMaxAge begins no visit. So a brake that
+// was put on keeps all from their next visit within SharedBrakesMaxAge, whatever happens.
 const (
 	sharedPollInterval = 200 * time.Millisecond
-	sharedMaxAge       = time.Second
+	SharedBrakesMaxAge = time.Second
 )
 
 // Commons are what processes share whose projects are under one prefix in Redis,
@@ -117,16 +117,16 @@ func (c *SharedBrakes) poll(ctx context.Context) {
 		began := time.Now()
 		newest, err := c.syncBrakes(ctx, version)
 		if err != nil {
-			continue // what was known lasts for sharedMaxAge
+			continue // what was known lasts for SharedBrakesMaxAge
 		}
 		version = newest
-		c.freshUntil.Store(began.Add(sharedMaxAge).UnixNano())
+		c.freshUntil.Store(began.Add(SharedBrakesMaxAge).UnixNano())
 	}
 }
 
 // syncBrakes looks at the board, and puts on it what is missing there.
 func (c *SharedBrakes) syncBrakes(ctx context.Context, version string) (newest string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
+	ctx, cancel := context.WithTimeout(ctx, SharedBrakesMaxAge)
 	defer cancel()
 	var missing map[string]string
 	for ok := false; !ok; {
@@ -161,7 +161,7 @@ func (c *SharedBrakes) CompareAndSet(ctx context.Context, host, brake, previous 
 	default:
 		return fmt.Errorf("%s: %w", c.StoreID, storage.ErrWriteStalled)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, sharedMaxAge, storage.ErrWriteStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, SharedBrakesMaxAge, storage.ErrWriteStalled)
 	defer cancel()
 	defer c.finishedWriteCount.Add(1)
 	if _, err := c.store.SetSharedValue(ctx, host, brake, previous); err != nil {

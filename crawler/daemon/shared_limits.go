@@ -15,12 +15,12 @@ import (
 )
 
 // How the workers of a crawl keep to limits of all together: each reports every
-// heartbeatInterval, and begins no visit when it could not for sharedMaxAge; who has not
+// heartbeatInterval, and begins no visit when it could not for SharedBrakesMaxAge; who has not
 // reported for workerTimeout is dead. So shares of a rate are never more than all of it:
 // a worker that is new begins when all others know of it.
 const (
 	heartbeatInterval = sharedPollInterval
-	workerTimeout     = 3 * sharedMaxAge
+	workerTimeout     = 3 * SharedBrakesMaxAge
 )
 
 // A SharedLimitsCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
@@ -37,7 +37,7 @@ type SharedLimitsCoordinator struct {
 	pagesGrantedSinceJoin       int64                              // pages that are permitted, of those that the report counts
 	visitedPagesAtLastHeartbeat int64                              // pages, a heartbeatInterval ago: as many may be wanted in the next
 	replyValidUntil             time.Time                          // until then what was told last is so
-	joinedAt                    time.Time                          // when it was answered first: the others know of it sharedMaxAge later
+	joinedAt                    time.Time                          // when it was answered first: the others know of it SharedBrakesMaxAge later
 	pageLimitReached            bool                               // no more pages
 }
 
@@ -98,7 +98,7 @@ func (c *SharedLimitsCoordinator) StartHeartbeats(stop context.CancelCauseFunc) 
 
 // reportLeaving tells, when all that was in hand has ended, that this worker works no more.
 func (c *SharedLimitsCoordinator) reportLeaving() {
-	ctx, cancel := context.WithTimeout(context.Background(), sharedMaxAge)
+	ctx, cancel := context.WithTimeout(context.Background(), SharedBrakesMaxAge)
 	defer cancel()
 	c.mu.Lock()
 	r := c.heartbeatToSend
@@ -113,7 +113,7 @@ func (c *SharedLimitsCoordinator) reportLeaving() {
 // exchangeHeartbeat makes a report, and returns the limit that is reached.
 func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
+	ctx, cancel := context.WithTimeout(ctx, SharedBrakesMaxAge)
 	defer cancel()
 	c.mu.Lock()
 	if c.heartbeatToSend.Limits.MaxPages > 0 {
@@ -133,7 +133,7 @@ func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 		c.prepareJoinAsNewWorker()
 		return nil
 	case err != nil:
-		return nil // what was told last is so for sharedMaxAge
+		return nil // what was told last is so for SharedBrakesMaxAge
 	}
 	return c.applyReply(began, time.Now(), m)
 }
@@ -146,7 +146,7 @@ func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m redis.Share
 	}
 	c.notifyIfLimitCountsReset(c.heartbeatToSend.ResetCountsIfLimitReached)
 	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetCountsIfLimitReached = false, false
-	c.pagesGrantedSinceJoin, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
+	c.pagesGrantedSinceJoin, c.replyValidUntil = m.GrantedPages, began.Add(SharedBrakesMaxAge)
 	c.politenessLimiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {
 	case m.PageLimitReached:
@@ -167,7 +167,7 @@ func (c *SharedLimitsCoordinator) CheckVisit(now time.Time) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Before(c.replyValidUntil) && !now.Before(c.joinedAt.Add(sharedMaxAge)) {
+	if now.Before(c.replyValidUntil) && !now.Before(c.joinedAt.Add(SharedBrakesMaxAge)) {
 		return nil
 	}
 	return newWorkerLimitBusyError(now)

@@ -53,7 +53,7 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
 		visit(0) // for more
-		time.Sleep(2 * sharedMaxAge)
+		time.Sleep(2 * SharedBrakesMaxAge)
 		visit(0) // and was not answered
 		go c.exchangeHeartbeat(t.Context())
 		answers <- 5
@@ -66,7 +66,7 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 // its first report takes: another may have reported just before that was read.
 func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const took = sharedMaxAge / 2
+		const took = SharedBrakesMaxAge / 2
 		var answered time.Time
 		c := newTestSharedLimits(0, func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
 			if answered.IsZero() {
@@ -79,8 +79,8 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 		for c.CheckVisit(time.Now()) != nil {
 			time.Sleep(heartbeatInterval / 10)
 		}
-		if waited := time.Since(answered); waited < sharedMaxAge || waited > sharedMaxAge+heartbeatInterval {
-			t.Errorf("it begins %v after it was answered, want %v", waited, sharedMaxAge)
+		if waited := time.Since(answered); waited < SharedBrakesMaxAge || waited > SharedBrakesMaxAge+heartbeatInterval {
+			t.Errorf("it begins %v after it was answered, want %v", waited, SharedBrakesMaxAge)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestSocket(t *testing.T) {
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
 	}
-	if err := os.Chmod(dir.Path(tokenFile), 0); err != nil { // an operator needs none
+	if err := os.Chmod(dir.Path(TokenFile), 0); err != nil { // an operator needs none
 		t.Fatal(err)
 	}
 	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
@@ -50,7 +50,7 @@ func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	s := newCommandFixture(t).startAPI() // serves no socket
 	dir := s.Supervisor.DataDir
-	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
+	if err := datadir.WriteFileAtomic(dir.Path(TokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)
 	}
 	for what, make := range map[string]func() error{
@@ -80,9 +80,9 @@ func TestWithoutSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(tokenFile)} {
+	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(TokenFile)} {
 		c := (&program{}).newBrakeCommand()
-		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(tokenFile), flagSet: c.Flags()}
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(TokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}

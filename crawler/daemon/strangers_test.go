@@ -106,7 +106,7 @@ func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr 
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
 func (f *commandFixture) clientFrom(t *testing.T, server, from string) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), tokenFile))
+	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), TokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}

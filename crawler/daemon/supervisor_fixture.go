@@ -30,7 +30,7 @@ func (f *Fixture) Start(startNewProjects bool) {
 	f.T.Helper()
 	s, err := Open(&Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, Options{
 		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNewProjects,
-		APIProjectRestrictions: APIProjectRestrictions{allowPrivate: true},
+		APIProjectRestrictions: APIProjectRestrictions{AllowPrivate: true},
 	})
 	if err != nil {
 		f.T.Fatal(err)

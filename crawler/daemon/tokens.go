@@ -16,7 +16,7 @@ import (
 
 // The files of a daemon's directory that hold its tokens.
 const (
-	tokenFile     = "token"      // who has it may operate the daemon
+	TokenFile     = "token"      // who has it may operate the daemon
 	readTokenFile = "token-read" // who has it may look
 )
 
@@ -30,7 +30,7 @@ func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 	for _, t := range []struct {
 		file string
 		role api.Role
-	}{{tokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
+	}{{TokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
 		token, err := readOrCreateToken(dir.Path(t.file))
 		if err != nil {
 			return nil, err
