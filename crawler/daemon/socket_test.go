@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
@@ -24,8 +29,10 @@ func TestSocket(t *testing.T) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
 	})
-	g, _ := openServer(t, ListenOptions{addr: "127.0.0.1:0"})
-	dir = g.daemon.(*Supervisor).DataDir
+	f := newCommandFixture(t)
+	f.Start(false)
+	dir = f.Supervisor.DataDir
+	f.serveSocket()
 	info, err := os.Lstat(dir.Path(datadir.SocketFile))
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
@@ -35,13 +42,45 @@ func TestSocket(t *testing.T) {
 	}
 	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
 	runCommand(t, "top", "--data", string(dir)).want(t, ExitDone, "a.example", "they wrote")
-	page, err := g.auditLog.Page(0, 10)
-	if err != nil || len(page.Entries) != 1 {
-		t.Fatalf("audit %+v, %v", page, err)
+	audit, err := os.ReadFile(dir.Path(datadir.AuditFile))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if e := page.Entries[0]; e.Who != "socket" || e.Role != "operate" || !strings.HasPrefix(e.Remote, "unix") {
+	var e api.AuditEntry
+	if err := json.Unmarshal(audit, &e); err != nil { // of one entry: the table of top is not audited
+		t.Fatalf("%v: %s", err, audit)
+	}
+	if e.Who != "socket" || e.Role != "operate" || !strings.HasPrefix(e.Remote, "unix") {
 		t.Errorf("the audit has %+v", e)
 	}
+}
+
+// serveSocket serves the API of the daemon at its socket, and at a port of loopback, as decorum
+// serve does, until the test is over.
+func (f *commandFixture) serveSocket() {
+	f.T.Helper()
+	var opts ListenOptions
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	opts.AddFlags(flags)
+	if err := flags.Parse([]string{"--listen=127.0.0.1:0"}); err != nil {
+		f.T.Fatal(err)
+	}
+	g, err := OpenListeners(f.T.Context(), opts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	if err := g.AttachDaemon(f.Supervisor, opts); err != nil {
+		f.T.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx) }()
+	f.T.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, g.Close()); err != nil {
+			f.T.Error(err)
+		}
+	})
 }
 
 // A command that names a server or a token goes by TCP, as does one that finds no

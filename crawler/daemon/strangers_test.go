@@ -104,7 +104,7 @@ func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr 
 }
 
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
-func (f *commandFixture) clientFrom(t *testing.T, server, from string) *api.Client {
+func (f *commandFixture) clientFrom(t *testing.T, addr, from string) *api.Client {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), TokenFile))
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *commandFixture) clientFrom(t *testing.T, server, from string) *api.Clie
 	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: d.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &api.Client{Server: "http://" + server, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Transport: transport}}
+	return &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Transport: transport}}
 }
 
 // While idle strangers hold, and reopen, as many connections as they can, a brake
