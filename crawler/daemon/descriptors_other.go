@@ -1,6 +1,0 @@
-//go:build !unix
-
-package daemon
-
-// maxDescriptors returns 0: the limit is unknown on this system.
-func maxDescriptors() uint64 { return 0 }

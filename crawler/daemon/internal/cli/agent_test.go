@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// agentGroupsSite is a site that says something else to each robot of a family.
+func agentGroupsSite(file string) crawltest.Site {
+	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(file)}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":        crawltest.StaticPage(crawltest.HTML("<a href=/landing>x</a><a href=/closed>x</a>")),
+			"/landing": crawltest.StaticPage(crawltest.HTML("x")),
+			"/closed":  crawltest.StaticPage(crawltest.HTML("x")),
+		}}
+}
+
+// TestAgentOfProject: a crawl keeps to the group that its tokens name, the most
+// specific first; one that has the name of a well-known crawler, to those that its
+// operator documents, as decorum robots check does (AGENT-14, EXC-10).
+func TestAgentOfProject(t *testing.T) {
+	const family = "User-agent: *\nDisallow: /landing\nUser-agent: googlebot\nDisallow: /closed\n"
+	for _, test := range []struct{ name, agent, file, visited string }{
+		{"one token", "product: examplebot", family, "/ /closed"},
+		{"a wider token", "product: examplebot, wider: [other, GoogleBot]", family, "/ /landing"},
+		{"a well-known crawler", "product: Googlebot-News", family, "/ /landing"},
+		{"of that name only", "product: Googlebot-News, wider: [other]", family, "/ /closed"},
+		{"one that the rules for * do not bind", "product: YandexDirect", family, "/ /closed /landing"},
+		{"unless it says otherwise", "product: YandexDirect, wider: [yandex]", family, "/ /closed"},
+		{"or its dialect has * bind everybody", "product: YandexDirect}\nrobots: {dialect: google-oss", family, "/ /closed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v := daemontest.NewCrawlFixture(t, agentGroupsSite(test.file))
+			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
+			res := runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...)
+			res.want(t, ExitDone)
+			var visited []string
+			for _, u := range daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))) {
+				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
+			}
+			if got := strings.Join(visited, " "); got != test.visited {
+				t.Errorf("visited %q, want %q", got, test.visited)
+			}
+			if warned, exempt := strings.Contains(res.stderr, "do not bind"), test.visited == "/ /closed /landing"; warned != exempt {
+				t.Errorf("warned %t of an exempt agent %t:\n%s", warned, exempt, res.stderr)
+			}
+			if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 {
+				t.Errorf("ledger: %v", report.Findings)
+			}
+		})
+	}
+}
+
+// TestNotForIndexing: what a crawl may fetch, and the main robot of its operator may
+// not, is marked wherever the crawl writes or tells of it, and nothing else is
+// (EXC-06).
+func TestNotForIndexing(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
+	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
+	v := daemontest.NewCrawlFixture(t, agentGroupsSite(file))
+	archive := filepath.Join(v.Dir, "warc")
+	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
+	runCommand(t, v.CrawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
+
+	var marked []string
+	for _, line := range testfile.RotatedLines(t, filepath.Join(v.DataDir(), datadir.OutputFile), 0) {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if mark, has := r["not_for_indexing"]; has {
+			marked = append(marked, fmt.Sprint(r["url"], " ", mark))
+		}
+	}
+	if !slices.Equal(marked, []string{"http://a.example/landing true"}) {
+		t.Errorf("marked lines: %q", marked)
+	}
+	marked = nil
+	for _, r := range readArchive(t, archive) {
+		if r.Get("WARC-Type") == "metadata" && strings.Contains(r.block, "not_for_indexing: true\r\n") {
+			marked = append(marked, r.Get("WARC-Target-URI"))
+		}
+	}
+	if !slices.Equal(marked, []string{"http://a.example/landing"}) {
+		t.Errorf("marked in the archive: %q", marked)
+	}
+	if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
+		t.Errorf("ledger: %+v", report)
+	}
+	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing").want(t, ExitDone, why)
+
+	rules := testfile.Write(t, "robots.txt", file)
+	ask := func(agent, path string, more ...string) commandResult {
+		return runCommand(t, append([]string{"robots", "check", "--file", rules, "--dialect", "yandex", "--agent", agent, "http://a.example" + path}, more...)...)
+	}
+	ask("YandexDirect", "/landing", "--explain").want(t, ExitDone, "allowed\thttp://a.example/landing\tno rule; not for indexing\n", "  index\t"+why)
+	ask("YandexDirect", "/landing", "--json").want(t, ExitDone, `"not_for_indexing":true`, `"indexer":{"allowed":false,"rule":"disallow: /landing"`)
+	for agent, path := range map[string]string{"YandexDirect": "/", "YandexBot": "/closed"} {
+		if stdout := ask(agent, path, "--explain").stdout; strings.Contains(stdout, "indexing") {
+			t.Errorf("%s, %s: %s", agent, path, stdout)
+		}
+	}
+}
+
+// TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
+// for, is not called unfit for indexing besides.
+func TestExplainWithoutIndexing(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
+	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	res := runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing")
+	if res.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {
+		t.Errorf("it says %s", res.stdout)
+	}
+}

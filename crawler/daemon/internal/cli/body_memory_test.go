@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/project"
+)
+
+// TestBodyMemory: the default is that of bodymem, and too little is refused as wrong usage.
+func TestBodyMemory(t *testing.T) {
+	for _, tt := range []struct{ size, want project.Size }{{0, project.Size(bodymem.DefaultSize())}, {64 << 20, 64 << 20}} {
+		a := new(program)
+		if err := a.initBodyMemory(tt.size); err != nil || a.BodyMemory.Size() != int64(tt.want) {
+			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
+		}
+	}
+	if err := new(program).initBodyMemory(1 << 20); exitCode(err) != ExitUsage {
+		t.Errorf("1 MiB: got %v, want wrong usage", err)
+	}
+}

@@ -1,0 +1,387 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+)
+
+// screenshotsEnv, in the environment, names a directory for what TestBrowser sees.
+const screenshotsEnv = "DECORUM_SCREENSHOTS"
+
+// chromiumPath returns the program to look with, or skips the test.
+func chromiumPath(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "headless_shell", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no chromium here: on Debian, apt-get install chromium")
+	return ""
+}
+
+// endlessSite is a site without end: each page leads to the next, and to one that is
+// closed by line 3 of robots.txt.
+func endlessSite(host string) crawltest.Site {
+	return crawltest.Site{
+		Host: host,
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:     crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/priv") },
+		}),
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			var n int
+			if _, err := fmt.Sscanf(r.Path, "/%d", &n); err != nil {
+				return crawltest.Status(http.StatusNotFound)
+			}
+			return crawltest.HTML(fmt.Sprintf(`<title>%d</title><a href="/%d">next</a><a href="/private/%d">closed</a>`, n, n+1, n))
+		},
+		Latency: crawltest.Latency{Base: 20 * time.Millisecond},
+	}
+}
+
+// TestBrowser: an operator in a browser, at the width of a desk and of a telephone,
+// logs in, starts a project, watches it go on, has a closed URL explained, and puts
+// a brake on a host; the log of the server says when the last request came.
+func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the browser is a process of its own")
+	}
+	t.Parallel()
+	path := chromiumPath(t)
+	widths := []int{1280, 400}
+	var sites []crawltest.Site
+	for _, w := range widths {
+		sites = append(sites, endlessSite(brakedHost(w)), endlessSite(otherHost(w)))
+	}
+	f := newCommandFixture(t, sites...)
+	for _, w := range widths {
+		f.PutProjectFile(projectOfWidth(w), f.ProjectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
+			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
+	}
+	f.Start(false)
+	base := f.servePage(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.WSURLReadTimeout(time.Minute)) // it starts beside other tests
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	browsers, end := chromedp.NewExecAllocator(t.Context(), options...)
+	defer end()
+	for _, w := range widths {
+		t.Run(fmt.Sprintf("at the width of %d", w), func(t *testing.T) {
+			ctx, end := chromedp.NewContext(browsers, chromedp.WithErrorf(t.Logf))
+			defer end()
+			ctx, end = context.WithTimeout(ctx, 2*time.Minute)
+			defer end()
+			o := &browserUser{t: t, ctx: ctx, base: base, width: w, project: projectOfWidth(w)}
+			o.runScenario(f)
+		})
+	}
+	f.Stop()
+	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
+		t.Errorf("the judge says:\n%s", r)
+	}
+}
+
+// runScenario does all that an operator does.
+func (o *browserUser) runScenario(f *commandFixture) {
+	o.recordConsoleErrors()
+	o.logIn()
+	o.startProject()
+	o.browseProject()
+	o.explainURL()
+	o.brakeAndLift(f)
+	o.visitOtherPages()
+	for _, message := range o.consoleErrors() {
+		o.t.Errorf("the console says: %s", message)
+	}
+}
+
+// Each width has a project of its own, and hosts: one that is braked, and one that
+// goes on.
+func brakedHost(width int) string { return projectOfWidth(width) + ".example" }
+func otherHost(width int) string  { return projectOfWidth(width) + "-archive.example" }
+
+func projectOfWidth(width int) string {
+	if width > 1000 {
+		return "books"
+	}
+	return "news"
+}
+
+const browserToken = "the token of the browser's test"
+
+// servePage serves the daemon with its page on loopback, and returns where.
+func (f *commandFixture) servePage(t *testing.T) string {
+	t.Helper()
+	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := api.NewServer(f.Supervisor, api.Config{AuditLog: audit, PageHandler: page.New(f.Supervisor, audit),
+		APIKeys: []api.APIKey{api.APIKeyFromToken("browser", api.RoleOperate, browserToken)}})
+	ctx, cancel := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := server.Serve(ctx, l); err != nil {
+			t.Errorf("the server ended: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); served.Wait(); audit.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// A browserUser sits at a browser.
+type browserUser struct {
+	t             *testing.T
+	ctx           context.Context
+	base, project string
+	width         int
+	mu            sync.Mutex
+	consoleErrs   []string // by the console, that should not be
+}
+
+// recordConsoleErrors writes down what the browser complains of.
+func (o *browserUser) recordConsoleErrors() {
+	chromedp.ListenTarget(o.ctx, func(event any) {
+		message := ""
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			message = e.ExceptionDetails.Error()
+		case *cdplog.EventEntryAdded:
+			if e.Entry.Level == cdplog.LevelError {
+				message = e.Entry.Text + " " + e.Entry.URL
+			}
+		}
+		if message != "" {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.consoleErrs = append(o.consoleErrs, message)
+		}
+	})
+	o.run(cdplog.Enable(), runtime.Enable(), chromedp.EmulateViewport(int64(o.width), 900))
+}
+
+func (o *browserUser) consoleErrors() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string{}, o.consoleErrs...)
+}
+
+func (o *browserUser) run(actions ...chromedp.Action) {
+	o.t.Helper()
+	if err := chromedp.Run(o.ctx, actions...); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// runNavigating is run for what may make the browser leave the page while it is told:
+// whoever awaits what comes then sees whether it did.
+func (o *browserUser) runNavigating(actions ...chromedp.Action) {
+	o.t.Helper()
+	if err := chromedp.Run(o.ctx, actions...); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
+		o.t.Fatal(err)
+	}
+}
+
+// waitFor waits until a page is loaded and an expression of JavaScript is true. The
+// page's policy forbids what chromedp.Poll does.
+func (o *browserUser) waitFor(expression string) {
+	o.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; {
+		var so bool
+		o.runNavigating(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
+		if so {
+			return
+		}
+		o.run(chromedp.Sleep(20 * time.Millisecond))
+	}
+	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", evaluate[string](o, "location.href"), expression)
+}
+
+// evaluate evaluates an expression of JavaScript.
+func evaluate[T any](o *browserUser, expression string) (v T) {
+	o.t.Helper()
+	o.run(chromedp.Evaluate(expression, &v))
+	return v
+}
+
+// typeText types into a field, in the place of what is there.
+func (o *browserUser) typeText(field, text string) {
+	o.t.Helper()
+	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil))
+	o.runNavigating(chromedp.SendKeys(field, text, chromedp.ByQuery)) // the last key may be Enter
+}
+
+// navigate goes to a page.
+func (o *browserUser) navigate(path string) {
+	o.t.Helper()
+	o.run(chromedp.Navigate(o.base + path))
+}
+
+// captureScreenshot looks at the page as it is: nothing of it may be wider than the window. It
+// is kept where somebody wants to see it.
+func (o *browserUser) captureScreenshot(name string) {
+	o.t.Helper()
+	if wide := evaluate[int](o, "document.documentElement.scrollWidth"); wide > o.width {
+		o.t.Errorf("%s is %d wide in a window of %d", name, wide, o.width)
+	}
+	dir := os.Getenv(screenshotsEnv)
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	o.run(chromedp.FullScreenshot(&picture, 100))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, o.width)), picture, 0o644); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *browserUser) logIn() {
+	o.navigate("/brakes")
+	o.waitFor(`location.pathname == "/login"`)
+	o.captureScreenshot("login")
+	o.typeText("[name=token]", "wrong\r")
+	o.waitFor(`document.querySelector("[role=alert]")`)
+	o.typeText("[name=token]", browserToken+"\r")
+	o.waitFor(`location.pathname == "/brakes"`)
+}
+
+// startProject starts the project from the list of them, and watches it go on: the page
+// is not loaded anew, but by the form.
+func (o *browserUser) startProject() {
+	o.navigate("/")
+	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`, o.project)
+	o.waitFor(card + `.innerText.includes("stopped")`)
+	o.run(chromedp.Evaluate(card+`.querySelector("button[formaction$='/start']").click()`, nil))
+	o.waitFor(`document.querySelector(".flash")`)
+	o.run(chromedp.Evaluate("window.loadedOnce = true", nil))
+	pages := card + `.querySelector(".numbers dd").innerText`
+	o.waitFor(fmt.Sprintf(`%s.innerText.includes("running") && Number(%s) > 3`, card, pages))
+	before := evaluate[string](o, pages)
+	o.waitFor(fmt.Sprintf("Number(%s) > Number(%q)", pages, before))
+	o.waitFor(`document.querySelectorAll("#log li .what").length > 3`)
+	if !evaluate[bool](o, "window.loadedOnce") {
+		o.t.Error("the page was loaded anew to see what has changed")
+	}
+	if worst := evaluate[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
+		o.t.Errorf("the worst shortfall is said to be %q", worst)
+	}
+	o.captureScreenshot("projects")
+}
+
+// browseProject looks at the project with the keyboard.
+func (o *browserUser) browseProject() {
+	o.navigate("/projects/" + o.project)
+	o.waitFor(`document.querySelectorAll(".hosts tbody tr").length == 2`)
+	o.captureScreenshot("project")
+	o.run(chromedp.KeyEvent("?"))
+	o.waitFor(`document.getElementById("keys").open`)
+	o.run(chromedp.KeyEvent("\x1b"))
+	o.waitFor(`!document.getElementById("keys").open`)
+	o.run(chromedp.KeyEvent("/"))
+	o.waitFor(`document.activeElement.matches("[data-search]")`)
+	o.typeText("[data-search]", brakedHost(o.width)+"\r") // and not the / that chromedp types besides pressing the key
+	o.waitFor(fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`, brakedHost(o.width)))
+	o.run(chromedp.KeyEvent("j"))
+	o.waitFor(fmt.Sprintf(`document.activeElement.innerText == %q`, brakedHost(o.width)))
+	o.runNavigating(chromedp.KeyEvent("\r"))
+	o.waitFor(`location.pathname.includes("/hosts/")`)
+}
+
+// explainURL types in a URL that robots.txt closes: the line that closes it is marked
+// and in sight, and so is the one that would have.
+func (o *browserUser) explainURL() {
+	o.typeText("[data-explain]", "http://"+brakedHost(o.width)+"/private/1#x\r")
+	o.waitFor(`document.querySelector(".verdict.bad")`)
+	for selector, want := range map[string]string{".robots .decides code": "Disallow: /private/", ".robots .loses code": "Disallow: /priv", ".robots .decides .number": "3", ".verdict mark": "/private/"} {
+		if got := evaluate[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`, selector)); got != want {
+			o.t.Errorf("%s is %q, want %q", selector, got, want)
+		}
+	}
+	if !evaluate[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
+		return line.top >= box.top && line.bottom <= box.bottom })()`) {
+		o.t.Error("the line that decides is out of sight")
+	}
+	o.captureScreenshot("host")
+	for _, scheme := range []string{"dark", "light"} {
+		o.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		if scheme == "dark" {
+			o.captureScreenshot("host-dark")
+		}
+	}
+}
+
+// brakeAndLift puts a brake on the host while it is crawled, and lifts it.
+func (o *browserUser) brakeAndLift(f *commandFixture) {
+	to := func(host string, after time.Time) (n int) {
+		for _, x := range f.Web.Log() {
+			if strings.HasPrefix(x.URL, "http://"+host+"/") && x.Start.After(after) {
+				n++
+			}
+		}
+		return n
+	}
+	begun := time.Now()
+	daemontest.WaitUntil(o.t, "the host is crawled", func() bool { return to(brakedHost(o.width), begun) > 3 })
+	o.typeText("#brake [name=reason]", "the owner has asked")
+	pressed := time.Now()
+	o.run(chromedp.Click("#brake button.danger", chromedp.ByQuery))
+	o.waitFor(`document.querySelector("#brake").innerText.includes("is stopped")`)
+	shown := time.Now()
+	// The other host is visited 20 times a second: the brake has held for a while
+	// when it has been visited 30 times more.
+	daemontest.WaitUntil(o.t, "the other host goes on", func() bool { return to(otherHost(o.width), shown) >= 30 })
+	if n := to(brakedHost(o.width), shown); n > 0 {
+		o.t.Errorf("%d requests came after the brake", n)
+	}
+	if n := to(brakedHost(o.width), pressed.Add(time.Second)); n > 0 {
+		o.t.Errorf("%d requests came more than a second after the button was pressed", n)
+	}
+	o.t.Logf("the brake was shown %v after the button was pressed; %d requests came in between", shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
+	o.captureScreenshot("braked")
+	o.typeText("#brake [name=reason]", "all is well\r")
+	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
+	lifted := time.Now()
+	daemontest.WaitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
+}
+
+// visitOtherPages sees the other pages, of which none may be too wide.
+func (o *browserUser) visitOtherPages() {
+	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
+		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {
+		o.navigate(path)
+		o.captureScreenshot(name)
+	}
+	o.navigate("/audit")
+	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
+		o.t.Errorf("the audit does not say who braked, and why: %s", text)
+	}
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+// Main is the decorum command, with the callbacks of h: it runs what the command
+// line asks for, and ends the process.
+func Main(h engine.NamedCallbacks) {
+	TuneGC()
+	os.Exit(runCommandLine(h, true, os.Args[1:]))
+}
+
+// TuneGC has the collector run less often than Go would, unless the environment
+// sets GOGC: Main does. A crawl keeps little in memory and makes garbage of every page.
+// With Go's own settings the collector runs more than ten times in a second of processor
+// time, which costs 6 to 9 % of it. So two bytes may become garbage for each that is
+// kept, and as if 8 MiB more were kept than are: that is 16 MiB for a small crawl, and
+// nothing to speak of for a large one. Where much is kept, GOMEMLIMIT bounds it: if that
+// is not set and a control group limits the memory, it is nine tenths of the group's
+// limit, so that garbage alone never has the kernel end the process.
+func TuneGC() {
+	if l := memlimit.Get(); l.Source == memlimit.Cgroup && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(l.Bytes / 10 * 9)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+		heapBallast = make([]byte, 8<<20)
+	}
+}
+
+// heapBallast counts as kept, and takes no memory, for nobody ever writes to it.
+//
+//lint:ignore U1000 to be kept is all it is for
+var heapBallast []byte
+
+// Run is Main for a program that has more to do: it runs what args ask for, and
+// returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
+// logger stays the program's own.
+func Run(h engine.NamedCallbacks, args ...string) int { return runCommandLine(h, false, args) }
+
+// runCommandLine runs what args ask for. own says that the process is all for that.
+func runCommandLine(h engine.NamedCallbacks, ownsProcess bool, args []string) int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// Whoever reads the output may go away: that is an error of writing, which
+	// ends the crawl in order, and not a sudden death.
+	brokenPipe := make(chan os.Signal, 1)
+	signal.Notify(brokenPipe, syscall.SIGPIPE)
+	defer signal.Stop(brokenPipe)
+	a := &program{ownsProcess: ownsProcess, stdout: terminal.NewStickyErrorWriter(os.Stdout), stderr: terminal.NewStatusLineWriter(os.Stderr), signals: signals, Dependencies: engine.Dependencies{Callbacks: h}}
+	return a.main(args)
+}
+
+// A program is one call of the command.
+type program struct {
+	ownsProcess bool // the call is all that the process does
+	stdout      *terminal.StickyErrorWriter
+	stderr      *terminal.StatusLineWriter // standard error
+	signals     <-chan os.Signal
+	engine.Dependencies
+}
+
+// main runs the command line args and returns the exit code.
+func (a *program) main(args []string) int {
+	root := a.newRootCommand()
+	root.SetArgs(args)
+	makeBuiltinCommandsStrict(root)
+	return printError(a.stderr, withWriteError(a.stdout, root.Execute()))
+}
+
+const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
+robots.txt allows it and that the host is due.
+
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage or configuration; nothing was sent
+  3  a check says no
+  4  stopped by a limit or a signal; the state is kept, and --resume goes on`
+
+// newRootCommand returns the tree of commands.
+func (a *program) newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use: "decorum", Short: "A polite web crawler", Long: rootHelp,
+		Example: `  decorum demo
+  decorum crawl --contact mailto:you@example.com https://example.com/
+  decorum robots check --agent examplebot https://example.com/private/`,
+		Args: rejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := rejectEmptyFlags(c.Flags()); err != nil {
+				return err
+			}
+			return a.initLog(c)
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
+	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
+	robots := &cobra.Command{
+		Use: "robots", Short: "Ask robots.txt files", Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	robots.AddCommand(a.newRobotsCheckCommand(), a.newRobotsBatchCommand(), a.newRobotsLintCommand(), a.newRobotsDiffCommand())
+	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), a.newExplainCommand(), a.newReportCommand(), a.newFrontierCommand(), a.newLedgerCommand(),
+		robots, a.newSitemapCommand(), a.newReplayCommand(), a.newBrakeCommand(), a.newTopCommand(), a.newIdentityCommand(), a.newVersionCommand())
+	return root
+}
+
+// makeBuiltinCommandsStrict makes wrong usage of cobra's own commands an error of usage: by themselves
+// they take what they do not know for a wish for help.
+func makeBuiltinCommandsStrict(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args = rejectUnknownCommand
+	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	for _, shell := range completion.Commands() {
+		shell.Args = rejectUnknownCommand
+	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		if err := rejectUnknownCommand(c, rest); err != nil {
+			return err
+		}
+		c.InitDefaultHelpFlag()
+		return c.Help()
+	}
+}
+
+// rejectUnknownCommand refuses a word that is no command.
+func rejectUnknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+}
+
+// argsOrUsageError makes cobra's check of arguments an error of usage.
+func argsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// rejectEmptyFlags refuses a flag whose value is empty, as that of a variable of a shell may
+// be that was never set: to crawl without the project file, or to verify without the
+// key, is not what was meant.
+func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		if isEmptyFlagValue(f.Value) {
+			err = usage.Errorf("--%s: its value is empty; give it one, or leave the flag out", f.Name)
+		}
+	})
+	return err
+}
+
+// isEmptyFlagValue reports whether a flag that was given holds a text without a character.
+func isEmptyFlagValue(v pflag.Value) bool {
+	switch v := v.(type) {
+	case *project.FieldFlagValue:
+		return slices.Contains(v.Values, "")
+	case pflag.SliceValue:
+		given := v.GetSlice()
+		return len(given) == 0 || slices.Contains(given, "")
+	}
+	return v.Type() == "string" && v.String() == ""
+}
+
+func (a *program) newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: argsOrUsageError(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, "decorum", decorum.Version())
+			return err
+		},
+	}
+}
+
+// initLog sets up the log as the flags of the command say.
+func (a *program) initLog(c *cobra.Command) error {
+	var level slog.Level
+	name, _ := c.Flags().GetString("log-level")
+	if err := level.UnmarshalText([]byte(name)); err != nil {
+		return usage.Errorf("--log-level: %q is not one of debug, info, warn, error", name)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch format, _ := c.Flags().GetString("log-format"); format {
+	case "text":
+		a.Log = slog.New(slog.NewTextHandler(a.stderr, options))
+	case "json":
+		a.Log = slog.New(slog.NewJSONHandler(a.stderr, options))
+	default:
+		return usage.Errorf("--log-format: %q is not one of text, json", format)
+	}
+	if a.ownsProcess {
+		a.setDefaultLogger()
+	}
+	return nil
+}
+
+// setDefaultLogger makes the log that of the whole process. What is said by the standard
+// logger is mostly of libraries, net/http's of servers that send what nobody asked
+// for, and no news to an operator; but callbacks may have something to say by it.
+func (a *program) setDefaultLogger() {
+	level := slog.LevelDebug
+	if len(a.Callbacks) > 0 {
+		level = slog.LevelInfo
+	}
+	slog.SetLogLoggerLevel(level)
+	slog.SetDefault(a.Log)
+}

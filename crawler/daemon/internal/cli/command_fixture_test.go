@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor/supervisortest"
+)
+
+// A commandFixture is a daemon that commands speak to.
+type commandFixture struct{ *supervisortest.Fixture }
+
+func newCommandFixture(t *testing.T, sites ...crawltest.Site) *commandFixture {
+	t.Helper()
+	return &commandFixture{supervisortest.NewFixture(t, sites...)}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// A commandResult is what one call of the command did.
+type commandResult struct {
+	code           int
+	stdout, stderr string
+}
+
+// runCommand calls the command as a shell does.
+func runCommand(t *testing.T, args ...string) commandResult {
+	t.Helper()
+	return runCommandWithSignals(t, nil, args...)
+}
+
+// runCommandWithSignals calls the command, which gets the signals.
+func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &program{stdout: terminal.NewStickyErrorWriter(&stdout), stderr: terminal.NewStatusLineWriter(&stderr), signals: signals}
+	code := a.main(args)
+	return commandResult{code, stdout.String(), stderr.String()}
+}
+
+// want checks an exit code and what was said.
+func (r commandResult) want(t *testing.T, code int, says ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	for _, s := range says {
+		if !strings.Contains(r.stdout+r.stderr, s) {
+			t.Errorf("it does not say %q", s)
+		}
+	}
+	if t.Failed() {
+		t.Logf("stdout:\n%s\nstderr:\n%s", r.stdout, r.stderr)
+	}
+}
+
+// TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
+// crawl says why it ended, and how it goes on.
+func TestReaderLeaves(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	resumeFlags := "--resume --data " + v.DataDir()
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{args: []string{"report", "--data", v.DataDir(), "--format=jsonl"}},
+		{args: []string{"report", "--data", v.DataDir()}},
+		{args: []string{"frontier", "list", "--data", v.DataDir()}},
+		{args: []string{"ledger", "show", "--data", v.DataDir()}},
+		{args: []string{"robots", "batch", testfile.Write(t, "questions", `{"robots": ""}`)}},
+		{args: []string{"robots", "lint", testfile.Write(t, "robots.txt", "Disalow: /\n")}},
+		{args: []string{"frontier", "compact", "--data", v.DataDir()}},
+		{args: []string{"help"}},
+		{args: v.CrawlArgs("--resume", "--output=-"), says: resumeFlags},
+	} {
+		code, output := runCommandInto(t, openBrokenPipe(t), tt.args...)
+		if code != ExitFailed || !strings.Contains(output, tt.says) || tt.says == "" && output != "" {
+			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, output, tt.says)
+		}
+	}
+}
+
+// openBrokenPipe opens a pipe that nobody reads.
+func openBrokenPipe(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	r.Close()
+	return w
+}
+
+// runCommandInto calls the command with a standard output, and returns what it says of it.
+func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	a := &program{stdout: terminal.NewStickyErrorWriter(stdout), stderr: terminal.NewStatusLineWriter(&stderr)}
+	code = a.main(args)
+	return code, stderr.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	project := testfile.Write(t, "p.yaml", daemontest.MinimalProject+"limits: {workers: none}\n")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"help", []string{"--help"}, ExitDone, "Exit codes:"},
+		{"nothing", nil, ExitDone, "Usage:"},
+		{"help of a command", []string{"crawl", "--help"}, ExitDone, "--max-pages N"},
+		{"help on a command", []string{"help", "crawl"}, ExitDone, "--max-pages N"},
+		{"help on an unknown command", []string{"help", "craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
+		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
+		{"version", []string{"version"}, ExitDone, "decorum " + decorum.Version()},
+		{"completion", []string{"completion", "bash"}, ExitDone, "bash completion"},
+		{"completion of an unknown shell", []string{"completion", "tcsh"}, ExitUsage, `unknown command "tcsh" for decorum completion`},
+		{"completion with an argument", []string{"completion", "bash", "x"}, ExitUsage, `unknown command "x" for decorum completion bash`},
+		{"unknown command", []string{"craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
+		{"unknown command of robots", []string{"robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
+		{"unknown flag", []string{"crawl", "--polite"}, ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
+		{"no argument", []string{"robots", "check"}, ExitUsage, "requires at least 1 arg"},
+		{"an argument too many", []string{"version", "x"}, ExitUsage, "unknown command"},
+		{"serve without projects", []string{"serve", data, "--projects=missing"}, ExitUsage, "or name another folder with --projects"},
+		{"log level", []string{"version", "--log-level=loud"}, ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
+		{"log format", []string{"version", "--log-format=xml"}, ExitUsage, `--log-format: "xml" is not one of text, json`},
+		{"project file of no name", []string{"crawl", data, "-c", "", "https://example.com/"}, ExitUsage, "--config: its value is empty"},
+		{"key of no name", []string{"ledger", "verify", "--key="}, ExitUsage, "--key: its value is empty; give it one, or leave the flag out"},
+		{"directory of no name", []string{"report", "--data", ""}, ExitUsage, "--data: its value is empty"},
+		{"robots.txt of no name", []string{"robots", "check", "--agent=x", "--file=", "https://example.com/"}, ExitUsage, "--file: its value is empty"},
+		{"proxy of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=", "https://example.com/"}, ExitUsage, "--proxy: its value is empty"},
+		{"archive of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc", "", "https://example.com/"}, ExitUsage, "--warc: its value is empty"},
+		{"agent of no name", []string{"robots", "diff", project, project, "--urls", project, "--agent=x", "--agent="}, ExitUsage, "--agent: its value is empty"},
+		{"daemon of no name", []string{"serve", data, "--projects=missing", "--host="}, ExitUsage, "--host: its value is empty"},
+		{"progress", []string{"crawl", data, "--progress=much"}, ExitUsage, `--progress: "much" is not one of auto, plain, none`},
+		{"no contact", []string{"crawl", data, "https://example.com/"}, ExitUsage,
+			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact"},
+		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, ExitUsage, "nothing to crawl: name URLs on the command line"},
+		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, ExitUsage,
+			`URL: "example.com" is not a URL the crawl can visit`},
+		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numberedURLs("https://example.com/", 0, 40_000)...), ExitUsage,
+			"the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files"},
+		{"bad duration", []string{"crawl", data, "--delay=5"}, ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
+		{"bad number", []string{"crawl", data, "--workers=x"}, ExitUsage, `"x" is not a whole number`},
+		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, ExitUsage,
+			`--agent: "decorum bot" is not a product token`},
+		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300), "https://example.com/"}, ExitUsage,
+			"--contact: 318 bytes are too many, for it stands in every request: expected 256 at most"},
+		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65), "https://example.com/"}, ExitUsage,
+			"--agent: 65 bytes are too many"},
+		{"long version", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=x/" + strings.Repeat("1", 65), "https://example.com/"}, ExitUsage,
+			"--agent: 65 bytes are too many"},
+		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, ExitUsage,
+			`--scope: "site" is not one of origin, host, domain, any`},
+		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
+		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: "bing" is not one of google, yandex`},
+		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, ExitUsage, "choose one"},
+		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
+		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
+		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
+		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")}, ExitUsage,
+			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runCommand(t, tt.args...).want(t, tt.code, tt.says)
+		})
+	}
+	if _, err := os.Stat(strings.TrimPrefix(data, "--data=")); err == nil {
+		t.Error("a refused crawl has made its data directory")
+	}
+}
+
+// Flags win over the project file, what they say of a list replaces it, and
+// URLs are added to the seeds.
+func TestFlagsWin(t *testing.T) {
+	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
+	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", daemontest.MinimalProject+`
+politeness: {delay: 1m, concurrency: 2}
+scope: {max_depth: 9}
+fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
+`)}
+	if err := fs.Parse([]string{
+		"--agent=examplebot/2.1", "--delay", "5s", "--max-depth=0", "--allow-private",
+		"--connect-to=a.example:80:127.0.0.1:8080", "--connect-to", ":443::8443", "--output=-",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.loadProject([]string{"https://example.org/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := project.Default()
+	want.Agent.Product, want.Agent.Version, want.Agent.Contact = "examplebot", "2.1", "mailto:bot@example.com"
+	want.Seeds = []string{"https://example.org/", "https://example.com/"}
+	want.Politeness.Delay, want.Politeness.Concurrency = project.Duration(5*time.Second), 2
+	want.Scope.MaxDepth = 0
+	want.Fetch.ConnectToRules = []string{"a.example:80:127.0.0.1:8080", ":443::8443"}
+	want.Fetch.Timeout, want.Fetch.AllowPrivate = project.Duration(5*time.Second), true
+	want.Output.JSONL = "-"
+	if diff := cmp.Diff(want, d.Project); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/project"
+)
+
+const demoHelp = `Start a small web on loopback, with most of what makes crawling hard, and crawl
+it. Then print what the servers saw: the requests of each host, the shortest gap
+between two, and every rule of politeness that was broken. Nothing leaves this
+machine.
+
+With --serve the web is served until Ctrl-C, for you to crawl; then the same report
+is printed.
+
+Exit codes: 0 no rule was broken, 1 failed, 3 a rule was broken, 4 interrupted.`
+
+// demoDelay is the rest of a host in the demo: short, so that nobody waits.
+const demoDelay = 200 * time.Millisecond
+
+// demoTimeout bounds the demo on a slow machine; it ends by itself in half of it.
+const demoTimeout = time.Minute
+
+const demoContact = "https://" + decorum.ModulePath
+
+func (a *program) newDemoCommand() *cobra.Command {
+	var serve, progress string
+	c := &cobra.Command{
+		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",
+		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: argsOrUsageError(cobra.NoArgs),
+	}
+	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`")
+	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkProgressFlag(progress); err != nil {
+			return err
+		}
+		web := crawltest.DemoWeb()
+		server, err := web.Start(serve)
+		if err != nil {
+			return fmt.Errorf("cannot serve the sample web: %w", err)
+		}
+		if serve != "" {
+			return a.serveDemo(web, server)
+		}
+		return a.crawlDemo(c.Context(), web, server, progress)
+	}
+	return c
+}
+
+// serveDemo serves the web until somebody interrupts it.
+func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
+	fmt.Fprintf(a.stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
+		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlPlan.Seeds, " "))
+	<-a.signals
+	if err := server.Close(); err != nil {
+		return err
+	}
+	return a.printDemoReport(web.Judge(crawltest.JudgeOptions{}))
+}
+
+// crawlDemo crawls the web, and prints what it saw.
+func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawltest.Server, progress string) error {
+	dir, err := os.MkdirTemp("", "decorum-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	crawlErr := a.runProject(ctx, demoProject(web.CrawlPlan, server.Addr, dir), crawlOptions{progressMode: progress, fastRetries: true})
+	if err := server.Close(); err != nil {
+		return err
+	}
+	if crawlErr != nil && !errors.Is(crawlErr, engine.ErrTimeLimit) && !errors.Is(crawlErr, engine.ErrInterrupted) {
+		return crawlErr
+	}
+	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
+	if errors.Is(crawlErr, engine.ErrInterrupted) {
+		return &exitError{ExitStopped, engine.ErrInterrupted}
+	}
+	return report
+}
+
+// demoProject returns the project that crawls the sample web at addr.
+func demoProject(plan crawltest.CrawlPlan, addr, dir string) project.Project {
+	p := project.Default()
+	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
+	p.Politeness.Delay, p.Limits.Duration = project.Duration(demoDelay), project.Duration(demoTimeout)
+	p.Fetch.ConnectToRules, p.Fetch.AllowPrivate = []string{"::" + addr}, true
+	if plan.MaxDepth > 0 {
+		p.Scope.MaxDepth = plan.MaxDepth
+	}
+	if plan.RequestTimeout > 0 {
+		p.Fetch.Timeout = project.Duration(plan.RequestTimeout)
+	}
+	return p
+}
+
+// printDemoReport prints what the servers saw.
+func (a *program) printDemoReport(r crawltest.JudgeReport) error {
+	if _, err := fmt.Fprintf(a.stdout, "What the servers saw:\n\n%s", r); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return &exitError{code: ExitCheckFailed}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// TestDialect: the yandex dialect is a setting of the crawl (DEF-08). Agents
+// are found within a line, and a run of the crawl is a session, which begins
+// with robots.txt (SESS-01) though the copy is young.
+func TestDialect(t *testing.T) {
+	site := daemontest.ShopSite()
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
+	for _, test := range []struct {
+		dialect        string
+		pages          string
+		robotsRequests int // for robots.txt, by the crawl and by its resumption
+	}{
+		{"google", "pages: 0 (", 1},
+		{"yandex", "pages: 4 (", 2},
+	} {
+		t.Run(test.dialect, func(t *testing.T) {
+			v := daemontest.NewCrawlFixture(t, site)
+			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
+			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
+			robotsRequests := 0
+			for _, x := range v.Web.Log() {
+				if x.URL == "http://shop.example/robots.txt" {
+					robotsRequests++
+				}
+			}
+			if robotsRequests != test.robotsRequests {
+				t.Errorf("robots.txt was asked for %d times, want %d", robotsRequests, test.robotsRequests)
+			}
+		})
+	}
+}
+
+// TestCleanParam: Clean-param is heeded when links are discovered, unless
+// extensions are off (CLEAN-25).
+func TestCleanParam(t *testing.T) {
+	site := crawltest.Site{Host: "shop.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Clean-param: sid\n")}),
+		Pages:  map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
+	for _, test := range []struct {
+		name, setting string
+		want          []string
+	}{
+		{"on", "", []string{"/", "/a", "/a?b=1"}},
+		{"off", "robots: {extensions: false}\n", []string{"/", "/a?sid=1", "/a?sid=2&b=1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := daemontest.NewCrawlFixture(t, site)
+			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
+			runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
+			var got []string
+			for _, x := range v.Web.Log() {
+				if path := x.URL[len("http://shop.example"):]; path != "/robots.txt" {
+					got = append(got, path)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, test.want) {
+				t.Errorf("asked for %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// feedSite is a site whose articles only a feed lists, compressed and served as
+// XML.
+func feedSite() crawltest.Site {
+	feed := crawltest.ResponseOfType("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
+		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
+	feed.GzipIfAccepted = true
+	print := crawltest.HTML("for printing")
+	print.Header.Set("Link", "</news/1>; rel=canonical")
+	return crawltest.Site{Host: "gazette.example",
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":          crawltest.StaticPage(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
+			"/news/feed": crawltest.StaticPage(feed),
+			"/news/1":    crawltest.StaticPage(crawltest.HTML("one")),
+			"/print":     crawltest.StaticPage(print),
+			"/news/2":    crawltest.StaticPage(crawltest.HTML("two")),
+		}}
+}
+
+// visitSources returns "source url" of each line of output, in order.
+func visitSources(t *testing.T, v *daemontest.CrawlFixture) (list []string) {
+	t.Helper()
+	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
+		list = append(list, r.URLSource+" "+r.URL)
+	}
+	return list
+}
+
+// TestFeedsOverSockets crawls the gazette as a user would, with the types of
+// content that are wanted by default.
+func TestFeedsOverSockets(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, feedSite())
+	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
+	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
+	if got := visitSources(t, v); !slices.Equal(got, want) {
+		t.Errorf("visits %q, want %q", got, want)
+	}
+	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+		t.Errorf("the line of the feed is %+v", feed)
+	}
+	runCommand(t, "explain", "--data", v.DataDir(), "http://gazette.example/closed/3").want(t, ExitDone,
+		"parked, found as feed at depth 2", "on http://gazette.example/news/feed")
+	if report := v.Web.Judge(crawltest.JudgeOptions{MinDelay: time.Nanosecond}); !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
+
+// TestDiscover: what leads on is what the project file says.
+func TestDiscover(t *testing.T) {
+	t.Parallel()
+	for discover, want := range map[string][]string{
+		"feeds: false":               {"seed http://gazette.example/", "link http://gazette.example/news/feed"},
+		"links: false":               {"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"},
+		"feeds: false, links: false": {"seed http://gazette.example/"},
+	} {
+		t.Run(discover, func(t *testing.T) {
+			v := daemontest.NewCrawlFixture(t, feedSite())
+			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+			runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/")...).want(t, ExitDone)
+			if got := visitSources(t, v); !slices.Equal(got, want) {
+				t.Errorf("visits %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestCanonicalOverSockets: a page's canonical URL is reported whatever is
+// discovered, visited where that is wanted, and the page counted as its duplicate.
+func TestCanonicalOverSockets(t *testing.T) {
+	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
+	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
+		v := daemontest.NewCrawlFixture(t, feedSite())
+		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+		runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
+		lines := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
+		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
+			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
+		}
+		runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
+	}
+}
+
+// TestImagesOverSockets: images are visited where they are wanted, and their
+// bodies read where their type is; max_links bounds both, and says so.
+func TestImagesOverSockets(t *testing.T) {
+	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
+		"/page": crawltest.StaticPage(crawltest.HTML("a page"))},
+		Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "\x89PNG"))}
+	for fields, want := range map[string]string{
+		"discover: {}":             "/ 49, /page 6",
+		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
+		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
+	} {
+		v := daemontest.NewCrawlFixture(t, site)
+		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
+		res := runCommand(t, v.CrawlArgs("-c", file, "http://gallery.example/")...)
+		res.want(t, ExitDone)
+		if limited := strings.Contains(res.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
+			t.Errorf("%s: the log says\n%s", fields, res.stderr)
+		}
+		var got []string
+		for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
+			got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.Bytes))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s: visited %s, want %s", fields, s, want)
+		}
+	}
+}
+
+// TestSitemapBody: a project says how much of a sitemap is read, whatever it says of pages.
+func TestSitemapBody(t *testing.T) {
+	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": sitemapPage("urls", numberedURLs("http://map.test/", 0, 100)...)})
+	site.Latency = crawltest.Latency{}
+	for fetch, want := range map[string]int{
+		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
+	} {
+		v := daemontest.NewCrawlFixture(t, site)
+		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
+	}
+}

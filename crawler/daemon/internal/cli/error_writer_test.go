@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+// TestLostOutput: where output was lost that is told, once and in one line, whatever a
+// command that did not look after its output ended with.
+func TestLostOutput(t *testing.T) {
+	for _, tt := range []struct {
+		end  error
+		code int
+		says string
+	}{
+		{nil, ExitFailed, "decorum: disk full\n"},
+		{&exitError{code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
+		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
+		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
+	} {
+		p := terminal.NewStickyErrorWriter(diskFullWriter{})
+		if _, err := p.Write([]byte("x")); err == nil {
+			t.Fatal("it was written")
+		}
+		var wantText strings.Builder
+		if code := printError(&wantText, withWriteError(p, tt.end)); code != tt.code || wantText.String() != tt.says {
+			t.Errorf("%v: exit code %d and %q, want %d and %q", tt.end, code, wantText.String(), tt.code, tt.says)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/forecast"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// Where the sizes of a forecast come from.
+const (
+	bytesAssumed          = "assumed"
+	bytesFromEarlierCrawl = "earlier crawl"
+	bytesFromBoth         = "assumed, and of an earlier crawl"
+)
+
+// A forecastStats is what a crawl would do at one host, or at all.
+type forecastStats struct {
+	Requests        int64            `json:"requests"`
+	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
+	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
+	SitemapRequests int64            `json:"sitemaps"` // likewise
+	PageRequests    int64            `json:"pages"`    // likewise
+	PagesLeft       int64            `json:"left"`     // pages known that are not visited
+	BlockedURLs     int              `json:"blocked_by_robots"`
+	Bytes           int64            `json:"bytes"`
+	BytesSource     string           `json:"bytes_from"` // assumed, earlier crawl
+	Duration        api.Milliseconds `json:"duration_ms"`
+}
+
+// A hostForecast is what a crawl would do at one host.
+type hostForecast struct {
+	RecordType string `json:"type"` // host
+	Host       string `json:"host"`
+	forecastStats
+	VisitDuration   api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
+	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
+	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
+	PagesLeftReason string               `json:"why,omitempty"` // pages are left
+	Origins         []string             `json:"origins"`
+	Refusals        []api.RefusalSummary `json:"refusals,omitempty"`
+}
+
+// A dryRunForecast is what a crawl would do, as far as can be known.
+type dryRunForecast struct {
+	RecordType string    `json:"type"` // totals
+	StartedAt  time.Time `json:"at"`
+	HostCount  int       `json:"hosts"`
+	EndReason  string    `json:"ends"` // why
+	Unknowns   []string  `json:"unknown"`
+	forecastStats
+	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
+	hosts           []*hostForecast
+	parkedByRule    []api.RefusalSummary
+	assumedPageSize project.Size
+}
+
+// forecastUnknowns is what no dry run can know.
+var forecastUnknowns = []string{
+	"pages that only links of other pages, feeds or callbacks lead to",
+	"redirects of pages, and pages that fail and are asked for again",
+	"how long pages take to come: a request is taken to last as long as others to its host did",
+	"what robots.txt files and sitemaps will say later",
+}
+
+// A dryRunForecaster turns what a scout has found into an outlook.
+type dryRunForecaster struct {
+	*dryRun
+	project         project.Project // as it is to be crawled
+	averagesByHost  map[string]hostAverages
+	assumedPageSize project.Size
+	dryRunReport    *api.CrawlReport
+}
+
+// newForecast says what a crawl of p would do, which began when the scout did.
+func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
+	report, err := inspect.New(s.Engine).CrawlReport(ctx, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
+	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
+		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
+	crawlLimits := f.crawlLimits()
+	hosts := make([]forecast.HostWorkload, len(report.Hosts))
+	for i, h := range report.Hosts {
+		out := f.hostForecastFromObservations(h)
+		total.hosts = append(total.hosts, out)
+		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
+			return nil, err
+		}
+		crawlLimits.AlreadyReceivedBytes += h.Bytes
+	}
+	results, endReason := crawlLimits.Simulate(hosts)
+	endTime := f.crawlEndTime(results, endReason)
+	for i, t := range results {
+		if total.hosts[i].PagesLeft > 0 {
+			addForecastFileRefetches(&t, &hosts[i], endTime)
+		}
+		total.addHost(total.hosts[i], t, s.startedAt)
+	}
+	total.EndReason, total.Duration = endReasonText(endReason), api.Milliseconds(endTime.Sub(s.startedAt))
+	slices.SortFunc(total.hosts, func(a, b *hostForecast) int {
+		return cmp.Or(cmp.Compare(b.Duration, a.Duration), strings.Compare(a.Host, b.Host))
+	})
+	return total, nil
+}
+
+// crawlLimits returns the bounds of the crawl as a whole.
+func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
+	l, ip := f.project.Limits, f.project.LimiterConfig(time.Time{})
+	return forecast.CrawlLimits{
+		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
+		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
+		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, LimitLoopback: ip.LimitLoopback,
+	}
+}
+
+// hostForecastFromObservations returns what was done at a host, and what is known of its pages.
+func (f *dryRunForecaster) hostForecastFromObservations(h *api.Host) *hostForecast {
+	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
+	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
+		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
+		forecastStats: forecastStats{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
+			Bytes: h.Bytes, BytesSource: bytesAssumed}}
+	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
+	average, hasAverage := f.averagesByHost[h.Host]
+	switch {
+	case hasAverage:
+		o.VisitDuration, o.BytesSource = api.Milliseconds(average.visitDuration), bytesFromEarlierCrawl
+	case h.Requests > 0:
+		o.VisitDuration = h.RequestTime / api.Milliseconds(h.Requests)
+	}
+	if !h.LastVisit.IsZero() {
+		o.Duration = api.Milliseconds(h.LastVisit.Sub(f.startedAt))
+	}
+	return o
+}
+
+// simulatedHost returns a host as the forecast plays it.
+func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
+	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
+	if !h.LastVisit.IsZero() {
+		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
+	}
+	if out.BytesSource == bytesFromEarlierCrawl {
+		g.BytesPerPage = f.averagesByHost[h.Host].responseBytes
+	}
+	var originRules []*robots.Rules
+	remaining := int64(f.project.Scope.MaxPagesPerHost)
+	for _, name := range h.Origins {
+		u, err := decorum.ParseURL(name + "/")
+		if err != nil {
+			continue // cannot be: it was written from an origin
+		}
+		o, rules, err := f.originWorkloadAndRules(ctx, u.Origin())
+		if err != nil {
+			return g, err
+		}
+		if rules != nil {
+			originRules = append(originRules, rules)
+		}
+		if maxPages := f.project.Scope.MaxPagesPerHost; maxPages > 0 {
+			allowed := min(remaining, o.Pages)
+			out.PagesLeft, remaining, o.Pages = out.PagesLeft+o.Pages-allowed, remaining-allowed, allowed
+		}
+		g.Origins = append(g.Origins, o)
+	}
+	g.PolicyAt = func(at time.Time) politeness.Policy { return f.Crawler.Policy.ForHost(h.Host, at) }
+	g.RobotsDelayAndNextAllowedTime = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
+		nextOpen = at
+		for _, rules := range originRules {
+			delay = max(delay, rules.DelayAt(at))
+			if o := rules.NextAllowedTime(at); o.After(nextOpen) {
+				nextOpen = o
+			}
+		}
+		return delay, nextOpen
+	}
+	return g, nil
+}
+
+// originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
+// are none.
+func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
+	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
+	var err error
+	if origin.Robots.ExpiresAt, err = f.Gate.ExpiresAt(ctx, o); err != nil {
+		return origin, nil, err
+	}
+	file, err := f.Gate.LastFetchSummary(ctx, o)
+	if err != nil {
+		return origin, nil, err
+	}
+	if !file.FetchedAt.IsZero() {
+		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
+	}
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier, o)
+	if err != nil {
+		return origin, nil, err
+	}
+	if !tdmrep.RefetchAt.IsZero() { // it was asked for
+		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+	}
+	rules, err := f.Gate.Rules(ctx, o)
+	return origin, rules, err
+}
+
+// addHost adds what is played of a host to what was done there, and that to the whole.
+func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
+	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
+	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
+	if !t.LastVisitEnd.IsZero() {
+		h.Duration = max(h.Duration, api.Milliseconds(t.LastVisitEnd.Sub(start)))
+	}
+	p.Requests, p.RobotsRequests, p.TDMRepRequests, p.SitemapRequests = p.Requests+h.Requests, p.RobotsRequests+h.RobotsRequests, p.TDMRepRequests+h.TDMRepRequests, p.SitemapRequests+h.SitemapRequests
+	p.PageRequests, p.PagesLeft, p.BlockedURLs, p.Bytes = p.PageRequests+h.PageRequests, p.PagesLeft+h.PagesLeft, p.BlockedURLs+h.BlockedURLs, p.Bytes+h.Bytes
+	switch p.BytesSource {
+	case "", h.BytesSource:
+		p.BytesSource = h.BytesSource
+	default:
+		p.BytesSource = bytesFromBoth
+	}
+}
+
+// crawlEndTime returns when the crawl would end.
+func (f *dryRunForecaster) crawlEndTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
+	endTime := f.startedAt
+	if endReason == forecast.TimeLimit {
+		return endTime.Add(time.Duration(f.project.Limits.Duration))
+	}
+	for i, t := range results {
+		for _, last := range []time.Time{t.LastVisitEnd, f.dryRunReport.Hosts[i].LastVisit} {
+			if last.After(endTime) {
+				endTime = last
+			}
+		}
+	}
+	return endTime
+}
+
+// addForecastFileRefetches adds to t that a host which has pages left, for it is set aside or has had
+// its pages, is asked for its files again as long as the crawl goes on, but not
+// before it has rested.
+func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endTime time.Time) {
+	for i := range h.Origins {
+		o := &h.Origins[i]
+		t.RobotsRefetchRequests += forecastFileRefetches(t, h, o.Robots, endTime)
+		t.TDMRepRefetchRequests += forecastFileRefetches(t, h, o.TDMRep, endTime)
+	}
+}
+
+// minRefetchInterval is how long an origin is set aside until it is looked at again: what was
+// just learnt is heeded once, however short it holds.
+const minRefetchInterval = time.Minute
+
+// forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
+func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.RefetchedControlFile, endTime time.Time) int64 {
+	first := f.ExpiresAt
+	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
+		first = afterDelay
+	}
+	if f.TTL == 0 || !endTime.After(first) {
+		return 0
+	}
+	crawlDelay, _ := h.RobotsDelayAndNextAllowedTime(first)
+	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.PolicyAt(first).Delay))
+	n := int64(endTime.Sub(first)/interval) + 1
+	if last := first.Add(time.Duration(n-1) * interval); last.After(t.LastVisitEnd) {
+		t.LastVisitEnd = last
+	}
+	return n * max(f.RequestsPerFetch, 1)
+}
+
+// endReasonText says why the crawl would end.
+func endReasonText(endReason forecast.EndReason) string {
+	switch endReason {
+	case forecast.PageLimit:
+		return "limits.pages is reached"
+	case forecast.ByteLimit:
+		return "limits.bytes is reached"
+	case forecast.TimeLimit:
+		return "limits.duration is reached"
+	case forecast.NeverDue:
+		return "the hours of visits and those of robots.txt never meet for what is left"
+	}
+	return "nothing is left that can be visited"
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// sortedStoreItems returns all that the stores of a directory hold, sorted.
+func sortedStoreItems(t *testing.T, dir string) itemsByKind {
+	t.Helper()
+	a := &program{stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	k, err := a.openStoppedCrawl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	items := storeItems(t, k)
+	for kind := range items {
+		slices.Sort(items[kind])
+	}
+	return items
+}
+
+// An exportedCrawl is a crawl of the town, and its export.
+type exportedCrawl struct {
+	*daemontest.CrawlFixture
+	text  string
+	lines []string // of text, with their ends
+	items itemsByKind
+}
+
+func TestFrontierImport(t *testing.T) {
+	t.Parallel()
+	v := crawlTown(t)
+	addUnusualItems(t, v)
+	r := runFrontier(t, v, "export")
+	r.want(t, ExitDone)
+	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.DataDir())}
+	t.Run("whole", x.testWhole)
+	t.Run("broken off", x.testBrokenOff)
+	t.Run("out of order", x.testOutOfOrder)
+	t.Run("stopped", x.testStopped)
+}
+
+// What was exported is, once it was imported, as it was; and the second time nothing
+// changes.
+func (x *exportedCrawl) testWhole(t *testing.T) {
+	moved := filepath.Join(t.TempDir(), "moved")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone,
+		"imported: 4 origins, 6 URLs, 9 seen, ", "queued: 4, resting: 1, parked: 1")
+	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
+		t.Errorf("before (-) and after (+):\n%s", diff)
+	}
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported before; nothing is changed")
+	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
+		t.Errorf("the second time:\n%s", diff)
+	}
+	again := runCommand(t, "frontier", "export", "--data", moved)
+	again.want(t, ExitDone)
+	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
+		t.Error("the note of the import is exported")
+	}
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, ExitUsage, "it holds a crawl already")
+}
+
+// An export that is cut short anywhere is found out, no crawl is started with what came
+// of it, and the whole one makes it good.
+func (x *exportedCrawl) testBrokenOff(t *testing.T) {
+	lines, end := x.lines, len(x.lines)-1
+	half := strings.Join(lines[:len(lines)/2], "")
+	for name, tt := range map[string]struct{ text, why string }{
+		"between lines":     {half, "the export is cut short: its last line is missing"},
+		"within a line":     {half + lines[len(lines)/2][:20], fmt.Sprintf("broken off at line %d, of http://", len(lines)/2+1)},
+		"before the last":   {strings.Join(lines[:end], ""), "its last line is missing"},
+		"a line is missing": {strings.Join(slices.Delete(slices.Clone(lines), end/2, end/2+1), ""), "lines are missing, or there more than once"},
+		"a line twice":      {strings.Join(slices.Insert(slices.Clone(lines), end/2, lines[end/2]), ""), "lines are missing, or there more than once"},
+		"more at the end":   {x.text + lines[1], "there is more after the last line"},
+		"an unknown line":   {half + `{"type":"spell"}`, `a line of type "spell"`},
+		"an unknown field":  {half + `{"type":"url","url":"http://a.example/","state":"queued","source":"link","spell":1}`, `unknown field "spell"`},
+		"another spelling":  {half + `{"type":"url","url":"HTTP://a.example/","state":"queued","source":"link"}`, "is not how decorum writes a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moved := filepath.Join(t.TempDir(), "moved")
+			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, ExitFailed, "can be repeated", tt.why)
+			runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+			runCommand(t, "frontier", "export", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, ExitUsage)
+			runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone)
+			if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
+				t.Errorf("before (-) and after (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// URLs that come after their fingerprints would be taken for known: that is found out.
+func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
+	lines := slices.Clone(x.lines)
+	isSeen := func(line string) bool { return strings.Contains(line, `"type":"seen"`) }
+	slices.SortStableFunc(lines[1:len(lines)-1], func(a, b string) int {
+		switch {
+		case isSeen(a) == isSeen(b):
+			return 0
+		case isSeen(a):
+			return -1
+		}
+		return 1
+	})
+	moved := filepath.Join(t.TempDir(), "moved")
+	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, ExitFailed, "begin again with an empty store")
+	runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+}
+
+// A signal ends an import whose lines do not come to their end.
+func (x *exportedCrawl) testStopped(t *testing.T) {
+	in, out := io.Pipe()
+	signals := make(chan os.Signal, 1)
+	go func() {
+		io.WriteString(out, x.lines[0]+strings.Repeat(x.lines[1], 1<<18/len(x.lines[1]))) // more than is read ahead
+		signals <- os.Interrupt
+	}()
+	moved := filepath.Join(t.TempDir(), "moved")
+	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, ExitStopped, "broken off at line", "can be repeated", "interrupted")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported: ")
+}
+
+func TestFrontierImportRefuses(t *testing.T) {
+	t.Parallel()
+	for text, why := range map[string]string{
+		"":                                 "there is nothing to import",
+		"http://a.example/\n":              "not written by decorum frontier export",
+		`{"type":"url"}`:                   "not written by decorum frontier export",
+		`{"type":"export","format":2}`:     "the export is of format 2",
+		`{"type":"export","format":1}`:     "agent.contact",
+		strings.Repeat("x", 25<<20) + "\n": "too long",
+		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == ExitDone || !strings.Contains(r.stderr, why) {
+			t.Errorf("%.40s: exit %d, %s; want %q", text, r.code, r.stderr, why)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%.40s: a directory was made", text)
+		}
+	}
+}
+
+// A crawl that is half done in files goes on in Redis, and comes to its end in files
+// again: each page is visited once, and hosts rest over the moves.
+func TestMoveToRedisAndBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is in real time")
+	}
+	t.Parallel()
+	const delay = 400 * time.Millisecond
+	c := redistest.StartClusterForTest(t, 3, 1)
+	web := fleetWeb(10, 4)
+	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, daemontest.StartWeb(t, web))
+	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+daemontest.RedisField(c, ""))
+	dirs := make([]string, 3)
+	for i := range dirs {
+		dirs[i] = filepath.Join(t.TempDir(), "data")
+	}
+	move := func(from, to string, config ...string) {
+		t.Helper()
+		export := runCommand(t, "frontier", "export", "--data", from)
+		export.want(t, ExitDone)
+		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, ExitDone)
+		checkSameHostClocks(t, from, to)
+	}
+	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	move(dirs[0], dirs[1], "-c", redis)
+	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	move(dirs[1], dirs[2])
+	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, ExitDone)
+
+	var got []string
+	for _, dir := range dirs {
+		rs := daemontest.ReadRecords(t, filepath.Join(dir, datadir.OutputFile))
+		if len(rs) < 10 {
+			t.Errorf("%d pages before a move or after the last: the test has lost its point", len(rs))
+		}
+		got = append(got, daemontest.SortedURLs(rs)...)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
+		t.Errorf("pages there are (-) and visited ones (+):\n%s", diff)
+	}
+	if r := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum"}); !r.OK() {
+		t.Error(r)
+	}
+}
+
+// checkSameHostClocks wants the hosts of a crawl to be due when they were where it was
+// before, but for a moment: what Redis tells goes by the clock of its server. The judge
+// of the web knows whether that was kept to.
+func checkSameHostClocks(t *testing.T, from, to string) {
+	t.Helper()
+	clocks := func(dir string) map[string]storage.HostState {
+		k, err := (&program{stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}).openStoppedCrawl(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Close()
+		all := map[string]storage.HostState{}
+		if err := k.FrontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
+			all[o.Origin.String()] = o.HostState
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before, after := clocks(from), clocks(to)
+	for o, b := range before {
+		a := after[o]
+		if off := a.Due.Sub(b.Due).Abs(); off > time.Minute {
+			t.Errorf("%s was due at %v, and is at %v", o, b.Due, a.Due)
+		}
+		a.Due = b.Due
+		if diff := cmp.Diff(b, a); diff != "" {
+			t.Errorf("the clock of %s before (-) and after (+):\n%s", o, diff)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d origins, want %d", len(after), len(before))
+	}
+}

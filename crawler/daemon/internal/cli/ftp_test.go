@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// ftpDir is a directory to be served over ftp.
+func ftpDir(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// newFTPCrawlFixture is NewCrawlFixture a server of ftp.
+func newFTPCrawlFixture(t *testing.T, files map[string]string) (*daemontest.CrawlFixture, *ftptest.Server) {
+	t.Helper()
+	server := ftptest.Start(t, ftpDir(t, files), nil)
+	return &daemontest.CrawlFixture{Addr: server.Addr, Dir: t.TempDir()}, server
+}
+
+// ftpRequests returns what the server was asked for.
+func ftpRequests(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "CWD") }
+
+// TestFTP: a tree of files is crawled from its root: robots.txt first, nothing
+// that it closes, one visit at a time, and the pause that it asks for kept.
+func TestFTP(t *testing.T) {
+	t.Parallel()
+	const delay = 300 * time.Millisecond
+	v, server := newFTPCrawlFixture(t, map[string]string{
+		"robots.txt": "User-agent: *\nDisallow: /secret\nCrawl-delay: 0.3\n",
+		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
+		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
+	})
+	runCommand(t, v.CrawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
+	var got []string
+	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")) {
+		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
+		if r.RobotsVerdict.FileSHA256 == "" || r.IP != "127.0.0.1" {
+			t.Errorf("record %+v", r)
+		}
+	}
+	slices.Sort(got)
+	want := []string{"/ 200 / true", "/a.html 200 A true", "/pub/ 200 /pub/ true", "/pub/b.txt 200  true", "/pub/deep 301  false",
+		"/pub/deep/ 200 /pub/deep/ true", "/pub/deep/c.txt 200  true", "/pub/film.png 200  false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages %q, want %q", got, want)
+	}
+	if wrote, sessions := verifyCleanLedger(t, v.DataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
+		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
+	}
+	var lastCommand ftptest.Command // the last that the server worked on, of a visit
+	visits := 0
+	for _, c := range server.ReceivedCommands() {
+		word, _, _ := strings.Cut(c.Text, " ")
+		switch {
+		case word == "USER":
+			if gap := c.At.Sub(lastCommand.At); visits > 0 && gap < delay {
+				t.Errorf("a visit began %v after %q, want %v", gap, lastCommand.Text, delay)
+			}
+			visits++
+		case word == "RETR" || word == "CWD":
+			lastCommand = c
+			if visits == 1 && c.Text != "RETR /robots.txt" || strings.Contains(c.Text, "secret") {
+				t.Errorf("visit %d asks for %q", visits, c.Text)
+			}
+		}
+	}
+	if visits != 1+len(want) {
+		t.Errorf("%d visits, want %d", visits, 1+len(want))
+	}
+}
+
+// TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
+func TestFTPIsWantedOrNot(t *testing.T) {
+	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
+		v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
+			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
+		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
+		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
+		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.CrawlArgs("http://a.example/")[1:]...)...).
+			want(t, ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
+		if got := ftpRequests(server); !slices.Equal(got, want) {
+			t.Errorf("with %q ftp was asked for %q, want %q", setting, got, want)
+		}
+	}
+}
+
+// TestFTPRobots: where robots.txt is not there everything is open, and where it
+// cannot be had nothing is.
+func TestFTPRobots(t *testing.T) {
+	t.Parallel()
+	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
+		t.Errorf("it was asked for %q, want %q", got, want)
+	}
+	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
+	v = &daemontest.CrawlFixture{Addr: closed.Addr, Dir: t.TempDir()}
+	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	if got := ftpRequests(closed); got != nil {
+		t.Errorf("it was asked for %q", got)
+	}
+}
+
+// TestFTPRevisit: a file that has not been modified is not transferred again.
+func TestFTPRevisit(t *testing.T) {
+	t.Parallel()
+	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	time.Sleep(3 * time.Second) // it rests for so long
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
+	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
+	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
+		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
+	}
+	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
+		t.Errorf("it was asked for %q, want %q", got, want)
+	}
+}
+
+// Other commands know ftp as well.
+func TestFTPCommands(t *testing.T) {
+	t.Parallel()
+	v, _ := newFTPCrawlFixture(t, map[string]string{
+		"robots.txt":  "User-agent: *\nDisallow: /secret\n",
+		"sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>ftp://a.example/x</loc></url></urlset>`,
+	})
+	there := []string{"--allow-private", "--connect-to=::" + v.Addr}
+	on := func(args ...string) commandResult { return runCommand(t, append(args, there...)...) }
+	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, ExitCheckFailed, "/secret")
+	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, ExitDone)
+	on("sitemap", "ftp://a.example/sitemap.xml").want(t, ExitDone, "ftp://a.example/x")
+	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, ExitDone)
+	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
+}
+
+// What would go around a proxy is refused.
+func TestFTPAndProxy(t *testing.T) {
+	list := testfile.Write(t, "seeds.txt", "ftp://a.example/\n")
+	for _, tt := range []struct{ text, says string }{
+		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n", "fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
+		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
+	} {
+		_, err := project.Read(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
+		if err == nil || !strings.Contains(project.DetailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, project.DetailedErrorText(err), tt.says)
+		}
+	}
+	p := project.Project{SeedFiles: []string{list}, Fetch: project.FetchSettings{Proxy: "http://proxy.example:3128"}}
+	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+		t.Errorf("a seed of a file: %v", err)
+	}
+	proxied, err := engine.NewMultiSchemeFetcher(&p, nil, nil)
+	if err != nil || fmt.Sprint(proxied) != "map[http:<nil> https:<nil>]" {
+		t.Errorf("with a proxy there are fetchers %v, %v; want none of ftp", proxied, err)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+const identityHelp = `Keys that a crawl signs its requests with, so that a site can tell them from those
+of somebody who only bears the same name (RFC 9421, Web Bot Auth). A project names
+its keys, and where sites find the public halves:
+
+  agent:
+    signature: {keys: [bot.pem], directory: https://bot.example.com}
+
+decorum serve publishes them there, behind a name and a certificate of yours; or
+any server does that serves what decorum identity directory prints.`
+
+const identityKeyHelp = `Write a new Ed25519 key to FILE, which nobody else may read, and print its ID, by
+which requests name it. openssl genpkey -algorithm ed25519 makes such keys too.`
+
+const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a JSON Web Key Set of their public
+halves. Serve it at /.well-known/http-message-signatures-directory, as
+application/http-message-signatures-directory+json.`
+
+func (a *program) newIdentityCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: argsOrUsageError(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.createIdentityKey(names[0]) },
+	}, &cobra.Command{
+		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: argsOrUsageError(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
+	})
+	return c
+}
+
+func (a *program) createIdentityKey(name string) error {
+	k, err := createSigningKeyFile(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, k.ID())
+	return err
+}
+
+func (a *program) printKeyDirectory(names []string) error {
+	keys, err := (&project.Signing{KeyFiles: names}).ReadKeys(os.Open)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", botauth.MarshalDirectory(keys...))
+	return err
+}
+
+// createSigningKeyFile writes a new key to a file that is not there yet.
+func createSigningKeyFile(name string) (*botauth.Key, error) {
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	text, err := k.PrivatePEM()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	return k, errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/internal/testwait"
+)
+
+// commandEnv in the environment makes the test binary the decorum command.
+const commandEnv = "DECORUM_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(commandEnv) != "" {
+		Main(nil)
+	}
+	if addr := os.Getenv(asIdleClientsEnv); addr != "" {
+		runIdleClients(addr)
+	}
+	if name := os.Getenv(asPeerEnv); name != "" {
+		runPeer(name)
+	}
+	testwait.SetTestParallelism(12)
+	m.Run()
+}
+
+// skipIfShort skips a test of one goroutine with -short: it is long where races are
+// looked for, and has none.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
+}
+
+// newCommandProcess returns the decorum command, to be run as a process of its own.
+func newCommandProcess(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), commandEnv+"=1")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	return c, &stderr
+}
+
+// How the crawls of TestKill are killed, more often in .ci/proofs.
+var (
+	killTimes = flag.Int("kills", 36, "how often TestKill kills a crawl")
+	killSeed  = flag.Uint64("kill-seed", 1, "seed of what TestKill leaves to chance")
+)
+
+// killDelay is the rest of a host in TestKill.
+const killDelay = 100 * time.Millisecond
+
+// killOutputFileSize is how large a file of output grows in TestKill: it holds a few lines.
+const killOutputFileSize = 2 << 10
+
+// maxUnflushedAge is how old a visit may be that a kill can undo: the store writes every
+// 200 ms, and a disk that many tests write to at once takes its time.
+const maxUnflushedAge = 4 * time.Second
+
+// A killTotals is what all crawls of TestKill come to.
+type killTotals struct {
+	mu                                                  sync.Mutex
+	crawls, kills, pages, requests, repeats, lostDelays int
+	oldestRepeat                                        time.Duration
+	rederivedVerdicts                                   int64 // verdicts that were derived again from the ledgers
+	unsentRequests                                      int   // records of requests that a kill cut off before they were sent
+}
+
+// TestKill: crawls that are killed at random moments and go on, several at a
+// time. The output of all runs of a crawl together, in many small files of whole
+// lines, covers every page, and so do its WARC files, all of which can be read; every
+// request that the server saw is in the ledger, and every verdict there can be
+// derived again; the
+// server sees no gap that is too short and no page that is closed, across the
+// restarts too; and no page is asked for again but those that were in hand or
+// had been visited in the moment that the store had not written yet.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the crawls that are killed are processes of their own")
+	}
+	t.Parallel() // TestServeKill mostly waits
+	const crawls = 6
+	var total killTotals
+	var wg sync.WaitGroup
+	for i := range crawls {
+		rnd := rand.New(rand.NewPCG(*killSeed, uint64(i)))
+		wg.Go(func() {
+			for left := (*killTimes + crawls - 1) / crawls; left > 0 && !t.Failed(); {
+				n, err := runAndKill(t, rnd, min(left, 25), &total)
+				if err != nil {
+					t.Errorf("crawls %d: %v", i, err)
+				}
+				left -= n
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were asked for in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
+		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat, total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
+}
+
+// A killedCrawl is a crawl that is killed time and again.
+type killedCrawl struct {
+	t             *testing.T
+	rnd           *rand.Rand
+	web           *crawltest.Web
+	addr, data    string
+	project       string // its file
+	starts, kills []time.Time
+}
+
+// runAndKill runs a crawl to its end, killing it at most so many times on the way,
+// and returns how many times it did.
+func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
+	v := &killedCrawl{t: t, rnd: rnd, web: daemontest.KillWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
+		project: testfile.Write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
+	server, err := v.web.Start("")
+	if err != nil {
+		return 0, err
+	}
+	v.addr = server.Addr
+	for ended := false; !ended && err == nil; {
+		ended, err = v.run(len(v.kills) < maxKills)
+	}
+	if err := errors.Join(err, server.Close()); err != nil {
+		return len(v.kills), err
+	}
+	v.checkResult(total)
+	return len(v.kills), nil
+}
+
+// archiveDir is where the victim's WARC files are.
+func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
+
+// run starts the crawl, or goes on with it, and reports whether it came to its
+// end: it may be killed before.
+func (v *killedCrawl) run(kill bool) (ended bool, err error) {
+	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+	if hasCrawl, err := datadir.StateDir(v.data).HasCrawl(); err != nil {
+		return false, err
+	} else if hasCrawl {
+		args = append(args, "--resume")
+	} else {
+		args = append(append(args, "-c", v.project), v.web.CrawlPlan.Seeds...)
+	}
+	v.starts = append(v.starts, time.Now())
+	c, stderr := newCommandProcess(v.t, args...)
+	if err := c.Start(); err != nil {
+		return false, err
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- c.Wait() }()
+	var killTimer <-chan time.Time
+	if kill {
+		killTimer = time.After(randomLifetime(v.rnd))
+	}
+	var killed time.Time
+	select {
+	case err = <-exited:
+	case killed = <-killTimer:
+		c.Process.Signal(syscall.SIGKILL) // it may have ended just now
+		err = <-exited
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && !exit.Exited():
+		v.kills = append(v.kills, killed)
+		return false, nil
+	}
+	return false, fmt.Errorf("run %d ended with %w:\n%s", len(v.starts), err, stderr)
+}
+
+// checkResult asks the judge, the output and the log.
+func (v *killedCrawl) checkResult(total *killTotals) {
+	v.t.Helper()
+	out := filepath.Join(v.data, datadir.OutputFile)
+	testfile.RotatedLines(v.t, out, killOutputFileSize)
+	if full, err := sinks.RotatedFiles(out); err != nil || len(full) < 10 {
+		v.t.Errorf("full files of output %v (%v), want more", full, err)
+	}
+	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(v.t, out)))
+	if diff := cmp.Diff(v.web.ReachablePages(), got); diff != "" {
+		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	}
+	checkArchived(v.t, v.archiveDir(), got)
+	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
+	if limit := int64(len(v.kills) * daemontest.KillHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
+		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.UnansweredRequests, unsent)
+	}
+	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
+		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})
+	if !report.OK() {
+		v.t.Errorf("the judge says:\n%s", report)
+	}
+	repeated := repeatedRequests(v.web.Log(), v.kills)
+	total.mu.Lock()
+	defer total.mu.Unlock()
+	for _, r := range repeated {
+		total.oldestRepeat = max(total.oldestRepeat, r.ageAtKill)
+		if r.ageAtKill > maxUnflushedAge {
+			v.t.Errorf("%s was asked for again, though it had been answered %v before a kill", r.url, r.ageAtKill)
+		}
+	}
+	total.crawls++
+	total.kills += len(v.kills)
+	total.pages += len(got)
+	total.requests += report.Requests
+	total.repeats += len(repeated)
+	total.lostDelays += report.LostPauses
+	total.rederivedVerdicts += ledgerReport.CheckedVerdicts
+	total.unsentRequests += unsent
+}

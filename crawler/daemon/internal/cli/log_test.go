@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// startTCPServer returns the address of a server that has talk answer each connection, side
+// by side.
+func startTCPServer(t *testing.T, serveConn func(net.Conn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveConn(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// startTalkativeServer serves pages over connections that stay open, and says more after
+// each answer than was asked for.
+func startTalkativeServer(t *testing.T) (addr string) {
+	t.Helper()
+	return startTCPServer(t, func(c net.Conn) {
+		defer c.Close()
+		for r := bufio.NewReader(c); ; {
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n")
+		}
+	})
+}
+
+// What net/http says by the standard logger of a server that says too much is in
+// the log for those who look for it, in its form.
+func TestStandardLogger(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"info", "debug"} {
+		c, stderr := newCommandProcess(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--allow-private",
+			"--connect-to=::"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level", level, "http://a.example/")
+		if err := c.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		if got := strings.Contains(stderr.String(), "Unsolicited response"); got != (level == "debug") {
+			t.Errorf("level %s: it is said: %v\n%s", level, got, stderr)
+		}
+		if level == "debug" && !strings.Contains(stderr.String(), `level=DEBUG msg="Unsolicited response`) {
+			t.Errorf("it is said in another form than the log's\n%s", stderr)
+		}
+	}
+}

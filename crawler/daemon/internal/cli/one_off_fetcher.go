@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage/memory"
+)
+
+// A oneOffFetcher fetches robots.txt files, and what they allow, one after the other,
+// for a command that only asks. It goes through the same gate, with the same
+// tickets, as a crawl: what it says is what a crawl would do. It is not safe for
+// concurrent use.
+type oneOffFetcher struct {
+	gate             *robots.Gate
+	fetcher          crawler.Fetcher
+	policy           politeness.Policy
+	limiter          *politeness.Limiter
+	hostVisitTimings map[string]hostVisitTiming
+	lastResponse     *decorum.Response // to the last visit; nil if there was none
+}
+
+// A hostVisitTiming is what an errand knows of a host.
+type hostVisitTiming struct {
+	politeness.NextVisit
+	longestCrawlDelay time.Duration // the longest pause that its origins ask for
+}
+
+func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*oneOffFetcher, error) {
+	d := q.newProjectFromFlags()
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	return newProjectOneOffFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+}
+
+// newProjectFromFlags returns a project of what the flags of a command that fetches say.
+func (q robotsCheckOptions) newProjectFromFlags() *project.File {
+	d := project.NewFile()
+	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
+	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
+	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
+	return d
+}
+
+// newProjectOneOffFetcher returns an errand that fetches as the project says.
+func newProjectOneOffFetcher(d *project.File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
+	store := memory.New(memory.Config{})
+	bodyMemory := bodymem.NewDefault()
+	httpFetcher, err := engine.NewFetcher(&d.Project, nil, store, nil, bodyMemory)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := engine.NewMultiSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
+	if err != nil {
+		return nil, err
+	}
+	return &oneOffFetcher{
+		gate:    robots.NewGate(gateConfig, store),
+		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		hostVisitTimings: map[string]hostVisitTiming{},
+	}, nil
+}
+
+// fetchRules returns the rules of an origin, and fetches its robots.txt unless it
+// has already.
+func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+	if _, err := e.clearanceFor(ctx, o.RobotsURL()); err != nil {
+		return nil, err
+	}
+	return e.gate.Rules(ctx, o)
+}
+
+// clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
+// already.
+func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+	o := u.Origin()
+	c, err := e.gate.Check(ctx, time.Now(), u)
+	for err == nil && c.IsForRobots() {
+		var result robots.FetchResult
+		if result, err = e.visit(ctx, c); err != nil {
+			break
+		}
+		if result.RedirectURL.IsZero() {
+			c, err = e.gate.Check(ctx, time.Now(), u)
+		} else {
+			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
+		}
+		if blocked := new(robots.RobotsRedirectDisallowedError); errors.As(err, &blocked) {
+			// The redirects led to where robots may not go: as if there were no file.
+			c, err = e.gate.Check(ctx, time.Now(), u)
+		}
+	}
+	if err != nil && !errors.Is(err, decorum.Disallowed) {
+		err = fmt.Errorf("cannot have %s: %w", o.RobotsURL(), err)
+	}
+	return c, err
+}
+
+// explainRobotsVerdict says what the robots.txt of an origin says of u.
+func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+	rules, err := e.fetchRules(ctx, o)
+	if err != nil {
+		return robots.Explanation{}, err
+	}
+	file, err := e.gate.Explain(ctx, o.RobotsURL())
+	x := rules.Explain(u)
+	x.SHA256 = file.SHA256
+	return x, err
+}
+
+// fetchRobotsBody returns the robots.txt of an origin as it came.
+func (e *oneOffFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
+	if _, err := e.fetchRules(ctx, o); err != nil {
+		return nil, err
+	}
+	if e.lastResponse == nil || e.lastResponse.Status < 200 || e.lastResponse.Status > 299 {
+		return nil, fmt.Errorf("there is no %s", o.RobotsURL())
+	}
+	return e.lastResponse.Body, nil
+}
+
+// fetchURL fetches what is at u, if its robots.txt allows it.
+func (e *oneOffFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+	c, err := e.clearanceFor(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	_, err = e.visit(ctx, c)
+	return e.lastResponse, err
+}
+
+// visit makes the visit that c clears when its host is due. What came of a
+// robots.txt, or where that was redirected to, is learnt.
+func (e *oneOffFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
+	host := c.URL().Origin().Host()
+	due := e.hostVisitTimings[host].Due
+	if err := e.waitUntilDue(ctx, host, due); err != nil {
+		e.gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
+		return result, err
+	}
+	permit, err := e.limiter.RequestPermit(time.Now(), host, politeness.PermitRequest{NotBefore: due})
+	if err != nil {
+		return result, err
+	}
+	ticket, err := crawler.NewTicket(c, permit)
+	if err != nil {
+		return result, err
+	}
+	visit := politeness.FinishedVisit{Start: time.Now()}
+	e.lastResponse, err = e.fetcher.Fetch(ctx, ticket)
+	visit.End = time.Now()
+	if c.IsForRobots() {
+		result, err = e.gate.RecordFetch(ctx, visit.End, c, e.lastResponse, err)
+	}
+	e.setNextVisit(ctx, c.URL().Origin(), visit)
+	return result, err
+}
+
+// setNextVisit has the host of an origin rest after a visit, for as long as the answer
+// and the rules now known ask for.
+func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
+	host := e.hostVisitTimings[o.Host()]
+	if crawlDelay, _, err := e.gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
+		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
+	}
+	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.longestCrawlDelay, host.ConsecutiveFailures
+	if e.lastResponse != nil {
+		visit.Status = e.lastResponse.Status
+		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)
+	}
+	host.NextVisit = e.policy.NextVisit(visit)
+	e.limiter.SetNextVisitAndCountBytes(o.Host(), host.NextVisit, 0)
+	e.hostVisitTimings[o.Host()] = host
+}
+
+// waitUntilDue waits until a host is due. Nobody sits through more than the longest
+// Crawl-delay that a crawl waits for.
+func (e *oneOffFetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
+	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
+		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
+	}
+	wait := time.NewTimer(time.Until(due)) // there is one visit at a time here, so no other is kept waiting
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}

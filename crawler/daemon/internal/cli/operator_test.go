@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// A second process that would crawl from the same directory changes nothing
+// there, whatever it wants to do.
+func TestDirectoryInUse(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.Dir)
+	lock, err := datadir.StateDir(v.DataDir()).Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for _, args := range [][]string{
+		v.CrawlArgs("--resume", "--delay=9s"),
+		v.CrawlArgs("--fresh", "http://shop.example/"),
+		v.CrawlArgs("http://shop.example/"),
+	} {
+		runCommand(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
+	}
+	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// readTree returns the files below dir and what is in them.
+func readTree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, e := os.ReadFile(p)
+			files[p], err = string(text), e
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Nothing is lost by starting anew, however often.
+func TestStartFreshTwice(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	for range 4 {
+		runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
+	}
+	movedOutputs, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", datadir.OutputFile))
+	if err != nil || len(movedOutputs) != 3 {
+		t.Errorf("%d earlier outputs are kept (%v), want 3", len(movedOutputs), err)
+	}
+}
+
+// An output that cannot be written is found before the old crawl is moved.
+func TestFreshWithBadOutput(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.Dir)
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
+	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A crawl that goes on with a narrower scope keeps to it, for URLs that it had
+// found before, too; and takes them up again when it is widened.
+func TestResumeWithAnotherScope(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
+	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A crawl that goes on as another agent is judged as that one: what was closed
+// to the first is open to the second, and the other way round.
+func TestResumeAsAnotherAgent(t *testing.T) {
+	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
+	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
+	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
+	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
+	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+		t.Errorf("visited %q, want %q", got, want)
+	}
+}
+
+// A crawl that says what it is for keeps away from what may not be used for it.
+func TestPurpose(t *testing.T) {
+	for _, tt := range []struct{ robots, says string }{
+		{"", "pages: 1 ("},
+		{"robots: {purpose: [search]}\n", "pages: 1 ("},
+		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
+	} {
+		v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
+		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
+		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
+	}
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	for text, says := range map[string]string{
+		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
+		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
+	} {
+		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		runCommand(t, v.CrawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
+	}
+}
+
+// Seeds that lead nowhere are told of.
+func TestSeedsThatLeadNowhere(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
+	config := func(text string) string {
+		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+	}
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
+	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
+	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
+}
+
+func TestParseSeedLine(t *testing.T) {
+	for line, want := range map[string]string{
+		"http://a.test/":              "http://a.test/",
+		"  http://a.test/#top  # why": "http://a.test/#top",
+		"http://a.test/\t# why":       "http://a.test/",
+		"# why":                       "",
+		"":                            "",
+		"\ufeffhttp://a.test/":        "http://a.test/",
+	} {
+		if got := project.ParseSeedLine(line); got != want {
+			t.Errorf("%q names %q, want %q", line, got, want)
+		}
+	}
+}
+
+// A body that was not read whole has no hash, and says why.
+func TestRecordOfCutBody(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
+		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
+		"/film":  crawltest.StaticPage(crawltest.ResponseOfType("video/mp4", "moo")),
+		"/short": crawltest.StaticPage(crawltest.HTML("x")),
+	}})
+	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
+	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
+		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
+			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
+		if r.Error != why || (r.SHA256 == "") != (why != "") {
+			t.Errorf("%s: error %q, sha256 %q; want %q", r.URL, r.Error, r.SHA256, why)
+		}
+	}
+}
+
+// A signal ends a check that waits for a server which never answers.
+func TestRobotsCheckStops(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	signals := make(chan os.Signal, 1)
+	go func() {
+		for len(v.Web.Log()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		signals <- os.Interrupt
+	}()
+	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.Addr, "http://a.example/").
+		want(t, ExitStopped, "interrupted")
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// paramSite is a shop in which ref and sid say nothing, id and page say all, and view
+// says something in one directory.
+func paramSite() crawltest.Site {
+	param := func(path, name string) string {
+		_, query, _ := strings.Cut(path, "?")
+		for p := range strings.SplitSeq(query, "&") {
+			if n, value, _ := strings.Cut(p, "="); n == name {
+				return value
+			}
+		}
+		return ""
+	}
+	var home strings.Builder
+	for i := range 6 {
+		for _, dir := range []string{"a", "b"} {
+			fmt.Fprintf(&home, "<a href='/%s/item?id=%d&ref=%d'>x</a><a href='/%s/item?id=%d'>x</a><a href='/%s/item?id=%d&view=%d'>x</a>",
+				dir, i, i, dir, i, dir, i, i)
+		}
+		fmt.Fprintf(&home, "<a href='/c/list?sid=%d'>x</a>", i)
+	}
+	return crawltest.Site{Host: "noisy.example",
+		Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML(home.String())),
+			"/a/item": func(r crawltest.PageRequest) crawltest.Response {
+				return crawltest.HTML("item a" + param(r.Path, "id"))
+			},
+			"/b/item": func(r crawltest.PageRequest) crawltest.Response {
+				return crawltest.HTML("item b" + param(r.Path, "id") + param(r.Path, "view"))
+			},
+			"/c/list": func(r crawltest.PageRequest) crawltest.Response {
+				return crawltest.HTML("<link rel=canonical href=/c/list>" + r.Path)
+			},
+		}}
+}
+
+func TestReportParams(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, paramSite())
+	runCommand(t, v.CrawlArgs("http://noisy.example/")...).want(t, ExitDone)
+	r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
+	r.want(t, ExitDone)
+	got := decodeJSON[inspect.QueryParamReport](t, r.stdout)
+	type row struct {
+		path                       string
+		same, other, without, with int
+		line                       string
+	}
+	rows := map[string]row{}
+	for _, s := range got.Suggestions {
+		rows[s.Parameter+" "+s.PathPrefix] = row{s.PathPrefix, s.SameBodyPairs, s.DifferentBodyPairs, s.CanonicalsWithoutParam, s.CanonicalsWithParam, s.CleanParam}
+	}
+	for key, want := range map[string]row{
+		// 6 pages in each of two directories, each compared with the bare one.
+		"ref /": {"/", 12, 0, 0, 0, "Clean-param: ref /"},
+		// In /b it makes another page each time.
+		"view /a/": {"/a/", 6, 0, 0, 0, "Clean-param: view /a/"},
+		// The bodies differ, but each names the one page; 5 pairs of 6 pages, and
+		// that one with each of them.
+		"sid /c/": {"/c/", 0, 11, 6, 0, ""},
+	} {
+		if rows[key] != want {
+			t.Errorf("%s: %+v, want %+v", key, rows[key], want)
+		}
+	}
+	if len(rows) != 3 || got.SampledOneIn != 1 {
+		t.Errorf("suggestions %+v, one in %d", rows, got.SampledOneIn)
+	}
+	// Of 18 pages of /a 6 are different; of those of /b the ones with ref are as the bare.
+	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
+		t.Errorf("duplicates %+v", d)
+	}
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
+	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, ExitDone, "No page is the same")
+	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
+		t.Errorf("%d lines, want 3", n)
+	}
+}
+
+// What cannot be read is passed over, and a page that is visited again counts
+// once, as it was last.
+func TestReportParamsOfOddOutput(t *testing.T) {
+	t.Parallel()
+	line := func(url, hash string) string {
+		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
+	}
+	name := testfile.Write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
+		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
+		strings.Repeat("y", plaintext.MaxLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
+	s, err := inspect.AnalyzeParams(t.Context(), name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With the bare page: x=1 and x agree, x=3 does not; and so with x=1.
+	r := s.Report()
+	if len(r.Suggestions) != 1 || r.PagesWithBody != 4 {
+		t.Fatalf("%+v", r)
+	}
+	if m := r.Suggestions[0]; m.SameBodyPairs != 3 || m.DifferentBodyPairs != 2 || m.CleanParam != "" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestReportParamsIsBounded: of many URLs some are compared, but with all that
+// belongs to them.
+func TestReportParamsIsBounded(t *testing.T) {
+	skipIfShort(t)
+	name := filepath.Join(t.TempDir(), "pages.jsonl")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = 100_000 // as many as the analysis samples
+	w := bufio.NewWriter(f)
+	for i := range pages {
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d&ref=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i, i)
+	}
+	for i := range pages { // visited again
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n", i, i)
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	s, err := inspect.AnalyzeParams(t.Context(), name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
+		t.Errorf("it holds %d MiB", grown>>20)
+	}
+	r := s.Report()
+	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {
+		t.Fatalf("%+v", r)
+	}
+	if r.PagesWithBody != 2*pages || r.HostDuplicates[0].PagesWithBody != 2*pages {
+		t.Errorf("%d pages, %d of the host, want %d", r.PagesWithBody, r.HostDuplicates[0].PagesWithBody, 2*pages)
+	}
+	if m := r.Suggestions[0]; m.SameBodyPairs < pages/r.SampledOneIn/2 || m.DifferentBodyPairs != 0 {
+		t.Errorf("%+v", m)
+	}
+	if d := r.HostDuplicates[0].DuplicateBodies; d < pages*9/10 || d > pages*11/10 {
+		t.Errorf("%d duplicates, want about %d", d, pages)
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const progressFlagUsage = "`HOW` to show progress: auto (a live line on a terminal, else plain), plain or none"
+
+func checkProgressFlag(mode string) error {
+	switch mode {
+	case "auto", "plain", "none":
+		return nil
+	}
+	return usage.Errorf("--progress: %q is not one of auto, plain, none", mode)
+}
+
+// A progressReporter tells how a crawl goes.
+type progressReporter struct {
+	crawlStats     func() crawler.Stats
+	frontierCounts func(context.Context) (storage.Counts, error)
+	limits         project.LimitSettings
+	start          time.Time
+	lastSample     progressSample
+}
+
+// A progressSample is how many pages there were at a moment.
+type progressSample struct {
+	at    time.Time
+	pages int64
+	rate  float64 // pages a second, of late
+}
+
+// How often progress is told.
+const (
+	drawInterval  = 500 * time.Millisecond // on a terminal
+	printInterval = 10 * time.Second       // elsewhere
+)
+
+// run tells the progress on s until over is closed: on a line drawn over, or line
+// by line.
+func (p *progressReporter) run(done <-chan struct{}, s *terminal.StatusLineWriter, redraws bool) {
+	interval, show := printInterval, func(line string) { fmt.Fprintln(s, line) }
+	if redraws {
+		interval, show = drawInterval, s.DrawStatusLine
+		defer s.DrawStatusLine("")
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			show(p.statusLine(context.Background(), now))
+		case <-done:
+			return
+		}
+	}
+}
+
+// statusLine says how the crawl stands at now.
+func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string {
+	st := p.crawlStats()
+	rate := p.smoothedPageRate(now, st.Pages)
+	var parts []string
+	if st.MachinePauseReason != "" {
+		parts = append(parts, "paused: "+st.MachinePauseReason)
+	}
+	parts = append(parts, fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate))
+	if c, err := p.frontierCounts(ctx); err == nil {
+		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.DueHosts, c.QueuedHosts-c.DueHosts), fmt.Sprintf("%d queued", c.QueuedURLs))
+		if c.AwaitingRevisit > 0 {
+			parts = append(parts, fmt.Sprintf("%d resting", c.AwaitingRevisit))
+		}
+	}
+	parts = append(parts,
+		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), plaintext.FormatBytes(st.Bytes))
+	if remaining, ok := p.estimatedTimeToLimit(now, st, rate); ok {
+		parts = append(parts, "at most "+remaining.Round(time.Second).String()+" left")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// smoothedPageRate returns the pages a second since the beginning, with the last moments
+// counting most.
+func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 {
+	if p.lastSample.at.IsZero() {
+		p.lastSample = progressSample{at: p.start}
+	}
+	span := now.Sub(p.lastSample.at).Seconds()
+	if span <= 0 {
+		return p.lastSample.rate
+	}
+	latest := float64(pages-p.lastSample.pages) / span
+	weight := min(1, max(span/5, span/now.Sub(p.start).Seconds())) // a mean over about 5 s
+	p.lastSample = progressSample{now, pages, p.lastSample.rate + weight*(latest-p.lastSample.rate)}
+	return p.lastSample.rate
+}
+
+// estimatedTimeToLimit estimates when a limit will end the crawl; false if none will.
+func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
+	remaining, ok := time.Duration(0), false
+	if limit := time.Duration(p.limits.Duration); limit > 0 {
+		remaining, ok = max(0, limit-now.Sub(p.start)), true
+	}
+	if pages, limited := p.pagesLeft(st); limited && rate > 0 {
+		// Beyond a century the estimate says nothing, and would overflow.
+		seconds := min(pages/rate, 3e9)
+		byPages := time.Duration(seconds * float64(time.Second))
+		if !ok || byPages < remaining {
+			remaining, ok = byPages, true
+		}
+	}
+	return remaining, ok
+}
+
+// pagesLeft estimates how many pages the limits of pages and of bytes leave;
+// false if there is no such limit.
+func (p *progressReporter) pagesLeft(st crawler.Stats) (remaining float64, limited bool) {
+	remaining = math.Inf(1)
+	if limit := int64(p.limits.Pages); limit > 0 {
+		remaining = float64(max(0, limit-st.Pages))
+	}
+	if limit := int64(p.limits.Bytes); limit > 0 && st.Bytes > 0 {
+		remaining = min(remaining, float64(max(0, limit-st.Bytes))*float64(st.Pages)/float64(st.Bytes))
+	}
+	return remaining, !math.IsInf(remaining, 1)
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// clearLine is how a status line is erased on a terminal.
+const clearLine = "\r\x1b[K"
+
+// steadyStats is a crawl of ten pages a second that has gone on for so long.
+func steadyStats(start time.Time) func() crawler.Stats {
+	return func() crawler.Stats {
+		pages := int64(time.Since(start) / (100 * time.Millisecond))
+		return crawler.Stats{Pages: pages, Bytes: pages << 10, BlockedURLs: 3, Errors: 2}
+	}
+}
+
+func fixedCounts(context.Context) (storage.Counts, error) {
+	return storage.Counts{QueuedHosts: 7, DueHosts: 2, QueuedURLs: 40, AwaitingRevisit: 9}, nil
+}
+
+func TestProgressLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: project.LimitSettings{Pages: 500, Duration: project.Duration(time.Hour)}}
+		done := make(chan struct{})
+		time.AfterFunc(25*time.Second, func() { close(done) })
+		p.run(done, terminal.NewStatusLineWriter(&b), false)
+		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
+			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
+		if b.String() != want {
+			t.Errorf("got\n%swant\n%s", b.String(), want)
+		}
+	})
+}
+
+// A live line is drawn over, and taken away at the end.
+func TestProgressDrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), start: time.Now(),
+			frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+		done := make(chan struct{})
+		time.AfterFunc(1200*time.Millisecond, func() { close(done) })
+		p.run(done, terminal.NewStatusLineWriter(&b), true)
+		want := clearLine + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLine + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLine
+		if b.String() != want {
+			t.Errorf("got %q, want %q", b.String(), want)
+		}
+	})
+}
+
+func TestProgressLeft(t *testing.T) {
+	start := time.Unix(0, 0)
+	for _, tt := range []struct {
+		name   string
+		limits project.LimitSettings
+		pages  int64
+		rate   float64
+		want   time.Duration
+		ok     bool
+	}{
+		{"no limit", project.LimitSettings{}, 10, 1, 0, false},
+		{"pages", project.LimitSettings{Pages: 100}, 40, 2, 30 * time.Second, true},
+		{"pages at a standstill", project.LimitSettings{Pages: 100}, 40, 0, 0, false},
+		{"pages, hardly moving", project.LimitSettings{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
+		{"bytes", project.LimitSettings{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
+		{"bytes before pages", project.LimitSettings{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
+		{"bytes, none yet", project.LimitSettings{Bytes: 100 << 10}, 0, 2, 0, false},
+		{"time", project.LimitSettings{Duration: project.Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
+		{"time that is over", project.LimitSettings{Duration: project.Duration(time.Second)}, 40, 2, 0, true},
+		{"whichever ends first", project.LimitSettings{Pages: 100, Duration: project.Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &progressReporter{limits: tt.limits, start: start}
+			if got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
+				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
+			}
+		})
+	}
+}
+
+// What is logged scrolls by above the live line.
+func TestTerminalWriter(t *testing.T) {
+	var b bytes.Buffer
+	s := terminal.NewStatusLineWriter(&b)
+	s.DrawStatusLine("")
+	for _, step := range []func(){
+		func() { s.Write([]byte("one\n")) },
+		func() { s.DrawStatusLine("10 pages") },
+		func() { s.Write([]byte("two\n")) },
+		func() { s.DrawStatusLine("") },
+		func() { s.Write([]byte("three\n")) },
+	} {
+		step()
+	}
+	if want := "one\n" + clearLine + "10 pages" + clearLine + "two\n" + "10 pages" + clearLine + "three\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestFormatBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
+		if got := plaintext.FormatBytes(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestProgressPaused: a crawl that is paused because this machine has no network says so.
+func TestProgressPaused(t *testing.T) {
+	p := &progressReporter{crawlStats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
+		frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+	if got, want := p.statusLine(t.Context(), time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q first", got, want)
+	}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// The same project gives the same pages, whatever engine keeps its state.
+func TestCrawlOnRedis(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartClusterForTest(t, 3, 1)
+	var got [2][]string
+	for i, yaml := range []string{"project: shop\n", daemontest.RedisField(c, ", lease: 10s")} {
+		web := daemontest.KillWeb(0, 15, nil)
+		v := daemontest.NewCrawlFixture(t)
+		v.Web, v.Addr = web, daemontest.StartWeb(t, web)
+		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		got[i] = daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
+		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
+			t.Error(r)
+		}
+		if i == 0 {
+			continue
+		}
+		p := project.Default()
+		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
+		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
+			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
+			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
+		}
+		runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+	}
+	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
+		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)
+	}
+}
+
+// A crawl in Redis goes on, is looked into, and is not mixed with one in files.
+func TestRedisAndDirectories(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartClusterForTest(t, 1, 0)
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	project := testfile.Write(t, "p.yaml", daemontest.RedisField(c, ", durability: none"))
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
+	runCommand(t, "frontier", "compact", "--data", v.DataDir()).want(t, ExitUsage, "is in Redis")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if r := runCommand(t, "frontier", "stats", "--data", v.DataDir()); !strings.Contains(r.stdout, "seen") {
+		t.Errorf("stats: %s", r.stdout)
+	}
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
+		t.Error(diff)
+	}
+	other := &daemontest.CrawlFixture{Web: v.Web, Addr: v.Addr, Dir: t.TempDir()}
+	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
+}
+
+func TestRedisThatCannotBeUsed(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	broken := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for why, redis := range map[string]string{
+		"cannot reach Redis at 127.0.0.1:1":         "{addresses: ['127.0.0.1:1']}",
+		"store.redis.password_file: ":               "{addresses: ['127.0.0.1:1'], password_file: /nowhere/at/all}",
+		"holds no certificate":                      "{addresses: ['127.0.0.1:1'], tls: true, ca_file: '" + broken + "'}",
+		"is not the address of a server":            "{addresses: [localhost]}",
+		"no server is named":                        "{tls: true}",
+		"is no prefix":                              "{addresses: ['127.0.0.1:1'], prefix: '{}'}",
+		"expected 1 to 1024":                        "{addresses: ['127.0.0.1:1'], partitions: 5000}",
+		"is not one of replica, disk, none":         "{addresses: ['127.0.0.1:1'], durability: hope}",
+		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
+		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
+	} {
+		r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
+			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
+		}
+	}
+	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r.want(t, ExitUsage, "a name is needed")
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// replaySites is sites that do not link to each other, so that what is found on one does
+// not depend on another: with rules, sitemaps, redirects and a loop of them.
+func replaySites() (sites []crawltest.Site, seeds []string) {
+	index := sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
+		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
+		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
+	})
+	moved := sitemapSite("moved.test", "", map[string]crawltest.PageFunc{
+		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
+		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 8), numberedURLs("http://moved.test/no", 0, 3)...)...),
+	})
+	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	clean := sitemapSite("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 6), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
+	})
+	links := `<a href="/loop">x</a><a href="/gone">x</a><a href="/zip">x</a><a href="/twice">x</a><a href="/twice#top">x</a>`
+	trouble := sitemapSite("trouble.test", "", map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.HTML(links)),
+		"/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone)),
+		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
+		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, GzipIfAccepted: true, Header: http.Header{"Content-Type": {"text/html"}}}),
+	})
+	sites = []crawltest.Site{daemontest.ShopSite(), index, moved, clean, trouble}
+	for i, s := range sites {
+		sites[i].Latency = crawltest.Latency{}
+		seeds = append(seeds, "http://"+s.Host+"/")
+	}
+	return sites, seeds
+}
+
+// recordReplayCrawl crawls the lane, and keeps ledger and archive.
+func recordReplayCrawl(t *testing.T) *daemontest.CrawlFixture {
+	t.Helper()
+	sites, seeds := replaySites()
+	v := daemontest.NewCrawlFixture(t, sites...)
+	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
+		"politeness: {adaptive: 0}\n")
+	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
+	return v
+}
+
+// Every decision of a recorded crawl is made again: robots.txt, redirects of it,
+// sitemaps, Clean-param, failures, what was refused and why. What another project
+// would have decided is told, and what of the records was changed.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	v := recordReplayCrawl(t)
+	requested := len(v.Web.Log())
+	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
+	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile), filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
+	for _, tt := range []struct{ name, file, from, to, says string }{
+		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
+		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
+		{"no sitemaps", project, "sitemaps: true", "sitemaps: false", "it was asked for, and would never be"},
+		{"no Clean-param", project, "extensions: true", "extensions: false", "it would be asked for, and never was"},
+		{"a verdict", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":4`, "its verdict was yes by allow: /a"},
+		{"a mark", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":2,"not_for_indexing":true`, "its verdict was yes, not for indexing, by allow: /a"},
+		{"an exempt agent", project, "product: decorum", "product: YandexDirect", "exemption from rules for * was false, and is true"},
+		{"another family", project, "wider: []", "wider: [family]", "what stands in for it was none, and is family"},
+		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`, "it would be asked for, and never was"},
+		{"a referrer", ledger, `"referrer":"http://moved.test/new.xml"`, `"referrer":"http://moved.test/"`, "it was found on"},
+		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`, `"url":"http://index.test/closed/2","why":"robots`, "it was refused, and in its place"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text, err := os.ReadFile(tt.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := strings.Replace(string(text), tt.from, tt.to, 1)
+			if other == string(text) {
+				t.Fatalf("%s does not say %q:\n%s", tt.file, tt.from, text)
+			}
+			overwriteFile(t, tt.file, []byte(other))
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, tt.says)
+			overwriteFile(t, tt.file, text)
+		})
+	}
+	if n := len(v.Web.Log()); n != requested {
+		t.Errorf("replays made %d requests", n-requested)
+	}
+	if err := os.RemoveAll(filepath.Join(v.Dir, "warc")); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, "replay", v.DataDir()).want(t, ExitFailed, "no WARC files")
+}
+
+// Where the clock of the machine was set while the crawl went on, the replay takes
+// that off: two days did not pass, and no robots.txt is too old.
+func TestReplayOfClockThatWasSet(t *testing.T) {
+	t.Parallel()
+	v := recordReplayCrawl(t)
+	file := filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	half := len(lines) / 2
+	const days = 48 * time.Hour
+	output := regexp.MustCompile(`"(time|end)":"([^"]+)"`)
+	for i := half; i < len(lines); i++ {
+		lines[i] = output.ReplaceAllStringFunc(lines[i], func(s string) string {
+			field := output.FindStringSubmatch(s)
+			at, err := time.Parse(time.RFC3339Nano, field[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%q:%q", field[1], at.Add(days).Format(time.RFC3339Nano))
+		})
+	}
+	overwriteFile(t, file, []byte(strings.Join(lines, "")))
+	runCommand(t, "replay", v.DataDir()).want(t, ExitCheckFailed, "robots.txt: it would be asked for, and never was")
+	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
+	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
+	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, "differences: 0")
+}
+
+func overwriteFile(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReplayUsage(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage)
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage, "kept no WARC files")
+	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, ExitUsage, "--limit")
+}
+
+// What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
+// for it, what it refuses is refused, and a page of which only the header was kept, for
+// its content was not to be used, led to what the ledger says.
+func TestReplayForPurposes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ purpose, other, says string }{
+		{"search", "ai-train", "tdmrep.json: it would be asked for, and never was"},
+		{"archive", "search", "/noindex: its content was used, and would be kept back"},
+		{"ai-input", "ai-train", "/usage: its content was used, and would be kept back"},
+		{"ai-train", "archive", "tdmrep.json: it was asked for, and would never be"},
+	} {
+		purpose, other, says := tt.purpose, tt.other, tt.says
+		t.Run(purpose, func(t *testing.T) {
+			v := daemontest.NewCrawlFixture(t, usageRulesSite())
+			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
+				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
+			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
+			project, text := filepath.Join(v.DataDir(), datadir.ProjectFile), ""
+			if b, err := os.ReadFile(project); err != nil {
+				t.Fatal(err)
+			} else if text = strings.Replace(string(b), "- "+purpose, "- "+other, 1); text == string(b) {
+				t.Fatalf("no purpose in %s:\n%s", project, b)
+			}
+			overwriteFile(t, project, []byte(text))
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+)
+
+// A textBuilder is text for people, in the making.
+type textBuilder struct{ bytes.Buffer }
+
+func (s *textBuilder) writeLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+// writeTable writes rows in columns.
+func (s *textBuilder) writeTable(rows func(row func(cells ...any))) {
+	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
+	rows(func(cells ...any) {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = fmt.Sprint(c)
+		}
+		fmt.Fprintln(t, strings.Join(texts, "\t"))
+	})
+	t.Flush() // into memory: it cannot fail
+}
+
+// writeReportText writes the report for people: the totals, the hosts, what is closed.
+func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer, dataDir string, limit int) error {
+	var p textBuilder
+	r := &s.Totals
+	p.writeLine("The crawl in %s at %s", dataDir, inspect.FormatTime(r.AsOf))
+	p.writeLine("")
+	p.writeTable(func(row func(...any)) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
+		for _, t := range hostTotalsRows(&r.HostTotals) {
+			row(t[0], t[1])
+		}
+		row("pace", delayShortfallText(r.LargestDelayShortfall))
+	})
+	p.writeLine("")
+	var heldLines textBuilder
+	if err := p.writeHosts(ctx, s, &heldLines); err != nil {
+		return err
+	}
+	if more := r.HostCount - len(s.Ranking.Hosts); more > 0 {
+		p.writeLine("… and %d hosts more: --limit 0 names them all", more)
+	}
+	p.Write(heldLines.Bytes())
+	p.writeParkedReasons("Parked:", r.ParkedByRule, limit)
+	p.writeRefusalAndSessionIDCounts(r)
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// writeHosts writes a row for each host of the report, and into holds a line for each that
+// is held.
+func (p *textBuilder) writeHosts(ctx context.Context, s *inspect.StreamedReport, heldLines *textBuilder) (err error) {
+	p.writeTable(func(row func(...any)) {
+		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
+		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
+			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
+				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
+			if !h.HeldUntil.IsZero() {
+				heldLines.writeLine("%s is %s until %s%s", h.Host, h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
+			}
+			return nil
+		})
+	})
+	return err
+}
+
+// writeRefusalAndSessionIDCounts writes what was not queued as it was found.
+func (p *textBuilder) writeRefusalAndSessionIDCounts(s *api.CrawlReport) {
+	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
+	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
+}
+
+func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {
+	if len(list) == 0 {
+		return
+	}
+	p.writeLine("")
+	p.writeLine("%s", title)
+	p.writeTable(func(row func(...any)) {
+		for _, r := range list {
+			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
+		}
+	})
+}
+
+// hostCountsByStateText says how many hosts are in each state.
+func hostCountsByStateText(hosts map[string]int) string {
+	var parts []string
+	for _, state := range inspect.HostStates {
+		if n := hosts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// hostTotalsRows returns what the tally says, in words.
+func hostTotalsRows(t *api.HostTotals) [][2]string {
+	rows := [][2]string{
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime))},
+		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
+			t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope)},
+		{"coverage", formatPercent(t.Coverage)},
+	}
+	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
+		rows = append(rows, [2]string{"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, and was not kept; %d URLs parked by tdmrep.json",
+			t.PagesWithheld, t.BlockedByTDMRep)})
+	}
+	return rows
+}
+
+func delayShortfallText(shortfall api.Milliseconds) string {
+	if shortfall == 0 {
+		return "no rest was cut short"
+	}
+	return fmt.Sprintf("a rest was cut short by %v", inspect.DelayText(shortfall))
+}
+
+// writeParkedReasons writes why URLs are parked.
+func (p *textBuilder) writeParkedReasons(title string, rs []api.RefusalSummary, limit int) {
+	if len(rs) == 0 {
+		return
+	}
+	p.writeLine("")
+	p.writeLine("%s", title)
+	p.writeTable(func(row func(...any)) {
+		for i, r := range rs {
+			if i == limit && limit > 0 {
+				break
+			}
+			row(fmt.Sprintf("%8d %s", r.URLCount, urlNoun(r.URLCount)), refusalText(r), ruleLocationText(r))
+		}
+	})
+}
+
+// refusalText says why URLs are parked.
+func refusalText(r api.RefusalSummary) string {
+	if r.RefusedBy == inspect.ParkedByScope {
+		return "out of scope: " + r.Rule
+	}
+	return r.Rule
+}
+
+// ruleLocationText says where the rule stands.
+func ruleLocationText(r api.RefusalSummary) string {
+	switch {
+	case r.RuleFileURL == "":
+		return ""
+	case r.RuleLine == 0:
+		return r.RuleFileURL
+	}
+	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
+}
+
+// writeHostReport writes all that a report on one host says.
+func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
+	var p textBuilder
+	h := s.Hosts[0]
+	p.writeLine("%s", h.Host)
+	p.writeTable(func(row func(...any)) {
+		row("  state", hostStateText(h))
+		row("  origins", strings.Join(h.Origins, ", "))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, delayShortfallText(h.LargestDelayShortfall)))
+		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
+		for _, r := range hostTotalsRows(&h.HostTotals) {
+			row("  "+r[0], r[1])
+		}
+		if !h.LastVisit.IsZero() {
+			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
+		}
+		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
+			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
+		}
+	})
+	p.writeParkedReasons("Parked:", h.ParkedByRule, limit)
+	p.writeRefusalAndSessionIDCounts(s)
+	_, err := p.WriteTo(w)
+	return err
+}
+
+func hostStateText(h *api.Host) string {
+	switch {
+	case !h.HeldUntil.IsZero():
+		return fmt.Sprintf("%s until %s%s", h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
+	case !h.DueAt.IsZero():
+		return fmt.Sprintf("%s, next visit at %s", h.State, inspect.FormatTime(h.DueAt))
+	}
+	return h.State
+}
+
+func hostAddressText(h *api.Host) string {
+	if !h.Address.IsValid() {
+		return "not known"
+	}
+	return h.Address.String()
+}
+
+func formatPercent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func urlNoun(urls int) string {
+	if urls == 1 {
+		return "URL"
+	}
+	return "URLs"
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+const robotsCheckHelp = `Say for each URL whether robots.txt allows an agent to visit it, and which rule
+on which line decides. The robots.txt of each URL's origin is fetched, once and at
+a polite pace, unless --file names another to judge by.
+
+One line a URL: the verdict, the URL and the rule, separated by tabs. --explain
+adds the file, the group, every rule that matches with the part of the URL it takes
+("*" under what a wildcard stands for) and why it lost, and what the file asks of pace
+and of AI use. --json writes the same as one JSON object a line.
+
+YandexDirect and YandexCalendar may fetch what is closed to "*". What YandexBot may
+not fetch is then allowed, and "not for indexing" stands behind the rule.
+
+A URL is judged in canonical form, as it is before Clean-param: decorum explain says
+what a crawl makes of it. With --dialect google-oss decorum robots batch judges it as
+it is written.
+
+Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
+had, 2 wrong usage, 4 interrupted.`
+
+const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
+  decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
+  decorum robots check --agent YandexBot --dialect yandex https://example.com/`
+
+// A robotsCheckOptions is what somebody asks of robots.txt files.
+type robotsCheckOptions struct {
+	file, agent, contact string
+	dialect              string
+	connectToRules       []string
+	allowPrivate         bool
+	explain, asJSON      bool
+}
+
+func (a *program) newRobotsCheckCommand() *cobra.Command {
+	var q robotsCheckOptions
+	c := &cobra.Command{
+		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
+		Long: robotsCheckHelp, Example: robotsCheckExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, urls []string) error { return a.checkRobots(c.Context(), q, urls) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
+	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
+	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
+	fs.BoolVar(&q.explain, "explain", false, "say for each URL all that led to the verdict")
+	fs.BoolVar(&q.asJSON, "json", false, "write what --explain says as JSON, one object a line")
+	q.addFetchFlags(fs)
+	return c
+}
+
+// addFetchFlags adds the flags of a command that fetches robots.txt files.
+func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
+	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
+	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
+}
+
+// checkRobots prints a verdict for each URL.
+func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
+	agent := robots.AgentFromName(q.agent)
+	if agent.Token() == "" {
+		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
+	}
+	dialect, err := robots.ParseDialect(q.dialect)
+	if err != nil {
+		return usage.Errorf("--dialect: %v", err)
+	}
+	pages := make([]decorum.URL, len(urls))
+	for i, s := range urls {
+		if pages[i], err = decorum.ParseURL(s); err != nil {
+			return usage.Errorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
+		}
+	}
+	explain, err := newRobotsExplainFunc(q, agent, dialect)
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.withSignalCancel(ctx)
+	defer stop()
+	isDisallowed, explainErrs := false, error(nil)
+	for _, u := range pages {
+		e, err := explain(ctx, u)
+		if err != nil {
+			explainErrs = errors.Join(explainErrs, err)
+			continue
+		}
+		isDisallowed = isDisallowed || !e.Allowed
+		if err := q.printCheckResult(a.stdout, u, e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
+		return &exitError{ExitStopped, engine.ErrInterrupted}
+	case explainErrs == nil && isDisallowed:
+		return &exitError{code: ExitCheckFailed}
+	}
+	return explainErrs
+}
+
+// withSignalCancel returns a context that the first signal ends, with ErrInterrupted for
+// its cause.
+func (a *program) withSignalCancel(ctx context.Context) (context.Context, func()) {
+	ctx, stop := context.WithCancelCause(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		select {
+		case <-a.signals:
+			stop(engine.ErrInterrupted)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop(nil)
+		listening.Wait()
+	}
+}
+
+func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
+	verdict, reason := "disallowed", "no rule"
+	if v.Allowed {
+		verdict = "allowed"
+	}
+	if v.Rule != "" {
+		reason = inspect.RuleText(v)
+	}
+	if v.DisallowedForMainRobot {
+		reason += "; not for indexing"
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, reason)
+	return err
+}
+
+// A robotsExplainFunc says what robots.txt says of a URL.
+type robotsExplainFunc func(context.Context, decorum.URL) (robots.Explanation, error)
+
+// newRobotsExplainFunc returns a judge by a file, by one origin, or by the origin of each
+// URL.
+func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
+	if !hasURLScheme(q.file) && q.file != "" {
+		return newRobotsFileExplainFunc(q.file, agent, dialect)
+	}
+	e, err := newOneOffFetcher(q, agent, dialect)
+	if err != nil {
+		return nil, err
+	}
+	if q.file == "" {
+		return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+			return e.explainRobotsVerdict(ctx, u.Origin(), u)
+		}, nil
+	}
+	o, err := originOfRobotsURL("--file", q.file)
+	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+		return e.explainRobotsVerdict(ctx, o, u)
+	}, err
+}
+
+// newRobotsFileExplainFunc returns a judge by a robots.txt on disk.
+func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
+	body, err := readRobotsFile(name)
+	if err != nil {
+		return nil, err
+	}
+	rules, sum := robots.Parse(body, dialect).RulesFor(agent), fmt.Sprintf("%x", sha256.Sum256(body))
+	return func(_ context.Context, u decorum.URL) (robots.Explanation, error) {
+		e := rules.Explain(u)
+		e.SHA256 = sum
+		return e, nil
+	}, nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"net"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+func TestRobotsCheckFile(t *testing.T) {
+	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /private/\nAllow: /private/open\n\nUser-agent: examplebot\nDisallow: /\n")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"allowed", []string{"--agent=otherbot", "https://example.com/"}, ExitDone, "allowed\thttps://example.com/\tno rule\n"},
+		{"allowed by a rule", []string{"--agent=otherbot", "https://example.com/private/open"}, ExitDone,
+			"allowed\thttps://example.com/private/open\tallow: /private/open (line 3, group *)\n"},
+		{"one is not", []string{"--agent=otherbot", "https://example.com/", "https://example.com/private/x"}, ExitCheckFailed,
+			"allowed\thttps://example.com/\tno rule\ndisallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
+		{"the agent's own group", []string{"--agent=ExampleBot", "https://example.com/"}, ExitCheckFailed,
+			"disallowed\thttps://example.com/\tdisallow: / (line 6, group examplebot)\n"},
+		{"dialect", []string{"--agent=YandexBot", "--dialect=yandex", "https://example.com/private/x"}, ExitCheckFailed,
+			"disallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
+		{"no such dialect", []string{"--agent=x", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`},
+		{"no agent", []string{"https://example.com/"}, ExitUsage, `--agent: "" names no crawler`},
+		{"no URL", []string{"--agent=x", "example.com"}, ExitUsage, `"example.com" is not a URL`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runCommand(t, append([]string{"robots", "check", "--file", file}, tt.args...)...).want(t, tt.code, tt.says)
+		})
+	}
+	runCommand(t, "robots", "check", "--agent=x", "--file=missing.txt", "https://example.com/").want(t, ExitFailed, "missing.txt: no such file")
+	runCommand(t, "robots", "check", "--agent=x", "--file=https://example.com/a/robots.txt", "https://example.com/").want(t, ExitUsage,
+		"--file: \"https://example.com/a/robots.txt\" is not the place of a robots.txt")
+	runCommand(t, "robots", "check", "--agent=x", "--contact=me", "https://example.com/").want(t, ExitUsage, `--contact: "me" is no way to reach you`)
+}
+
+func TestRobotsCheckFetches(t *testing.T) {
+	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Redirect(302, "http://shop.example/robots.txt")})}
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite(), moved, crawltest.Site{Host: "free.example"},
+		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(503)})})
+	check := func(args ...string) commandResult {
+		return runCommand(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.Addr}, args...)...)
+	}
+	check("http://shop.example/", "http://shop.example/till/1").want(t, ExitCheckFailed,
+		"allowed\thttp://shop.example/\tno rule\n", "disallowed\thttp://shop.example/till/1\tdisallow: /till (line 3, group *)\n")
+	check("http://free.example/till", "http://moved.example/till").want(t, ExitCheckFailed,
+		"allowed\thttp://free.example/till\tno rule\n", "disallowed\thttp://moved.example/till\tdisallow: /till (line 3, group *)\n")
+	check("--file=http://shop.example/robots.txt", "https://elsewhere.example/till").want(t, ExitCheckFailed, "disallowed\thttps://elsewhere.example/till")
+	check("http://down.example/", "http://free.example/").want(t, ExitFailed,
+		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
+	check("--dialect=yandex", "http://down.example/").want(t, ExitDone, "allowed\thttp://down.example/\tno rule\n")
+	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
+		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
+	}
+}
+
+// Loopback and private addresses are refused unless they are allowed.
+func TestRobotsCheckRefusesPrivateAddresses(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, dialect := range []string{"google", "yandex"} { // no request left: nothing is known
+		runCommand(t, "robots", "check", "--agent=x", "--dialect", dialect, "http://"+l.Addr().String()+"/").want(t, ExitFailed,
+			"cannot have http://"+l.Addr().String()+"/robots.txt", "--allow-private")
+	}
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/doctest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+var update = doctest.Update
+
+func TestCrawl(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
+		t.Error(diff)
+	}
+	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
+		t.Error(r)
+	}
+}
+
+// Each line has exactly the fields of the contract, in their order.
+func TestOutputFormat(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	r := runCommand(t, v.CrawlArgs("--output=-", "http://shop.example/")...)
+	r.want(t, ExitDone)
+	var lines []string
+	for line := range strings.Lines(r.stdout) {
+		lines = append(lines, maskVariableValues(line))
+	}
+	slices.Sort(lines)
+	got, golden := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", "output.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// maskVariableValues returns a line with the values that no two crawls share replaced.
+func maskVariableValues(line string) string {
+	for _, m := range masks {
+		line = m.re.ReplaceAllString(line, m.replacement)
+	}
+	return strings.TrimSpace(line)
+}
+
+var masks = []struct {
+	re          *regexp.Regexp
+	replacement string
+}{
+	{regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z"`), `"T"`},
+	{regexp.MustCompile(`_ms":\d+`), `_ms":0`},
+}
+
+// A crawl that a limit stopped goes on with --resume alone, from anywhere, and
+// visits nothing again.
+func TestLimitAndResume(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
+		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
+	t.Chdir(t.TempDir())
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
+		t.Error(diff)
+	}
+	d, err := project.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
+	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
+		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
+}
+
+// A signal lets the visit in hand end, and starts no other.
+func TestSignal(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal, 1)
+	site := daemontest.ShopSite()
+	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
+		signals <- os.Interrupt
+		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
+	}
+	v := daemontest.NewCrawlFixture(t, site)
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped,
+		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
+}
+
+// A second signal breaks off the visit in hand.
+func TestSecondSignal(t *testing.T) {
+	signals := make(chan os.Signal, 2)
+	site := daemontest.ShopSite()
+	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
+		signals <- os.Interrupt
+		signals <- os.Interrupt
+		return crawltest.Response{Fault: crawltest.Hang}
+	}
+	v := daemontest.NewCrawlFixture(t, site)
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
+}
+
+// What a crawl left behind is neither gone on with nor thrown away unasked.
+func TestDataDirectory(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitDone)
+	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitUsage,
+		v.DataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
+	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {
+		if moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", file)); err != nil || len(moved) != 1 {
+			t.Errorf("%s: moved to %q, %v; want one place", file, moved, err)
+		}
+	}
+	if _, err := os.Stat(foreignFile); err != nil {
+		t.Errorf("a file that is not the crawl's was touched: %v", err)
+	}
+}
+
+// A crawl whose output is divided into files goes on with them, and none of them
+// is written over or mixed with those of another crawl.
+func TestRotatedOutput(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
+	out := filepath.Join(v.DataDir(), datadir.OutputFile)
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	testfile.RotatedLines(t, out, 1<<10)
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
+		t.Error(diff)
+	}
+	rotated, err := sinks.RotatedFiles(out)
+	if err != nil || len(rotated) == 0 {
+		t.Fatalf("full files %v (%v), want some", rotated, err)
+	}
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "by the 3 pages")
+
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", "pages*.jsonl"))
+	if err != nil || len(moved) != len(rotated)+1 {
+		t.Errorf("%q were moved aside (%v), want all %d files of lines", moved, err, len(rotated)+1)
+	}
+	other := filepath.Join(filepath.Dir(moved[0]), datadir.OutputFile)
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, v.CrawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
+		"Z-000001.jsonl exists, and a new crawl does not write over it")
+}
+
+func TestOutputIsNotOverwritten(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	out := filepath.Join(v.Dir, "out.jsonl")
+	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
+		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
+	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl {
+		t.Errorf("the refused crawl has moved the state aside: %v", err)
+	}
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A project may be moved, and its seeds may come from files.
+func TestSeedFiles(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
+
+	v = daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
+	if log := v.Web.Log(); len(log) > 0 {
+		t.Errorf("%d requests were sent before the seeds were read", len(log))
+	}
+}
+
+func TestSitemapsOnly(t *testing.T) {
+	site := daemontest.ShopSite()
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
+	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
+	v := daemontest.NewCrawlFixture(t, site)
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
+	v = daemontest.NewCrawlFixture(t, site)
+	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
+}

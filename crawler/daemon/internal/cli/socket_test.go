@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
+)
+
+// While a daemon runs, the commands reach it by the socket of its directory, without a
+// token; the audit says so. When it has ended, the socket is gone.
+func TestSocket(t *testing.T) {
+	var dir datadir.StateDir
+	t.Cleanup(func() { // after the daemon's end
+		if _, err := os.Lstat(dir.Path(datadir.SocketFile)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after the end, the socket is still there: %v", err)
+		}
+	})
+	f := newCommandFixture(t)
+	f.Start(false)
+	dir = f.Supervisor.DataDir
+	f.serveSocket()
+	info, err := os.Lstat(dir.Path(datadir.SocketFile))
+	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
+		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
+	}
+	if err := os.Chmod(dir.Path(server.TokenFile), 0); err != nil { // an operator needs none
+		t.Fatal(err)
+	}
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
+	runCommand(t, "top", "--data", string(dir)).want(t, ExitDone, "a.example", "they wrote")
+	audit, err := os.ReadFile(dir.Path(datadir.AuditFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e api.AuditEntry
+	if err := json.Unmarshal(audit, &e); err != nil { // of one entry: the table of top is not audited
+		t.Fatalf("%v: %s", err, audit)
+	}
+	if e.Who != "socket" || e.Role != "operate" || !strings.HasPrefix(e.Remote, "unix") {
+		t.Errorf("the audit has %+v", e)
+	}
+}
+
+// serveSocket serves the API of the daemon at its socket, and at a port of loopback, as decorum
+// serve does, until the test is over.
+func (f *commandFixture) serveSocket() {
+	f.T.Helper()
+	var opts server.ListenOptions
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	opts.AddFlags(flags)
+	if err := flags.Parse([]string{"--listen=127.0.0.1:0"}); err != nil {
+		f.T.Fatal(err)
+	}
+	g, err := server.OpenListeners(f.T.Context(), opts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	if err := g.AttachDaemon(f.Supervisor, opts); err != nil {
+		f.T.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx) }()
+	f.T.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, g.Close()); err != nil {
+			f.T.Error(err)
+		}
+	})
+}
+
+// A command that names a server or a token goes by TCP, as does one that finds no
+// daemon at the socket: the daemon may be older than sockets.
+func TestWithoutSocket(t *testing.T) {
+	t.Parallel()
+	s := newCommandFixture(t).startAPI() // serves no socket
+	dir := s.Supervisor.DataDir
+	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte(s.token)); err != nil {
+		t.Fatal(err)
+	}
+	for what, make := range map[string]func() error{
+		"no socket": func() error { return nil },
+		"the socket of a daemon that was killed": func() error {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(datadir.SocketFile)})
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return l.Close()
+		},
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir)}
+		fs := (&program{}).newBrakeCommand().Flags()
+		r.flagSet = fs
+		c, err := r.newClient(t.Context())
+		if err != nil || c.Token != s.token {
+			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
+		}
+	}
+	l, err := dir.ListenSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(server.TokenFile)} {
+		c := (&program{}).newBrakeCommand()
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
+		if err := c.Flags().Parse([]string{flag}); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.newClient(t.Context()); err != nil || c.Token != s.token {
+			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
+		}
+	}
+}
+
+// TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
+// other file.
+func TestSocketFileIsReplaced(t *testing.T) {
+	dir := datadir.StateDir(t.TempDir())
+	for range 2 { // the second finds the first's
+		l, err := dir.ListenSocket(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := dir.DialSocket(t.Context()); err != nil {
+			t.Error(err)
+		} else {
+			c.Close()
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := dir.RemoveSocket(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+		t.Errorf("with a file in the way: %v", err)
+	}
+	if text, err := os.ReadFile(dir.Path(datadir.SocketFile)); err != nil || string(text) != "mine" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+// A directory whose path is too long for a socket's address has a socket where the
+// system can name it otherwise, and an error that says what to do elsewhere.
+func TestSocketOfALongPath(t *testing.T) {
+	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
+	if err := os.MkdirAll(string(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := dir.ListenSocket(t.Context())
+	if _, ok := os.Stat("/proc/self/fd"); ok != nil {
+		if err == nil || !strings.Contains(err.Error(), "choose a shorter --data") {
+			t.Errorf("it says %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = c.Write([]byte("here"))
+			c.Close()
+		}
+	}()
+	c, err := dir.DialSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	text := make([]byte, 4)
+	if _, err := c.Read(text); err != nil || string(text) != "here" {
+		t.Errorf("the socket says %q, %v", text, err)
+	}
+	if err := dir.RemoveSocket(); err != nil {
+		t.Error(err)
+	}
+}
+
+// asPeerEnv in the environment makes the test binary a process that connects to a socket,
+// and writes what it reads there.
+const asPeerEnv = "DECORUM_TEST_AS_PEER"
+
+func runPeer(name string) {
+	c, err := net.Dial("unix", name)
+	if err != nil {
+		panic(err)
+	}
+	text := make([]byte, 100)
+	n, _ := c.Read(text)
+	os.Stdout.Write(text[:n])
+	os.Exit(0)
+}
+
+// Another user does not operate the daemon, even where the file's mode has been opened.
+func TestSocketIsItsOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	name := filepath.Join(socketDirForAll(t), datadir.SocketFile)
+	l, err := datadir.StateDir(filepath.Dir(name)).ListenSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := os.Chmod(name, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("welcome"))
+			c.Close()
+		}
+	}()
+	got := map[uint32]string{}
+	for _, uid := range []uint32{65534, 0} {
+		c, stderr := newCommandProcess(t)
+		c.Env = append(os.Environ(), asPeerEnv+"="+name)
+		c.Path, c.Args = testBinaryForAll(t), []string{"peer"}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		got[uid] = string(out)
+	}
+	if diff := cmp.Diff(map[uint32]string{0: "welcome", 65534: ""}, got); diff != "" {
+		t.Errorf("what users hear (-want +got):\n%s", diff)
+	}
+}
+
+// socketDirForAll returns a directory that every user can enter.
+func socketDirForAll(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "decorum-socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// testBinaryForAll returns a copy of the test binary that every user can run.
+func testBinaryForAll(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(socketDirForAll(t), "peer")
+	if err := os.WriteFile(name, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

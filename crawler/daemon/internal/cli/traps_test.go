@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// trapSite is a shop with noise in its links, a calendar without end, ids of sessions
+// and a maze of redirects, and a sitemap on another host that lists one page more.
+func trapSite() []crawltest.Site {
+	number := func(path string) (n int) {
+		fmt.Sscan(regexp.MustCompile(`\d+`).FindString(path), &n)
+		return n
+	}
+	page := func(links ...string) crawltest.Response {
+		var b strings.Builder
+		for _, l := range links {
+			fmt.Fprintf(&b, "<a href='%s'>x</a>", l)
+		}
+		return crawltest.HTML(b.String())
+	}
+	return []crawltest.Site{{
+		Host: "mall.example",
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: *\nClean-param: sid /shop\nSitemap: http://mall.example/index.xml\n"),
+			RemoveCleanParams: func(path string) string {
+				return regexp.MustCompile(`^(/shop\?item=\d)&sid=\d+`).ReplaceAllString(path, "$1")
+			},
+		}),
+		Pages: map[string]crawltest.PageFunc{
+			"/index.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
+			"/shop": func(r crawltest.PageRequest) crawltest.Response {
+				var links []string
+				for i := range 5 {
+					links = append(links, fmt.Sprintf("/shop?item=%d&sid=%d&utm_source=x%d", i, r.NthForURL*10+i, i))
+				}
+				return page(links...)
+			},
+		},
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			n := number(r.Path)
+			switch {
+			case r.Path == "/":
+				return page("/shop", "/day/1", "/maze/1", "/far/2100/1/1", "/cart;jsessionid=1A")
+			case strings.HasPrefix(r.Path, "/day"):
+				return page(fmt.Sprintf("/day/%d", n+1))
+			case strings.HasPrefix(r.Path, "/maze"):
+				return crawltest.Redirect(302, fmt.Sprintf("/maze/%d", n+1))
+			}
+			return page("/cart;jsessionid=2B")
+		},
+	}, {Host: "maps.example", Pages: map[string]crawltest.PageFunc{
+		"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+}
+
+// TestTrapsOverSockets crawls the mall as a user would: every product once, every
+// trap to its limit, and the report says which.
+func TestTrapsOverSockets(t *testing.T) {
+	t.Parallel()
+	v := daemontest.NewCrawlFixture(t, trapSite()...)
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
+		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+		"redirects: 5, of them to new URLs: 4",
+		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
+		"reason=redirects", "reason=calendar")
+	var want []string
+	for i := range 5 {
+		want = append(want, fmt.Sprintf("http://mall.example/shop?item=%d", i))
+	}
+	for i := range 10 {
+		want = append(want, fmt.Sprintf("http://mall.example/day/%d", i+1))
+	}
+	for i := range 5 {
+		want = append(want, fmt.Sprintf("http://mall.example/maze/%d", i+1))
+	}
+	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
+	slices.Sort(want)
+	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
+		t.Errorf("visited %q, want %q", got, want)
+	}
+	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "Refused where they were found",
+		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
+		"such as http://mall.example/maze/6", "another host than the seeds'",
+		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
+}
+
+// A redirect is no link: the target of a seed's is as deep as the seed. One that
+// leads out of scope is said, for the crawl may be over before it has begun.
+func TestSeedThatRedirects(t *testing.T) {
+	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
+		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
+		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
+	}})
+	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
+		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
+}

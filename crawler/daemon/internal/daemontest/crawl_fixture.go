@@ -1,0 +1,147 @@
+package daemontest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// ShopSite is a site with a page that robots.txt closes, a redirect and a page that
+// is missing.
+func ShopSite() crawltest.Site {
+	page := func(title string, links ...string) crawltest.PageFunc {
+		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
+		for _, l := range links {
+			body += `<a href="` + l + `">x</a>`
+		}
+		return crawltest.StaticPage(crawltest.HTML(body))
+	}
+	return crawltest.Site{
+		Host: "shop.example",
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:     crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/till") },
+		}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":    page("Shop & Co.", "/a", "/b?x=1&y=2", "/till", "/old", "http://elsewhere.example/"),
+			"/a":   page("A", "/"),
+			"/b":   page("B", "/a", "/missing"),
+			"/old": crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/a")),
+		},
+	}
+}
+
+// ShopURLs are the pages that a right crawler asks for.
+var ShopURLs = []string{
+	"http://shop.example/", "http://shop.example/a", "http://shop.example/b?x=1&y=2",
+	"http://shop.example/missing", "http://shop.example/old",
+}
+
+// A CrawlFixture is a web on loopback, and a directory to crawl it from.
+type CrawlFixture struct {
+	Web  *crawltest.Web
+	Addr string
+	Dir  string
+}
+
+// StartWeb starts a web for the time of a test.
+func StartWeb(t *testing.T, web *crawltest.Web) (addr string) {
+	t.Helper()
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return server.Addr
+}
+
+// NewCrawlFixture starts a web for the time of a test.
+func NewCrawlFixture(t *testing.T, sites ...crawltest.Site) *CrawlFixture {
+	t.Helper()
+	web := crawltest.New(sites...)
+	return &CrawlFixture{web, StartWeb(t, web), t.TempDir()}
+}
+
+// DataDir returns the directory of the crawl.
+func (v *CrawlFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
+
+// CrawlArgs returns a crawl of the web, at no pace of its own.
+func (v *CrawlFixture) CrawlArgs(more ...string) []string {
+	return append([]string{"crawl", "--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none"}, more...)
+}
+
+// ReadRecords reads an output, full files too.
+func ReadRecords(t *testing.T, file string) []sinks.OutputRecord {
+	t.Helper()
+	var rs []sinks.OutputRecord
+	for _, line := range testfile.RotatedLines(t, file, 0) {
+		var r sinks.OutputRecord
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in line %q", err, line)
+		}
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+// SortedURLs returns the URLs of records, sorted.
+func SortedURLs(rs []sinks.OutputRecord) []string {
+	var us []string
+	for _, r := range rs {
+		us = append(us, r.URL)
+	}
+	slices.Sort(us)
+	return us
+}
+
+// ChainSite is a site whose pages lead on one to the next, n of them.
+func ChainSite(host string, n int) crawltest.Site {
+	pages := map[string]crawltest.PageFunc{}
+	for i := range n {
+		pages[fmt.Sprintf("/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<a href="/%d">next</a>`, i+1)))
+	}
+	return crawltest.Site{Host: host, Pages: pages}
+}
+
+// RequestedPages returns what was asked for, but for robots.txt files, sorted.
+func RequestedPages(log []crawltest.Exchange) (urls []string) {
+	for _, x := range log {
+		if !strings.HasSuffix(x.URL, "/robots.txt") {
+			urls = append(urls, x.URL)
+		}
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// WaitUntil waits until something is so.
+func WaitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for start := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("in a minute it did not come to this: %s", what)
+		}
+	}
+}
+
+// TownSites is the shop, and two hosts that a crawl does not get into: one asks for
+// too long a Crawl-delay, the robots.txt of the other fails.
+func TownSites() []crawltest.Site {
+	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
+		return crawltest.StaticRobots(crawltest.Robots{Response: a})
+	}
+	return []crawltest.Site{ShopSite(),
+		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
+			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
+		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
+}

@@ -1,0 +1,89 @@
+package daemontest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// KillHosts is how many hosts the web has that crawls are killed on.
+const KillHosts = 8
+
+// KillHost returns the name of one of them.
+func KillHost(i int) string { return fmt.Sprintf("h%d.example", i%KillHosts) }
+
+// KillWeb is a web of sites that take some seconds to crawl, with what makes a
+// restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
+// behind a redirect, closed pages, redirects, a sitemap; and, if chance is not
+// nil, slow answers, and servers in trouble who ask to be left alone or reset
+// connections.
+func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for i := range KillHosts {
+		sites = append(sites, killSite(i, delay, pages, rnd))
+		seeds = append(seeds, "http://"+KillHost(i)+"/")
+	}
+	web := crawltest.New(sites...)
+	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 100}
+	return web
+}
+
+func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
+	host := KillHost(i)
+	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
+	if i == 0 {
+		text, requiredDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
+	}
+	answer := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
+	if i == 1 {
+		pages["/rules.txt"] = crawltest.StaticPage(crawltest.Text(text))
+		answer = crawltest.Redirect(http.StatusFound, "/rules.txt")
+	}
+	for p := range n {
+		// Each page links to the next two, so that a lost link loses the rest.
+		pages[fmt.Sprintf("/%d", p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
+			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
+			p+1, p+2, p, KillHost(i+1), p)))
+	}
+	pages[fmt.Sprintf("/%d", n)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently,
+		fmt.Sprintf("http://%s/moved", KillHost(i+3))))
+	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
+	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
+	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
+	pages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
+	if rnd != nil {
+		addFaults(rnd, pages, n)
+	}
+	return crawltest.Site{Host: host, Pages: pages,
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer, CrawlDelay: requiredDelay,
+			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+}
+
+// addFaults makes a page fail when it is asked for first, and five slow.
+func addFaults(rnd *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
+	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
+	soon.Header.Set("Retry-After", "10")
+	later.Header.Set("Retry-After", "12")
+	faults := []crawltest.Response{
+		crawltest.Status(http.StatusInternalServerError), crawltest.Status(http.StatusServiceUnavailable), soon, later,
+		{Fault: crawltest.Reset}, {Body: strings.Repeat("x", 1000), Fault: crawltest.ResetBody},
+	}
+	for i, p := range rnd.Perm(n)[:6] {
+		path := fmt.Sprintf("/%d", p)
+		page, slow, fault := pages[path], time.Duration(rnd.Int64N(int64(300*time.Millisecond))), faults[rnd.IntN(len(faults))]
+		pages[path] = func(r crawltest.PageRequest) crawltest.Response {
+			if i == 0 && r.NthForURL == 1 {
+				return fault
+			}
+			a := page(r)
+			a.HeaderDelay = slow
+			return a
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// A Config is what a crawl stands on: what outlives one setting of its project.
+type Config struct {
+	Stores      datadir.CrawlStores
+	Confinement *confine.Paths // of the files that the project names
+	sinks.Outputs
+	Callbacks NamedCallbacks
+	Hooks     crawler.Hooks
+	// A replay has a network and a clock of its own; nil: those of the machine.
+	Transport http.RoundTripper
+	Now       func() time.Time
+	// Discovered and refused are told of URLs that are queued, and that are not;
+	// nil: nobody is.
+	OnNewURLQueued func(storage.Entry)
+	OnRefused      func(storage.Entry, error)
+	SharedResources
+	Log                           *slog.Logger
+	RestartedAt                   time.Time // when an earlier run was gone on with; zero if the crawl begins
+	WaitForRevisitsAndSuspensions bool      // for revisits and dormant origins, as a daemon does
+	FastRetries                   bool      // retry soon: see setFastRobotsRetries
+	ResetCountsIfLimitReached     bool      // limits of all processes that are reached count anew
+	OnLimitCountsReset            func()    // called when they do; it must not block. nil: nobody is told
+}
+
+// What crawls of one process share, so that together they are as polite as one,
+// and take the memory of one.
+type SharedResources struct {
+	SharedHosts           *politeness.SharedHosts
+	OperatorBrakes        *politeness.Brakes        // nil: there are none
+	HostDueStore          *crawler.HostDueStore     // nil: one crawl is all there is
+	MemoryBudget          *bolt.SharedMemoryBudget  // of the frontiers; nil: there is one
+	BodyMemory            *bodymem.Budget           // of answers; nil: each crawl has its own
+	MemoryPressureMonitor *memlimit.PressureMonitor // refuses new hosts while memory is low; nil: never
+	SharedBrakes          *SharedBrakes             // with other processes; nil: there are none
+}
+
+// Rooms are the house, put together for a project.
+type Engine struct {
+	Stores            datadir.CrawlStores
+	Project           project.Project
+	pathConfinement   *confine.Paths // of the files that the project names
+	Scope             *frontier.Scope
+	Gate              *robots.Gate
+	Frontier          *frontier.Frontier
+	Crawler           *crawler.Crawler // nil: nobody crawls
+	RefusalReporter   *DiscoveryRefusalReporter
+	WorkerCoordinator *SharedLimitsCoordinator // who else crawls; nil: nobody
+	CloseIdleConns    func()                   // when nobody crawls any more; nil: nobody did
+}
+
+// politenessPolicyOf returns the pace of p.
+func (g Config) politenessPolicyOf(p project.Project) politeness.Policy {
+	policy := p.PolitenessPolicy()
+	if g.FastRetries {
+		setFastHostRetries(&policy)
+	}
+	return policy
+}
+
+// NewWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
+// has been checked: all that judges and queues URLs. budget may be nil.
+func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*Engine, error) {
+	scopeConfig, err := p.ScopeConfig()
+	if err != nil {
+		return nil, err
+	}
+	gateConfig, err := p.GateConfig()
+	if err != nil {
+		return nil, err
+	}
+	params, err := p.ParamCleaner()
+	if err != nil {
+		return nil, err
+	}
+	if g.FastRetries {
+		setFastRobotsRetries(&gateConfig)
+	}
+	if g.Now != nil {
+		scopeConfig.CurrentYear = g.Now().Year()
+		if !gateConfig.SessionStart.IsZero() {
+			gateConfig.SessionStart = g.Now()
+		}
+	}
+	r := &Engine{
+		Stores: g.Stores, Project: p, pathConfinement: g.Confinement,
+		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: robots.NewGate(gateConfig, g.Stores.Robots),
+		RefusalReporter: &DiscoveryRefusalReporter{log: g.Log, onRefused: g.OnRefused},
+	}
+	r.Frontier = frontier.New(g.Stores.Frontier, frontier.Config{
+		Scope: r.Scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.Gate.CleanURL, Budget: budget,
+		Now: g.Now, WaitForRevisitsAndSuspensions: g.WaitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.OnNewURLQueued, OnRefused: r.RefusalReporter.countAndReportRefusal,
+		IsMemoryLow: g.MemoryPressureMonitor.IsMemoryLow,
+	})
+	return r, nil
+}
+
+// NewEngine puts all rooms together for a project that has been checked.
+func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engine, error) {
+	settings, err := crawlerSettings(&p)
+	if err != nil {
+		return nil, err
+	}
+	bodyMemory := g.BodyMemory
+	if bodyMemory == nil {
+		bodyMemory = bodymem.NewDefault()
+	}
+	httpFetcher, err := NewFetcher(&p, g.Confinement, g.Stores.Frontier, g.Transport, bodyMemory)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := NewMultiSchemeFetcher(&p, httpFetcher, bodyMemory)
+	if err != nil {
+		return nil, err
+	}
+	limiter := g.SharedHosts.NewLimiter(p.LimiterConfig(g.RestartedAt))
+	var budget frontier.VisitBudget = limiter
+	coordinator := newSharedLimitsCoordinator(&g, p, limiter)
+	if coordinator != nil { // whose limits these are
+		budget, settings.MaxPages, settings.MaxReceivedBytes = coordinator, 0, 0
+	}
+	r, err := g.NewWithoutCrawler(p, seedPerOrigin, budget)
+	if err != nil {
+		return nil, err
+	}
+	if agent, _ := p.RobotsAgent(); agent.IgnoresStarRules() {
+		g.Log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
+	}
+	r.Crawler = &crawler.Crawler{
+		Frontier: r.Frontier, Gate: r.Gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.OperatorBrakes, HostDueStore: g.HostDueStore,
+		Fetcher: fetcher, PageRecorder: g.JSONL, Hooks: g.Hooks,
+		Settings: settings, Log: g.Log, Now: g.Now,
+	}
+	if coordinator != nil {
+		r.Crawler.Coordinator, r.WorkerCoordinator = coordinator, coordinator
+	}
+	r.CloseIdleConns = httpFetcher.CloseIdleConnections
+	g.Callbacks.attachCallbacks(r.Crawler, p, httpFetcher)
+	if g.Ledger != nil {
+		r.Crawler.Ledger = g.Ledger
+	}
+	if g.Archive != nil {
+		g.Archive.EnableRevisitRecords(r.Frontier, settings.Revisit.IsEnabled())
+		r.Crawler.Archive = g.Archive
+	}
+	return r, nil
+}
+
+// EndOutdatedSuspensions offers again what an earlier run, which may have been set otherwise, has
+// put away.
+func (r *Engine) EndOutdatedSuspensions(ctx context.Context) error {
+	return r.Frontier.EndSuspensionsExcept(ctx, r.Crawler.ShouldStaySuspended)
+}
+
+// QueueSeeds discovers the project's seeds.
+func (r *Engine) QueueSeeds(ctx context.Context) error {
+	return queueSeeds(ctx, &r.Project, r.pathConfinement.OpenInput, r.Frontier)
+}
+
+// UnparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
+// again if it judges otherwise than it did before. The project is kept after
+// that, so that a kill in between repeats it.
+func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
+	if previous == nil || !previous.AllowsSameURLs(r.Project) {
+		if err := errors.Join(r.Frontier.UnparkAll(ctx), r.Frontier.Flush(ctx)); err != nil {
+			return err
+		}
+	}
+	return dir.SaveProject(r.Project, r.pathConfinement != nil)
+}
+
+// setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
+// seconds, and setFastHostRetries pages. They are for servers that only play at being in
+// trouble.
+func setFastRobotsRetries(gateConfig *robots.GateConfig) {
+	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
+	gateConfig.Backoff = gateConfig.Backoff503
+}
+
+func setFastHostRetries(policy *politeness.Policy) {
+	policy.InitialBackoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
+}
+
+// SeedBatchSize is how many seeds are discovered at a time.
+const SeedBatchSize = 1000
+
+// QueueSeeds discovers all seeds. Those of an earlier start are known already.
+func queueSeeds(ctx context.Context, p *project.Project, open inputfile.OpenFunc, f *frontier.Frontier) error {
+	batch := make([]storage.Entry, 0, SeedBatchSize)
+	flush := func() error {
+		_, err := f.Discover(ctx, batch...)
+		batch = batch[:0]
+		return err
+	}
+	for u, err := range p.AllSeeds(open) {
+		if err == nil && len(batch) == SeedBatchSize {
+			err = flush()
+		}
+		if err != nil {
+			return err
+		}
+		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly})
+	}
+	return flush()
+}

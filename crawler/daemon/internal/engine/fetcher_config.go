@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
+// own policy makes a host rest, or a host may ask for.
+func maxPolitenessDelay(p politeness.Policy) time.Duration {
+	p = p.WithDefaults()
+	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
+	for _, o := range p.HostOverrides {
+		if o.Delay != nil {
+			wait = max(wait, *o.Delay)
+		}
+	}
+	return wait
+}
+
+func crawlerSettings(p *project.Project) (crawler.Settings, error) {
+	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
+	return crawler.Settings{
+		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
+		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
+		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
+		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
+		FollowedLinkKinds: followedLinkKinds(p), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
+		Revisit: frontier.RevisitPolicy{
+			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
+			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
+		},
+	}, err
+}
+
+// followedLinkKinds says what of a page leads on, where no callbacks do.
+func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
+	return crawler.FollowedLinkKinds{
+		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
+		Images: p.Discover.Images,
+	}
+}
+
+// fetcherConfig returns how pages are requested, except for cookies. It opens key files
+// within c.
+func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, error) {
+	cfg := collyfetch.Config{
+		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
+		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
+		CaptureExchanges: p.Output.WARCDir != "",
+	}
+	if cfg.DNSTTL == 0 {
+		cfg.DNSTTL = -1
+	}
+	for name, value := range p.Fetch.Headers {
+		cfg.Headers.Set(name, value)
+	}
+	for _, rule := range p.Fetch.ConnectToRules {
+		to, err := collyfetch.ParseConnectTo(rule)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
+	}
+	var err error
+	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil || p.Fetch.Proxy == "" {
+		return cfg, err
+	}
+	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
+	return cfg, err
+}
+
+// NewFetcher returns a fetcher for the project, whose cookies are kept in notes. It
+// sends its requests over transport; nil: over the network.
+func NewFetcher(
+	p *project.Project, c *confine.Paths, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+) (*collyfetch.HTTPFetcher, error) {
+	cfg, err := fetcherConfig(p, c)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Transport, cfg.BodyMemory = transport, bodyMemory
+	if p.Fetch.Cookies {
+		cfg.Cookies = collyfetch.NewCookies(notes)
+	}
+	return collyfetch.NewHTTPFetcher(cfg)
+}
+
+// NewMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
+// connections that web makes, so that what it refuses is refused. Where there is
+// a proxy, nothing fetches ftp.
+func NewMultiSchemeFetcher(p *project.Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
+	if p.Fetch.Proxy != "" {
+		return fetchers, nil
+	}
+	ftp, err := ftpfetch.New(ftpfetch.Config{
+		Dialer: httpFetcher, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
+		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		BodyMemory: bodyMemory,
+	})
+	fetchers["ftp"] = ftp
+	return fetchers, err
+}

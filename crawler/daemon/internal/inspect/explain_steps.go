@@ -1,0 +1,214 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// An explainedURL is what a crawl makes of a URL, and what that rests on.
+type explainedURL struct {
+	api.URLExplanation
+	urlFrontierState urlFrontierState
+	hostReport       *HostReport // nil if the crawl has not met it
+}
+
+// A urlFrontierState is what the frontier holds of it.
+type urlFrontierState struct {
+	api.ExplainedFrontierState
+	storedEntry *storage.Entry // as it is kept; nil if it waits for nothing
+	dueAt       time.Time
+}
+
+// ExplainURL takes a URL through the steps of the crawl.
+func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplanation, error) {
+	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
+	u, steps, err := q.RewriteURL(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	e.RewriteSteps, e.URL = steps, u.String()
+	if err := q.findURLOrEarlierForm(ctx, u, e); err != nil {
+		return nil, err
+	}
+	entry := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
+	if e.urlFrontierState.storedEntry != nil {
+		entry = *e.urlFrontierState.storedEntry
+	} else {
+		frontier.AssignDefaultOrder(&entry)
+	}
+	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
+	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.PriorityRank
+	targets, err := q.urlsVisitWouldJudge(ctx, u, entry)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.explainScope(ctx, u, entry, targets, e); err != nil {
+		return nil, err
+	}
+	if err := q.explainRules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
+		return nil, err
+	}
+	if e.hostReport, err = q.lookUpHost(ctx, u.Origin().Host()); err != nil {
+		return nil, err
+	}
+	if e.hostReport != nil {
+		e.Host = &e.hostReport.Host
+	}
+	e.Visit = q.explainVisit(e, targets[len(targets)-1])
+	return &e.URLExplanation, nil
+}
+
+// RewriteURL takes a text to the URL under which it is queued.
+func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
+	if u, err = decorum.ParseURL(text); err != nil {
+		return u, nil, err
+	}
+	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalChanges(text, u)}}
+	httpsURL, err := frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
+	if err != nil {
+		return u, nil, err
+	}
+	if httpsURL != u {
+		u = httpsURL
+		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(), Changes: []string{"the pages of its origin redirect to https"}})
+	}
+	u, changes := q.ParamCleaner.CleanURLAndExplain(u)
+	step := api.RewriteStep{Step: "params", URL: u.String()}
+	for _, c := range changes {
+		step.Changes = append(step.Changes, strings.TrimSpace(c.Removed+" by "+c.Rule))
+	}
+	steps = append(steps, step)
+	u, removedParams, err := q.Gate.ExplainURLCleaning(ctx, u)
+	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
+	for _, t := range removedParams {
+		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, plaintext.ReplaceControlChars(t.Rule), t.Line))
+	}
+	return u, append(steps, step), err
+}
+
+// describeCanonicalChanges says which parts of text have another form in u.
+func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
+	if text == u.String() {
+		return nil
+	}
+	trimmed := strings.TrimSpace(text)
+	if trimmed != text {
+		why = append(why, "blanks around it are dropped")
+	}
+	bare, fragment, _ := strings.Cut(trimmed, "#")
+	if bare != trimmed {
+		why = append(why, "the fragment #"+plaintext.ReplaceControlChars(fragment)+" is dropped")
+	}
+	path := max(0, strings.IndexByte(bare, ':')+len("://"))
+	path = min(path+max(0, strings.IndexAny(bare[min(path, len(bare)):]+"/", "/?\\")), len(bare))
+	if origin := bare[:path]; origin != u.Origin().String() {
+		why = append(why, "the origin "+plaintext.ReplaceControlChars(origin)+" is written "+u.Origin().String())
+	}
+	if bare[path:] != u.PathAndQuery() {
+		why = append(why, "the path "+plaintext.ReplaceControlChars(bare[path:])+" is written "+u.PathAndQuery())
+	}
+	return why
+}
+
+// urlsVisitWouldJudge returns what a visit of the entry, which is u or was kept for it, is to:
+// a URL that is kept in a form which the rules now known clean further is judged
+// first, and then u, which takes its place.
+func (q *Inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
+	switch {
+	case stored.UseUncleanedURL:
+		return []decorum.URL{stored.UncleanedURL}, nil
+	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
+		return []decorum.URL{stored.URL}, nil
+	}
+	clean, _, err := q.Gate.ExplainURLCleaning(ctx, q.ParamCleaner.CleanURL(stored.URL))
+	if clean == stored.URL {
+		return []decorum.URL{stored.URL}, err
+	}
+	return []decorum.URL{stored.URL, u}, err
+}
+
+// explainScope asks the scope about the targets of an entry, and of a URL that is not
+// known whether its host may have another.
+func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
+	s := &e.Scope
+	s.InScope = true
+	if pattern, folded := frontier.URLPattern(u.PathAndQuery()); folded {
+		s.CountedPattern = pattern
+	}
+	if q.Scope == nil {
+		s.Detail = "not known: a seed file cannot be read"
+		return nil
+	}
+	var refusal, err error
+	for _, entry.URL = range targets {
+		if refusal == nil {
+			refusal = q.Scope.Check(entry)
+		}
+	}
+	if refusal == nil && e.FrontierState.State == HostUnknown {
+		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).CheckLinkAgainstCountLimits(ctx, u)
+	}
+	if refusal != nil {
+		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), engine.InnerErrorText(refusal)
+	}
+	return err
+}
+
+// explainRules asks the robots.txt that is kept, and the tdmrep.json.
+func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
+	o := u.Origin()
+	file, err := q.Gate.LastFetchSummary(ctx, o)
+	if err != nil {
+		return err
+	}
+	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
+	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
+	if err != nil {
+		return err
+	}
+	if postponed != nil {
+		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
+	}
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
+	if err != nil || evaluate == nil {
+		return err
+	}
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, q.FrontierStore, o)
+	if err != nil {
+		return err
+	}
+	v := evaluate(u)
+	r.MayVisit, r.Reason = &v.Allowed, "no rule speaks of it"
+	if v.Rule != "" {
+		r.Reason = RuleText(v)
+	}
+	r.Explanation, err = q.Gate.Explain(ctx, u)
+	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignalsForURL(u)...)
+	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
+		r.IndexingVerdict = nil
+	}
+	return err
+}
+
+// lookUpHost returns what is known of a host, nil if the crawl has not met it.
+func (q *Inspector) lookUpHost(ctx context.Context, name string) (*HostReport, error) {
+	origins, err := q.HostOrigins(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	h, err := q.ReadHost(ctx, origins)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return h, q.SetHostHoldReason(ctx, h)
+}

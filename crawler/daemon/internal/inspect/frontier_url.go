@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// ToAPIFrontierURL returns what is kept of a URL, as it is written.
+func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
+	l := &api.FrontierURL{
+		URL: e.URL.String(), State: StateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
+		PriorityRank: e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
+		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
+	}
+	if e.Request != nil {
+		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
+	}
+	if p := e.VisitHistorySummary; p != nil {
+		l.VisitHistorySummary = &api.VisitHistorySummary{
+			VisitedAt: p.VisitedAt, Status: p.Status, ETag: []byte(p.ETag), LastModified: []byte(p.LastModified),
+			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
+			SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
+		}
+	}
+	return l
+}
+
+// ToStoredEntry returns what ToAPIFrontierURL has written.
+func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
+	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)), Entry: storage.Entry{
+		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
+		Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
+	}}
+	if !slices.Contains(StateNames[:], l.State) {
+		return nil, fmt.Errorf("%q is no state of a URL", l.State)
+	}
+	var err error
+	if k.URL, err = requireCanonicalURL(l.URL); err != nil {
+		return nil, err
+	}
+	if k.Source, err = storage.ParseSource(l.Source); err != nil {
+		return nil, err
+	}
+	if l.UncleanedURL != "" {
+		if k.UncleanedURL, err = requireCanonicalURL(l.UncleanedURL); err != nil {
+			return nil, err
+		}
+	}
+	if l.RobotsFor != "" {
+		if k.RobotsFor, err = ParseOrigin(l.RobotsFor); err != nil {
+			return nil, err
+		}
+	}
+	if l.Method != "" {
+		k.Request = &storage.NonGETRequest{Method: l.Method, Body: l.RequestBody}
+	}
+	k.VisitHistorySummary, err = toStorageVisitHistorySummary(l.VisitHistorySummary)
+	return k, err
+}
+
+func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHistorySummary, error) {
+	if p == nil {
+		return nil, nil
+	}
+	hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no hash of a page", p.BodyHash)
+	}
+	return &storage.VisitHistorySummary{
+		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
+		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
+	}, nil
+}
+
+// ParseOrigin reads an origin as it is written.
+func ParseOrigin(name string) (o decorum.Origin, err error) {
+	u, err := requireCanonicalURL(name + "/")
+	if err != nil {
+		return o, fmt.Errorf("%q is no origin", name)
+	}
+	return u.Origin(), nil
+}
+
+// requireCanonicalURL reads a URL that must be as the crawl writes it, for it is known by that.
+func requireCanonicalURL(text string) (decorum.URL, error) {
+	u, err := decorum.ParseURL(text)
+	if err == nil && u.String() != text {
+		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
+	}
+	return u, err
+}
+
+// MatchingOrigins returns what the store has of the origins that are wanted.
+func (q *Inspector) MatchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		if want(&o) {
+			wanted = append(wanted, o)
+		}
+		return true
+	})
+	return wanted, err
+}

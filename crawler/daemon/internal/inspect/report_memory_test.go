@@ -1,0 +1,79 @@
+package inspect
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage/memory"
+)
+
+// What a report keeps of a host is what it takes to sort it and to read it again. With
+// a limit, and for the numbers of the frontier, nothing grows with the hosts but a hash
+// of each, which is gone in the end. A list of hosts keeps what it takes to sort them.
+func TestReportMemory(t *testing.T) {
+	const hosts = 5000
+	store := memory.New(memory.Config{})
+	daemontest.FillLargeCrawl(t, store, hosts)
+	p := project.Default()
+	gate, err := p.GateConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gate, memory.New(memory.Config{})), Time: time.Now()}
+	report := func(limit, maxInMemory int) func() any {
+		return func() any {
+			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			err = s.ForEachReportedHost(t.Context(), func(*api.Host) error { n++; return nil })
+			if err != nil || limit == 0 && n != hosts {
+				t.Fatalf("%d hosts: %v", n, err)
+			}
+			return s
+		}
+	}
+	stats := func() any {
+		s, err := q.CountFrontier(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	listHosts := func() any {
+		r, err := q.NewHostList(t.Context())
+		if err == nil {
+			_, _, err = r.Page(t.Context(), q, api.HostQuery{Sort: "requests", Limit: 50})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cachedReports = nil // these are few, whatever the number of hosts
+		return r
+	}
+	for _, tt := range []struct {
+		name        string
+		do          func() any
+		least, most int64 // bytes a host; other tests may free some meanwhile
+	}{
+		{"held", report(0, hosts), 500, 4000}, // so that the others mean something
+		{"all hosts", report(0, 0), -100, 150},
+		{"20 hosts", report(20, 0), -100, 50},
+		{"stats", stats, -100, 50},
+		{"roster", listHosts, -100, 150},
+	} {
+		before := daemontest.HeapInUse()
+		result := tt.do()
+		took := (daemontest.HeapInUse() - before) / hosts
+		runtime.KeepAlive(result)
+		if took < tt.least || took > tt.most {
+			t.Errorf("%s: %d bytes a host, want from %d to %d", tt.name, took, tt.least, tt.most)
+		}
+	}
+}

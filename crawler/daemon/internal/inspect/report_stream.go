@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// ForEachHostReport calls done with every host of the crawl, and keeps none of them. A host
+// with one origin is complete when the store names that origin. The origins of other
+// hosts are read again after that, one host after the other. With judge, parked URLs
+// are judged; done must not ask the store. Besides what done keeps, ForEachHostReport holds
+// nine bytes a host, and the names of the origins that it reads again.
+func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yield func(*HostReport)) error {
+	index, err := q.newHostOriginStatusIndex(ctx)
+	if err != nil {
+		return err
+	}
+	var incomplete []decorum.Origin
+	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		name := o.Origin.Host()
+		switch index.getAndMarkReported(name) {
+		case hostReported: // this origin is new since the index was made
+			return true
+		case hostOfSeveralOrigins:
+			incomplete = append(incomplete, o.Origin)
+			return true
+		}
+		if withParked && o.ParkedURLs > 0 {
+			incomplete = append(incomplete, o.Origin)
+			return true
+		}
+		h := q.newHostReport(name, &o.HostState)
+		h.addOrigin(&o, q.Time)
+		q.completeHostReport(&h)
+		yield(&h)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(incomplete, func(a, b decorum.Origin) int { return strings.Compare(a.Host(), b.Host()) })
+	for len(incomplete) > 0 {
+		n := 1
+		for n < len(incomplete) && incomplete[n].Host() == incomplete[0].Host() {
+			n++
+		}
+		if err := q.readAndYieldHost(ctx, incomplete[:n], withParked, yield); err != nil {
+			return err
+		}
+		incomplete = incomplete[n:]
+	}
+	return nil
+}
+
+// readAndYieldHost reads a host by its origins, and calls done with it.
+func (q *Inspector) readAndYieldHost(ctx context.Context, origins []decorum.Origin, withParked bool, yield func(*HostReport)) error {
+	h, err := q.ReadHost(ctx, origins)
+	if err != nil || h == nil {
+		return err
+	}
+	if withParked && h.ParkedURLs > 0 {
+		for _, o := range origins {
+			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
+				return err
+			}
+		}
+	}
+	yield(h)
+	return nil
+}
+
+// ReadHost reads a host by its origins. It returns nil if the store knows none.
+func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin) (h *HostReport, err error) {
+	for _, name := range origins {
+		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !isKnown {
+			continue
+		}
+		if h == nil {
+			created := q.newHostReport(name.Host(), &o.HostState)
+			h = &created
+		}
+		h.addOrigin(&o, q.Time)
+	}
+	if h != nil {
+		q.completeHostReport(h)
+	}
+	return h, nil
+}
+
+// completeHostReport works out what follows from all origins of a host.
+func (q *Inspector) completeHostReport(h *HostReport) {
+	RecalculateCoverage(&h.HostTotals)
+	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
+}
+
+// A hostOriginStatusIndex is the hosts that a store knew at one moment, as sorted hashes of their
+// names. Two hosts with the same hash count as one of several origins, which costs
+// memory but changes no result.
+type hostOriginStatusIndex struct {
+	hashSeed       maphash.Seed
+	hostNameHashes []uint64
+	statuses       []hostOriginStatus // of the hosts in hashes
+}
+
+// A hostOriginStatus says what ForEachHostReport does with an origin of a host.
+type hostOriginStatus byte
+
+const (
+	hostOfOneOrigin hostOriginStatus = iota
+	hostOfSeveralOrigins
+	hostReported
+)
+
+// newHostOriginStatusIndex lists the names of all origins.
+func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginStatusIndex, error) {
+	index := hostOriginStatusIndex{hashSeed: maphash.MakeSeed()}
+	err := storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
+		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
+		return true
+	})
+	slices.Sort(index.hostNameHashes)
+	unique := index.hostNameHashes[:0]
+	for i, hash := range index.hostNameHashes {
+		if i > 0 && hash == unique[len(unique)-1] {
+			index.statuses[len(unique)-1] = hostOfSeveralOrigins
+			continue
+		}
+		unique, index.statuses = append(unique, hash), append(index.statuses, hostOfOneOrigin)
+	}
+	index.hostNameHashes = unique
+	return &index, err
+}
+
+// getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
+// that is new since the index was made may have any number of origins.
+func (x *hostOriginStatusIndex) getAndMarkReported(host string) hostOriginStatus {
+	at, found := slices.BinarySearch(x.hostNameHashes, maphash.String(x.hashSeed, host))
+	if !found {
+		return hostOfSeveralOrigins
+	}
+	mark := x.statuses[at]
+	if mark == hostOfOneOrigin {
+		x.statuses[at] = hostReported
+	}
+	return mark
+}

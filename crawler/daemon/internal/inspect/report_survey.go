@@ -1,0 +1,256 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// addHostTotals adds u to t.
+func addHostTotals(t, u *api.HostTotals) {
+	t.Requests += u.Requests
+	t.Pages += u.Pages
+	t.Failures += u.Failures
+	t.Bytes += u.Bytes
+	t.RequestTime += u.RequestTime
+	t.KnownURLs += u.KnownURLs
+	t.DoneURLs += u.DoneURLs
+	t.QueuedURLs += u.QueuedURLs
+	t.AwaitingRevisit += u.AwaitingRevisit
+	t.ParkedURLs += u.ParkedURLs
+	t.BlockedByRobots += u.BlockedByRobots
+	t.BlockedByTDMRep += u.BlockedByTDMRep
+	t.OutOfScope += u.OutOfScope
+	t.PagesWithheld += u.PagesWithheld
+	RecalculateCoverage(t)
+}
+
+// RecalculateCoverage works out the coverage.
+func RecalculateCoverage(t *api.HostTotals) {
+	t.Coverage = 1
+	if all := t.KnownURLs - t.OutOfScope; all > 0 {
+		t.Coverage = float64(t.DoneURLs) / float64(all)
+	}
+}
+
+// A HostReport is what is said of a host, and what that rests on.
+type HostReport struct {
+	api.Host
+	ParkedURLTally   RefusalTally
+	hostDueAt        time.Time      // of the host's clock
+	heldOrigin       decorum.Origin // whose hold State tells of
+	pagesTowardLimit int64          // pages that count for max_pages_per_host
+	nextURLDue       time.Time
+	FirstOrigin      decorum.Origin // of Origins
+	otherOrigins     []decorum.Origin
+}
+
+// CrawlReport asks the stores for the report, of one host if it is named. The hosts come in
+// the order of what matters, at most limit of them unless it is 0.
+func (q *Inspector) CrawlReport(ctx context.Context, onlyHost string, limit int) (*api.CrawlReport, error) {
+	s, err := q.StreamedReport(ctx, onlyHost, limit, MaxHostsInMemory)
+	if err != nil {
+		return nil, err
+	}
+	return s.FullReport(ctx)
+}
+
+// StreamedReport adds up what report returns, and holds only so many hosts. Of the others it
+// keeps what it takes to read them again, or nothing if they are beyond the limit.
+func (q *Inspector) StreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*StreamedReport, error) {
+	s := &StreamedReport{Inspector: q, Ranking: HostRanking{limit: limit, maxFullReports: maxInMemory}, Totals: api.CrawlReport{
+		AsOf: q.Time.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}}
+	r, refusals := &s.Totals, RefusalTally{}
+	addHost := func(h *HostReport) {
+		RecalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
+		h.ParkedByRule = h.ParkedURLTally.Sorted()
+		refusals.merge(h.ParkedByRule)
+		r.HostCount++
+		r.OriginCount += len(h.Origins)
+		addHostTotals(&r.HostTotals, &h.HostTotals)
+		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
+		r.HostsByState[h.State]++
+		s.Ranking.addHost(h)
+	}
+	var err error
+	if onlyHost == "" {
+		err = q.ForEachHostReport(ctx, true, addHost)
+	} else {
+		err = q.findAndYieldHost(ctx, onlyHost, addHost)
+	}
+	if err == nil {
+		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Ranking.sortAndTrim()
+	r.ParkedByRule = refusals.Sorted()
+	if limit > 0 {
+		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
+		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
+		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
+	}
+	return s, nil
+}
+
+// findAndYieldHost calls done with the host of that name, if the crawl has met it.
+func (q *Inspector) findAndYieldHost(ctx context.Context, name string, yield func(*HostReport)) error {
+	origins, err := q.HostOrigins(ctx, name)
+	if err != nil {
+		return err
+	}
+	return q.readAndYieldHost(ctx, origins, true, yield)
+}
+
+// HostOrigins returns the origins of a host: none if the crawl has not met it.
+func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []decorum.Origin, err error) {
+	err = storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
+		if o.Host() == host {
+			origins = append(origins, o)
+		}
+		return true
+	})
+	return origins, err
+}
+
+// addRefusalAndSessionIDCounts adds what was not queued as it was found.
+func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
+	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
+		return err
+	}
+	s.StrippedSessionIDCounts, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
+	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
+	s.RefusalCounts, s.StrippedSessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDCounts, isOtherHost)
+	return err
+}
+
+// newHostReport begins the report on a host with what is remembered of it.
+func (q *Inspector) newHostReport(name string, h *storage.HostState) HostReport {
+	stats := crawler.DecodeHostStats(h.EncodedStats)
+	return HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
+		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.LostVisitDelay),
+		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
+		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
+		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
+		LastStatus:            stats.LastStatus, LastVisit: stats.LastEnd, Address: stats.Addr,
+		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests, Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime), PagesWithheld: stats.PagesWithheld},
+		Override:   q.Project.HostOverride(name),
+	}}
+}
+
+// The states of a host, from what keeps it from being visited least to what
+// does most.
+const (
+	HostDue              = "due"
+	stateWaiting         = "waiting"
+	stateHeld            = "held"
+	HostSuspended        = "set aside"
+	stateAwaitingRevisit = "resting"
+	stateDone            = "done"
+)
+
+var HostStates = []string{HostDue, stateWaiting, stateHeld, HostSuspended, stateAwaitingRevisit, stateDone}
+
+// addOrigin adds what the store has of one of the host's origins. The host is
+// in the state of the one that can be visited first.
+func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
+	queuedOrLeased := o.QueuedURLs + o.LeasedURLs
+	if len(h.Origins) == 0 {
+		h.FirstOrigin = o.Origin
+	} else {
+		h.otherOrigins = append(h.otherOrigins, o.Origin)
+	}
+	h.Origins = append(h.Origins, o.Origin.String())
+	h.KnownURLs += o.SeenURLs
+	h.QueuedURLs += queuedOrLeased
+	h.AwaitingRevisit += o.AwaitingRevisit
+	h.ParkedURLs += o.ParkedURLs
+	h.DoneURLs += max(0, o.SeenURLs-queuedOrLeased-o.ParkedURLs) // hops are queued and not seen
+	state := hostStateFromOrigin(o, now)
+	before, after := slices.Index(HostStates, h.State), slices.Index(HostStates, state)
+	if after > before || after == before && !o.NextDue.Before(h.nextURLDue) {
+		return
+	}
+	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.NextDue, time.Time{}, time.Time{}, decorum.Origin{}
+	if o.NextDue.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
+		h.DueAt = o.NextDue.UTC()
+	}
+	if state == stateHeld || state == HostSuspended {
+		h.HeldUntil, h.heldOrigin = o.HeldUntil.UTC(), o.Origin
+	}
+}
+
+func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
+	switch {
+	case o.QueuedURLs+o.LeasedURLs+o.AwaitingRevisit == 0:
+		return stateDone
+	case !o.NextDue.After(now):
+		return HostDue
+	case o.QueuedURLs+o.LeasedURLs == 0:
+		return stateAwaitingRevisit
+	case o.HeldUntil.After(now) && o.Suspended:
+		return HostSuspended
+	case o.HeldUntil.After(now):
+		return stateHeld
+	}
+	return stateWaiting
+}
+
+// markSuspendedIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
+// is visited, whether the crawl has come to hold it or not.
+func (h *HostReport) markSuspendedIfCrawlDelayTooLong(maxDelay project.Duration) {
+	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
+		return
+	}
+	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", DelayText(h.CrawlDelay), maxDelay)
+	if h.State != HostSuspended {
+		h.State, h.HeldUntil = HostSuspended, h.DueAt
+	}
+}
+
+// SetHostHoldReason says why the gate holds a host, or that its budget is used up.
+func (q *Inspector) SetHostHoldReason(ctx context.Context, h *HostReport) error {
+	if h.heldOrigin.IsZero() {
+		return nil
+	}
+	postponed, err := q.Gate.PostponedReason(ctx, q.Time, h.heldOrigin)
+	maxPages, maxBytes := int64(q.Project.Scope.MaxPagesPerHost), int64(q.Project.Scope.MaxBytesPerHost)
+	switch {
+	case err != nil:
+	case postponed != nil:
+		h.HoldReason = plaintext.ReplaceControlChars(postponed.Reason)
+	case h.HoldReason == "" && h.State == HostSuspended && maxPages > 0 && h.pagesTowardLimit >= maxPages:
+		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
+	case h.HoldReason == "" && h.State == HostSuspended && maxBytes > 0 && h.Bytes >= maxBytes:
+		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", maxBytes)
+	}
+	return err
+}
+
+// A hostSortValues is what hosts are sorted by, the smallest first.
+type hostSortValues [3]int64
+
+// attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
+// hosts that stand still, and those with most to do.
+func attentionSortKey(h *api.Host) hostSortValues {
+	waiting := int64(h.QueuedURLs)
+	if h.State == HostSuspended || h.State == stateHeld {
+		waiting += 1 << 60
+	}
+	return hostSortValues{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
+}
+
+func (k hostSortValues) compare(l hostSortValues) int {
+	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
+}

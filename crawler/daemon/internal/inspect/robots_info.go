@@ -1,0 +1,99 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// RobotsFileInfo tells of the robots.txt of an origin, but for its text.
+func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
+	status, err := q.Gate.LastFetchSummary(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt, SHA256: status.SHA256}
+	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case postponed != nil:
+		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
+	case status.Outcome != robots.OutcomeUnknown:
+		if f.ExpiresAt, err = q.Gate.ExpiresAt(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	crawlDelay, _, err := q.Gate.DelayAndNextAllowedTime(ctx, o, q.Time)
+	if err != nil {
+		return nil, err
+	}
+	f.CrawlDelay = api.Milliseconds(crawlDelay)
+	sitemaps, err := q.Gate.Sitemaps(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range sitemaps {
+		f.Sitemaps = append(f.Sitemaps, u.String())
+	}
+	if f.MainMirror, err = q.Gate.MainMirror(ctx, o); err != nil {
+		return nil, err
+	}
+	versions, err := q.Gate.FileVersions(ctx, o)
+	for _, v := range versions {
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size, FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
+		if v.SHA256 == f.SHA256 {
+			f.Bytes, f.FinalURL = v.Size, v.RedirectedTo
+		}
+	}
+	return f, err
+}
+
+// RobotsFileInfoAndText is RobotsFileInfo with the text. Of an old version, if one is named, it
+// says since when that was known, and nothing of what counts now.
+func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+	f, err := q.RobotsFileInfo(ctx, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Outcome == robots.OutcomeUnknown.String() && f.OriginPostponedReason == "":
+		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
+	}
+	if version != "" && version != f.SHA256 {
+		i := slices.IndexFunc(f.History, func(v api.RobotsVersion) bool { return v.SHA256 == version })
+		if i < 0 {
+			return nil, api.NotFound("no robots.txt of %s with the SHA-256 %s is kept", o, version)
+		}
+		old := f.History[i]
+		f = &api.RobotsFile{
+			Origin: f.Origin, Outcome: f.Outcome, FetchedAt: old.FirstFetchedAt,
+			SHA256: old.SHA256, Bytes: old.Bytes, FinalURL: old.FinalURL, History: f.History,
+		}
+	}
+	if f.TextWithheldReason = q.robotsTextWithheldReason(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
+		return f, nil
+	}
+	body, err := q.Gate.FileBodyByHash(ctx, o, f.SHA256)
+	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
+	return f, err
+}
+
+// robotsTextWithheldReason returns why a caller may not read the text of a robots.txt. If a project
+// reaches into private networks, a site may redirect its robots.txt to a server there,
+// whose answer only the role operate may see. All projects of a daemon share the cache
+// of robots.txt files, so any of them may have fetched it.
+func (q *Inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Origin, finalURL string) string {
+	if api.CallerFromContext(ctx).Role != api.RoleRead || finalURL == "" || !q.AnyProjectReachesPrivate {
+		return ""
+	}
+	if u, err := decorum.ParseURL(finalURL); err == nil && u.Origin().Host() == o.Host() {
+		return ""
+	}
+	return "it is the answer of another host, and a project of this daemon may reach into private networks: " +
+		"reading it needs the role operate"
+}

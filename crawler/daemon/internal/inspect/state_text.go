@@ -1,0 +1,41 @@
+package inspect
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// DelayText rounds a rest for people.
+func DelayText(m api.Milliseconds) string {
+	d := time.Duration(m)
+	switch {
+	case d == 0:
+		return "-"
+	case d >= 10*time.Second:
+		return project.Duration(d.Round(time.Second)).String()
+	}
+	return project.Duration(d.Round(time.Millisecond)).String()
+}
+
+func ReasonSuffix(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// RuleText words the rule that decided.
+func RuleText(v robots.Verdict) string {
+	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
+}
+
+// StateNames are how the states of a URL are written.
+var StateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}

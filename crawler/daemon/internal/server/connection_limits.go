@@ -1,0 +1,113 @@
+package server
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/connlimit"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+// listenerConnectionLimits are the limits on the connections of a daemon's listeners. The defaults
+// leave most of the descriptors of the process to the crawl.
+type listenerConnectionLimits struct {
+	maxTrusted, maxUntrusted, maxBot, maxUntrustedPerAddress int
+	untrustedRequestTimeout                                  project.Duration
+}
+
+// The defaults for processes with enough descriptors.
+const (
+	defaultMaxTrusted              = 4096
+	defaultMaxUntrusted            = 1024
+	defaultMaxBot                  = 512
+	defaultMaxUntrustedPerAddress  = 64
+	defaultUntrustedRequestTimeout = project.Duration(10 * time.Second)
+)
+
+func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&c.maxTrusted, "connections", 0,
+		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
+	fs.IntVar(&c.maxUntrusted, "stranger-connections", 0,
+		"keep `N` connections of callers without a token open; a new one closes the one that has been idle longest "+
+			"(0: 1024, but an eighth of the open files allowed at most)")
+	fs.IntVar(&c.maxBot, "bot-connections", 0,
+		"the same for --bot-listen: `N` connections (0: 512, but a sixteenth of the open files allowed at most)")
+	fs.IntVar(&c.maxUntrustedPerAddress, "connections-per-address", defaultMaxUntrustedPerAddress,
+		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
+	c.untrustedRequestTimeout = defaultUntrustedRequestTimeout
+	fs.Var(DurationFlag{&c.untrustedRequestTimeout}, "stranger-time",
+		"close a connection without a token that sends no request for `TIME`")
+}
+
+// check refuses limits that cannot work.
+func (c *listenerConnectionLimits) check() error {
+	for flag, n := range map[string]int{"connections": c.maxTrusted, "stranger-connections": c.maxUntrusted,
+		"bot-connections": c.maxBot, "connections-per-address": c.maxUntrustedPerAddress, "stranger-time": int(c.untrustedRequestTimeout)} {
+		if n < 0 {
+			return usage.Errorf("--%s: it must not be negative", flag)
+		}
+	}
+	maxFiles := maxDescriptors()
+	effective := c.withDefaults(maxFiles)
+	if sum := uint64(effective.maxTrusted + effective.maxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
+		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
+			"and the process may have %d files open, half of which the crawl needs: "+
+			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
+	}
+	return nil
+}
+
+// withDefaults returns the limits for a process that may open so many files; 0 means
+// unlimited.
+func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnectionLimits {
+	effective := *c
+	for _, l := range []struct {
+		limit    *int
+		standard int
+		share    uint64
+	}{{&effective.maxTrusted, defaultMaxTrusted, 4}, {&effective.maxUntrusted, defaultMaxUntrusted, 8}, {&effective.maxBot, defaultMaxBot, 16}} {
+		if *l.limit != 0 {
+			continue
+		}
+		*l.limit = l.standard
+		if maxFiles > 0 {
+			*l.limit = int(max(1, min(uint64(l.standard), maxFiles/l.share)))
+		}
+	}
+	return effective
+}
+
+// apiListenerLimits returns the limits of the listener of the API.
+func (c *listenerConnectionLimits) apiListenerLimits() connlimit.Limits {
+	effective := c.withDefaults(maxDescriptors())
+	return connlimit.Limits{
+		MaxTrusted: effective.maxTrusted, MaxUntrusted: effective.maxUntrusted,
+		MaxUntrustedPerNetwork: effective.maxUntrustedPerAddress, UntrustedRequestTimeout: time.Duration(effective.untrustedRequestTimeout),
+	}
+}
+
+// botListenerLimits returns the limits of the listener for site owners, who have no tokens.
+func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
+	l := c.apiListenerLimits()
+	l.MaxUntrusted = c.withDefaults(maxDescriptors()).maxBot
+	return l
+}
+
+// A DurationFlag is a flag of a duration as project files have them.
+type DurationFlag struct{ *project.Duration }
+
+// Set is part of pflag.Value.
+func (t DurationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
+
+// String is part of pflag.Value: no default is shown.
+func (t DurationFlag) String() string {
+	if t.Duration == nil || *t.Duration == 0 {
+		return ""
+	}
+	return t.Duration.String()
+}
+
+// Type is part of pflag.Value.
+func (t DurationFlag) Type() string { return "TIME" }

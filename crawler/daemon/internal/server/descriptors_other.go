@@ -1,0 +1,6 @@
+//go:build !unix
+
+package server
+
+// maxDescriptors returns 0: the limit is unknown on this system.
+func maxDescriptors() uint64 { return 0 }

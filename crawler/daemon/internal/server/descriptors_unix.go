@@ -1,0 +1,15 @@
+//go:build unix
+
+package server
+
+import "syscall"
+
+// maxDescriptors returns how many descriptors the process may have open; 0 if that is
+// unknown. The Go runtime has raised the soft limit to the hard one.
+func maxDescriptors() uint64 {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 0
+	}
+	return uint64(l.Cur)
+}

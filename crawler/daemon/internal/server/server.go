@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+	"github.com/decorum-crawler/decorum/internal/connlimit"
+)
+
+// A Server is where a daemon is spoken to: by its API and its page, and, on an
+// address of its own, by site owners who want to know what the bot is.
+type Server struct {
+	log                      *slog.Logger
+	APIListener, botListener net.Listener // botListener: nil if there is none
+	socketListener           net.Listener // nil: the daemon has no socket
+	connectionLimits         listenerConnectionLimits
+	tlsConfig                *tls.Config // of api; nil: plain HTTP
+	auditLog                 *api.AuditLog
+	apiServer                *api.Server
+	daemon                   api.Daemon
+	pageHandler              http.Handler
+}
+
+// OpenListeners opens the doors, behind which nobody answers yet.
+func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*Server, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	g := &Server{log: log, connectionLimits: opts.listenerConnectionLimits}
+	var err error
+	if g.APIListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
+		return nil, err
+	}
+	if opts.botPageAddr != "" {
+		if g.botListener, err = listenTCP(ctx, opts.botPageAddr, "--bot-listen"); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	return g, nil
+}
+
+// AttachDaemon has the daemon answer.
+func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err error) {
+	keys, err := loadOrCreateDaemonTokens(d.DataDir)
+	if err != nil {
+		return err
+	}
+	if opts.tokensFile != "" {
+		if keys, err = readTokensFile(opts.tokensFile, keys); err != nil {
+			return err
+		}
+	}
+	if g.auditLog, err = api.OpenAuditLog(d.DataDir.Path(datadir.AuditFile), api.AuditRotationLimits{}); err != nil {
+		return err
+	}
+	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
+	g.apiServer = api.NewServer(d, api.Config{
+		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
+		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
+	})
+	if g.socketListener, err = d.DataDir.ListenSocket(context.Background()); err != nil {
+		// Some file systems do not support sockets, and a full disk has no room for
+		// one.
+		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
+	}
+	d.HasSocket = g.socketListener != nil
+	return nil
+}
+
+// Serve answers until ctx is done.
+func (g *Server) Serve(ctx context.Context) error {
+	var background sync.WaitGroup
+	defer background.Wait()
+	if g.botListener != nil {
+		background.Go(func() { g.serveBotPage(ctx) })
+	}
+	if g.socketListener != nil {
+		background.Go(func() {
+			if err := g.apiServer.ServeSocket(ctx, g.socketListener); err != nil {
+				g.log.Error("the daemon's socket is not served any more", "error", err)
+			}
+		})
+	}
+	return g.apiServer.Serve(ctx, g.APIListener)
+}
+
+// serveBotPage answers what the bot is, and nothing else, until ctx is done.
+func (g *Server) serveBotPage(ctx context.Context) {
+	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.log)
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	if err := h.Serve(connlimit.New(g.connectionLimits.botListenerLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
+		g.log.Error("the page about the bot is not served any more", "error", err)
+	}
+}
+
+// Close closes the doors. It may be called after serve.
+func (g *Server) Close() (err error) {
+	for _, l := range []net.Listener{g.APIListener, g.botListener, g.socketListener} {
+		if l != nil {
+			if e := l.Close(); !errors.Is(e, net.ErrClosed) {
+				err = errors.Join(err, e)
+			}
+		}
+	}
+	if g.auditLog != nil {
+		err = errors.Join(err, g.auditLog.Close())
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+func TestTokensFile(t *testing.T) {
+	ours := []api.APIKey{api.APIKeyFromToken("token", api.RoleOperate, "ours")}
+	hash := func(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
+	entry := func(name, role, sha string) string {
+		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
+	}
+	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
+	keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", good), ours)
+	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") || keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
+		t.Fatalf("keys %v, %v", keys, err)
+	}
+	for _, tt := range []struct{ text, says string }{
+		{entry("", "read", hash("x")), "entry 1: name"},
+		{entry("a\nb", "read", hash("x")), "name is"},
+		{entry("ada", "root", hash("x")), "must be read or operate"},
+		{entry("ada", "read", "abc"), "is not the SHA-256 of a token"},
+		{entry("ada", "read", "x"+hash("x")[1:]), "is not the SHA-256 of a token"},
+		{entry("ada", "read", hash("")), "no token at all"},
+		{entry("token", "read", hash("x")), "has the name or the token of token"},
+		{entry("ada", "read", hash("ours")), "has the name or the token of token"},
+		{good + entry("bob", "read", hash("ada")), "entry 3: bob has the name or the token of ada@example.org"},
+		{"- {name: ada, role: read, sha: 1}\n", "unknown field"},
+		{"name: ada\n", "tokens.yaml"},
+		{"- [\n", "tokens.yaml"},
+		{"- {name: ada, role: read, " + strings.Repeat("s", 900) + ": 1}\n", "unknown"},
+		{entry(strings.Repeat("a", 60_000), "read", hash("x")), "name is"},
+		{"a:\n  " + strings.Repeat("- [\n", 200_000), "values and marks"},
+		{"- " + strings.Repeat("[", 40), "tokens.yaml:1:34: lists and mappings are nested more than 32 deep"},
+		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
+		{strings.Repeat("#\n", inputfile.MaxSmallBytes), "is longer than"},
+	} {
+		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
+		if err != nil && len(project.DetailedErrorText(err)) > 1000 {
+			t.Errorf("%.80q: the error has %d bytes", tt.text, len(project.DetailedErrorText(err)))
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)
+		}
+	}
+	open := testfile.Write(t, "tokens.yaml", good)
+	if err := os.Chmod(open, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTokensFile(open, ours); err == nil || !strings.Contains(err.Error(), "others may write") {
+		t.Errorf("a file that anybody may write: %v", err)
+	}
+	if _, err := readTokensFile(open+".none", ours); err == nil {
+		t.Error("a file that is not there is no error")
+	}
+}

@@ -1,0 +1,169 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/project"
+)
+
+// A loadedProject is a project file that makes sense, as it was read.
+type loadedProject struct {
+	project            project.Project // with the paths of the daemon
+	pathConfinement    *confine.Paths  // of the files that the project names; nil: the file did not come by the API
+	firstSeedPerOrigin []decorum.URL
+	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
+	loadedAt           time.Time
+}
+
+// defaultStorePath is the only store.path that a project of a daemon may have: the
+// daemon says where its state is.
+var defaultStorePath = project.Default().Store.Path
+
+// parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
+// came by the API.
+func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
+	d, err := project.ParseFile(s.projectFilePath(name), text)
+	if err != nil {
+		return nil, err
+	}
+	c := s.confinementOf(name, byAPI)
+	for _, f := range []*project.FieldProblem{
+		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.Callbacks.CheckHandler(d.Handler),
+	} {
+		if f != nil {
+			return nil, d.FieldError(*f)
+		}
+	}
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	loaded, err := s.newLoadedProject(name, d.Project, c)
+	if err == nil && loaded.project.Output.JSONL != "" {
+		if other := s.jsonlOutputOwner(loaded.project.Output.JSONL); other != "" && other != name {
+			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+				loaded.project.Output.JSONL, other))
+		}
+	}
+	return loaded, err
+}
+
+// jsonlOutputOwner returns the project that writes an output; empty if none does.
+func (s *Supervisor) jsonlOutputOwner(output string) string {
+	for _, r := range s.allRunners() {
+		if loaded := r.loadedProject(); loaded != nil && loaded.project.Output.JSONL == output {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// newLoadedProject makes an edition of a project that has been checked.
+func (s *Supervisor) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
+	p.Name = name
+	s.makePathsAbsolute(&p)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := p.Agent.Signature.ReadKeys(c.OpenInput)
+	if err != nil {
+		return nil, err
+	}
+	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
+}
+
+// checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
+func (s *Supervisor) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
+	switch {
+	case p.Name != "" && p.Name != name:
+		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
+	case p.Store.Path != defaultStorePath:
+		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+	case p.Output.JSONL == "-":
+		return project.NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+	case s.isForbiddenOutputPath(name, p.Output.JSONL):
+		return project.NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
+	case s.isForbiddenOutputPath(name, p.Output.WARCDir):
+		return project.NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
+	}
+	return nil
+}
+
+// reservedPathText is what is wrong with an output that trespasses.
+const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
+
+// isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
+// in the daemon's directory, but not in the project's, or among the project files.
+func (s *Supervisor) isForbiddenOutputPath(name, outputPath string) bool {
+	projectDir := s.projectStateDir(name)
+	if outputPath != "" && !filepath.IsAbs(outputPath) {
+		outputPath = projectDir.Path(outputPath)
+	}
+	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(s.DataDir)) || filepath.Dir(outputPath) == s.ProjectFilesDir)
+}
+
+// makePathsAbsolute makes the paths of a project absolute: what it writes is in its
+// directory, what it reads is beside its file.
+func (s *Supervisor) makePathsAbsolute(p *project.Project) {
+	p.Store.Path = string(s.projectStateDir(p.Name))
+	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
+		if f.Use != project.StateDirectory {
+			*path = s.absolutePath(p.Name, f.Use, *path)
+		}
+		return nil
+	})
+}
+
+// absolutePath returns the absolute path of a name in a project.
+func (s *Supervisor) absolutePath(projectName string, use project.FilePathUse, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case use == project.InputFile:
+		return filepath.Join(s.ProjectFilesDir, path)
+	}
+	return s.projectStateDir(projectName).Path(path)
+}
+
+// lastValidProject returns the edition that a project followed last, in this process or
+// an earlier one; nil if there is none.
+func (s *Supervisor) lastValidProject(name string) *loadedProject {
+	d, err := project.ReadFile(s.projectStateDir(name).Path(datadir.ProjectFile))
+	if err != nil || d.Check() != nil || s.env.Callbacks.CheckHandler(d.Handler) != nil {
+		return nil
+	}
+	c := s.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))
+	if s.checkProjectConfinement(name, d.Project, c) != nil {
+		return nil
+	}
+	loaded, err := s.newLoadedProject(name, d.Project, c)
+	if err != nil {
+		return nil
+	}
+	return loaded
+}
+
+// projectFilesDigest returns a digest of the project file's text, of byAPI, and of the present
+// seed and key files that the project names. An equal stamp means that they are
+// unchanged.
+func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
+	digest := fmt.Sprint(sha256Hex(text), " ", byAPI)
+	if loaded == nil {
+		return digest
+	}
+	for _, name := range slices.Concat(loaded.project.SeedFiles, loaded.project.Agent.Signature.KeyFiles) {
+		if info, err := os.Stat(name); err == nil {
+			digest += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return digest
+}

@@ -1,0 +1,241 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+)
+
+// If the kernel kills a daemon for its memory, the restarted daemon would run the same
+// projects and be killed again, so that no project makes progress. The daemon therefore
+// keeps a note of its memory. A project that held most of it at two memory kills in a
+// row comes up stopped. A process that ended otherwise, by SIGKILL, a power loss or a
+// crash, leaves no sign of a memory kill, and stops no project.
+
+const (
+	memoryRecordFile     = "memory.json"
+	memoryRecordInterval = 2 * time.Second
+	// memoryKillThreshold is the share of the limit above which the memory kept at the end of a
+	// process is the sign of a memory kill, where the kernel does not count them.
+	memoryKillThreshold = 0.9
+	// maxMemoryKills is the number of memory kills in a row at which a project must
+	// have held most of the memory to come up stopped.
+	maxMemoryKills = 2
+)
+
+// A memoryKillRecord is the daemon's record of its memory while it runs.
+type memoryKillRecord struct {
+	RecordedAt           time.Time `json:"at"`
+	EndedCleanly         bool      `json:"ended"`              // the process ended in order
+	LiveBytes            int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
+	LimitBytes           int64     `json:"limit_bytes"`        // 0: unknown
+	OOMKills             int64     `json:"oom_kills"`          // of the control group; -1: unknown
+	DominantProject      string    `json:"largest,omitempty"`  // the project that holds most of the memory
+	SuspectProject       string    `json:"suspect,omitempty"`  // Largest at the last memory kills
+	ConsecutiveKills     int       `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
+	StoppedProject       string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
+	PreviousKillEvidence string    `json:"last_end,omitempty"` // how the process before this one ended
+}
+
+// memoryUsage is the memory of the process at a moment.
+type memoryUsage struct {
+	liveBytes, limitBytes, oomKills int64
+}
+
+// readMemoryUsage returns the memory of this process.
+func readMemoryUsage(limit memlimit.Limit) memoryUsage {
+	kills, ok := memlimit.OOMKills()
+	if !ok {
+		kills = -1
+	}
+	return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
+}
+
+// endedByMemoryKill reports whether the process that left the note ended by a memory kill,
+// and by which sign.
+func (n *memoryKillRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
+	switch {
+	case n == nil || n.EndedCleanly:
+		return "", false
+	case n.OOMKills >= 0 && usage.oomKills > n.OOMKills:
+		return "the kernel killed a process of the control group for its memory", true
+	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes)), true
+	}
+	return "", false
+}
+
+// newRecordAndProjectToStop returns the note of the starting process, given the previous process's note
+// (nil: none), and the project that must come up stopped; empty: none.
+func (n *memoryKillRecord) newRecordAndProjectToStop(usage memoryUsage, at time.Time) (record memoryKillRecord, projectToStop string) {
+	record = memoryKillRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
+	sign, killed := n.endedByMemoryKill(usage)
+	if !killed {
+		return record, "" // the previous process ended otherwise: nothing is suspected any more
+	}
+	record.PreviousKillEvidence = sign
+	if n.DominantProject == "" {
+		return record, ""
+	}
+	record.SuspectProject, record.ConsecutiveKills = n.DominantProject, 1
+	if n.SuspectProject == n.DominantProject {
+		record.ConsecutiveKills += n.ConsecutiveKills
+	}
+	if record.ConsecutiveKills >= maxMemoryKills {
+		record.StoppedProject, record.SuspectProject, record.ConsecutiveKills = n.DominantProject, "", 0
+	}
+	return record, record.StoppedProject
+}
+
+// A memoryUsageRecorder keeps the note of this process.
+type memoryUsageRecorder struct {
+	recordPath string
+	readUsage  func() memoryUsage // the memory of this process
+	log        *slog.Logger
+
+	mu          sync.Mutex // guards what follows
+	record      memoryKillRecord
+	writeFailed bool // the last write failed, and the failure was logged
+}
+
+// openMemoryUsageRecorder reads the note of the previous process, writes that of this one, and
+// returns the project that must come up stopped; empty: none. It treats an unreadable
+// note as empty: it stops no project for it.
+func openMemoryUsageRecorder(
+	file string, readUsage func() memoryUsage, log *slog.Logger,
+) (w *memoryUsageRecorder, projectToStop string) {
+	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
+	var previous *memoryKillRecord
+	if text, err := os.ReadFile(file); err == nil {
+		previous = &memoryKillRecord{}
+		if err := json.Unmarshal(text, previous); err != nil {
+			previous = nil
+		}
+	}
+	w.record, projectToStop = previous.newRecordAndProjectToStop(readUsage(), time.Now().UTC())
+	w.writeRecordLocked()
+	return w, projectToStop
+}
+
+// recordUsageIfDue records the present memory. held is about how much each project holds.
+func (w *memoryUsageRecorder) recordUsageIfDue(now time.Time, bytesByProject map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
+		return
+	}
+	m := w.readUsage()
+	w.record.RecordedAt, w.record.LiveBytes, w.record.LimitBytes = now.UTC(), m.liveBytes, m.limitBytes
+	w.record.OOMKills = m.oomKills // this process survived: the kernel killed another
+	w.record.DominantProject = projectUsingHalfOfMemory(bytesByProject)
+	w.writeRecordLocked()
+}
+
+// recordCleanEnd records that the process ends in order.
+func (w *memoryUsageRecorder) recordCleanEnd() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.record.EndedCleanly = true
+	w.writeRecordLocked()
+}
+
+// writeRecordLocked replaces the note in the file. It does not sync: a power loss, after which the
+// note may be missing, is not a memory kill. It requires mu.
+func (w *memoryUsageRecorder) writeRecordLocked() {
+	text, err := json.MarshalIndent(&w.record, "", "  ")
+	if err == nil {
+		err = os.WriteFile(w.recordPath+".new", append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(w.recordPath+".new", w.recordPath)
+	}
+	if err != nil && !w.writeFailed {
+		w.log.Warn("cannot note the memory of the daemon; after a memory kill no project is stopped", "error", err)
+	}
+	w.writeFailed = err != nil
+}
+
+// projectUsingHalfOfMemory returns the project that holds at least half of the memory of all projects;
+// empty: none does.
+func projectUsingHalfOfMemory(bytesByProject map[string]int64) (largest string) {
+	total := int64(0)
+	for name, n := range bytesByProject {
+		total += n
+		if n > bytesByProject[largest] || n == bytesByProject[largest] && name < largest {
+			largest = name
+		}
+	}
+	if largest == "" || 2*bytesByProject[largest] < total {
+		return ""
+	}
+	return largest
+}
+
+// The memory of a project is estimated from the parts that grow: its hosts, the URLs
+// under way with their bodies, and the unwritten changes of its store.
+const (
+	estimatedHostBytes  = 1 << 10
+	estimatedVisitBytes = 256 << 10
+)
+
+// estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
+func (r *projectRunner) estimatedMemory() int64 {
+	switch state, _ := r.currentState(); state {
+	case api.StateStopped, api.StateFailed:
+		return 0
+	}
+	c := r.storeHandle.lastKnownStats().counts
+	return int64(c.QueuedHosts)*estimatedHostBytes + int64(c.LeasedURLs)*estimatedVisitBytes
+}
+
+// recordMemory records the daemon's memory and the project that holds most of it.
+func (s *Supervisor) recordMemory(now time.Time) {
+	bytesByProject := map[string]int64{}
+	for _, r := range s.allRunners() {
+		if n := r.estimatedMemory(); n > 0 {
+			bytesByProject[r.name] = n
+		}
+	}
+	s.memoryUsageRecorder.recordUsageIfDue(now, bytesByProject)
+}
+
+// startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
+// earlier daemons were killed comes up stopped.
+func (s *Supervisor) startMemoryUsageRecorder() error {
+	readUsage := s.readMemoryUsage
+	if readUsage == nil {
+		limit := memlimit.Get()
+		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
+	}
+	var projectToStop string
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readUsage, s.env.Log)
+	if projectToStop == "" {
+		return nil
+	}
+	return s.markStoppedAfterMemoryKills(projectToStop)
+}
+
+// markStoppedAfterMemoryKills makes a project come up stopped for good, with the reason.
+func (s *Supervisor) markStoppedAfterMemoryKills(project string) error {
+	if s.stateStore.desiredState(project).State != api.StateRunning {
+		return nil // an operator has stopped or paused it
+	}
+	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
+		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
+		"and start it again", maxMemoryKills, s.memoryUsageRecorder.record.PreviousKillEvidence)
+	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
+		return err
+	}
+	s.env.Log.Error("the project comes up stopped", "project", project, "why", reason)
+	return nil
+}

@@ -1,0 +1,266 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// Projects returns all projects, by name.
+func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
+	projects := []api.Project{}
+	for _, r := range s.allRunners() {
+		projects = append(projects, r.apiProject(ctx))
+	}
+	return projects, nil
+}
+
+// Project returns one project.
+func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return nil, err
+	}
+	p := r.apiProject(ctx)
+	return &p, nil
+}
+
+// ReadProjectFile returns the file of a project, as it is now.
+func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
+	if _, err := s.findRunner(name); err != nil {
+		return nil, err
+	}
+	text, err := readProjectFileBytes(s.projectFilePath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, api.NotFound("the file of project %s is gone", name)
+	}
+	return text, err
+}
+
+// PutProject writes the file of a project, and has the project follow it.
+func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
+	if !project.NamePattern.MatchString(name) {
+		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
+	}
+	if len(file) > project.MaxFileSize {
+		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
+	}
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
+	if s.isShuttingDown {
+		return false, errShuttingDown
+	}
+	if _, err := s.parseAndValidateProject(name, file, true); err != nil {
+		return false, api.InvalidInput("%w", err)
+	}
+	// Record that the file came by the API before the file is written: after a crash,
+	// the daemon takes no file of the API for the operator's.
+	if err := s.stateStore.addAPIProjectFileHash(name, sha256Hex(file)); err != nil {
+		return false, err
+	}
+	_, err = os.Stat(s.projectFilePath(name))
+	created = errors.Is(err, fs.ErrNotExist)
+	if err := datadir.WriteFileAtomic(s.projectFilePath(name), file); err != nil {
+		return false, err
+	}
+	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
+		s.env.Log.Warn("what the API wrote before is still noted", "project", name, "error", err)
+	}
+	s.reloadProject(name)
+	return created, nil
+}
+
+// ControlProject has a project start, pause, resume or stop. That it was told is on the disk
+// when Do returns; what it has in hand is finished then, or after.
+func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return err
+	}
+	switch action {
+	case api.ActionStart, api.ActionResume:
+		return r.setDesiredState(api.StateRunning)
+	case api.ActionPause:
+		return r.setDesiredState(api.StatePaused)
+	case api.ActionStop:
+		return r.setDesiredState(api.StateStopped)
+	}
+	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
+}
+
+// DeleteProject stops a project, and moves its file and its state to where nobody
+// follows them.
+func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
+	if s.isShuttingDown {
+		return errShuttingDown
+	}
+	r, err := s.findRunner(name)
+	if err != nil {
+		return err
+	}
+	r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
+	<-r.ended
+	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
+		r.env.Log.Error("the last moment of the project is lost", "error", err)
+	}
+	s.mu.Lock()
+	delete(s.runners, name)
+	s.mu.Unlock()
+	err = s.moveToDeleted(name)
+	if err == nil {
+		err = s.stateStore.deleteProject(name)
+	}
+	if err != nil {
+		s.reloadProject(name) // it is not deleted
+		return err
+	}
+	s.retireDeletedProjectKeyring(r, time.Now())
+	s.Metrics.DeleteProject(name)
+	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
+	return nil
+}
+
+// moveToDeleted moves the file and the state of a project, or, if it returns an error,
+// neither: a project must not begin anew because its file is on a file system that
+// cannot be written.
+func (s *Supervisor) moveToDeleted(name string) error {
+	deletedPath := s.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
+		return err
+	}
+	err := os.Rename(string(s.projectStateDir(name)), deletedPath)
+	if errors.Is(err, fs.ErrNotExist) { // it never ran
+		err = os.Mkdir(deletedPath, datadir.PrivateDirMode)
+	}
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(deletedPath, name+projectExt)
+	if err = moveProjectFile(s.projectFilePath(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_ = os.Remove(file) // the copy, if there is one
+	if os.Remove(deletedPath) != nil {
+		err = errors.Join(err, os.Rename(deletedPath, string(s.projectStateDir(name))))
+	}
+	return err
+}
+
+// moveProjectFile moves a file, also to another file system.
+func moveProjectFile(from, to string) error {
+	text, err := readProjectFileBytes(from)
+	if err != nil {
+		return err
+	}
+	if err := datadir.WriteFileAtomic(to, text); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}
+
+// ReloadProjects reads all project files again.
+func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
+	result := s.reloadProjects()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.projectFilesDirError != "" {
+		return nil, api.Conflict("the folder of project files cannot be read: %s", s.projectFilesDirError)
+	}
+	return result, nil
+}
+
+// ProjectActiveVisits returns the visits that a project has in hand.
+func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.activeVisits(), nil
+}
+
+// Throughput returns what a project did lately.
+func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.statsTracker.throughputSamples(perMinute), nil
+}
+
+// Events tells what happens to a project, or to all, until ctx is done.
+func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
+	if name != "" {
+		if _, err := s.findRunner(name); err != nil {
+			return nil, err
+		}
+	}
+	return s.eventBroker.subscribe(ctx, name), nil
+}
+
+// CheckReady returns why not all projects that should run do so; nil if they do. It joins
+// one error for each reason.
+func (s *Supervisor) CheckReady(context.Context) error {
+	var reasons []error
+	if diskFull := s.robotsDiskFull.currentError(); diskFull != nil {
+		reasons = append(reasons,
+			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, diskFull))
+	}
+	for _, r := range s.allRunners() {
+		if err := r.readinessError(); err != nil {
+			reasons = append(reasons, err)
+		}
+	}
+	return errors.Join(reasons...)
+}
+
+// readinessError returns why the project does not run although it should; nil if it runs or
+// should not run.
+func (r *projectRunner) readinessError() error {
+	state, reason := r.currentState()
+	unavailable, diskFull := r.storeAvailabilityError(), r.diskFullState.currentError()
+	switch {
+	case state == api.StateFailed:
+		return api.Conflict("project %s has failed: %s", r.name, reason)
+	case state == api.StateStopped:
+		return nil
+	case diskFull != nil:
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, diskFull)
+	case unavailable != nil && disk.IsFull(unavailable):
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, unavailable)
+	case unavailable != nil:
+		return r.wrapErrorIfUnavailable(nil)
+	}
+	return nil
+}
+
+// About tells site owners under which names the daemon crawls.
+func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
+	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
+	seen := map[api.CrawlerIdentity]bool{}
+	for _, r := range s.allRunners() {
+		loaded := r.loadedProject()
+		if loaded == nil {
+			continue
+		}
+		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
+			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
+		if !seen[p] {
+			seen[p] = true
+			about.Identities = append(about.Identities, p)
+		}
+	}
+	return about
+}

@@ -1,0 +1,245 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// What is asked about a project is answered from its state by an inquiry, while
+// it runs or rests: the answer is that of decorum report and decorum explain.
+
+// withInspector calls ask with an inquiry about a project.
+func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspect.Inspector) error) error {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return err
+	}
+	return r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+		return do(ctx, inspect.New(crawl))
+	})
+}
+
+// ExplainURL says what a project makes of a URL. It makes no request.
+func (s *Supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
+	if _, err := decorum.ParseURL(url); err != nil {
+		return nil, api.InvalidInput("%q is not a URL: %s", url, engine.InnerErrorText(err))
+	}
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		e, err = q.ExplainURL(ctx, url)
+		return err
+	})
+	return e, err
+}
+
+// Report says how a project stands, URL by URL where they are parked: of many
+// such it takes time.
+func (s *Supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
+	host, err := parseHostParam(query.Host)
+	if err != nil {
+		return nil, err
+	}
+	if query.Limit < 0 {
+		return nil, api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
+	}
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		r, err = q.CrawlReport(ctx, host, query.Limit)
+		return err
+	})
+	if err == nil && host != "" && len(r.Hosts) == 0 {
+		return nil, newUnknownHostError(name, host)
+	}
+	return r, err
+}
+
+// Limits of a page of hosts.
+const (
+	defaultHostsPerPage = 50
+	maxHostsPerPage     = 1000
+)
+
+// Hosts returns a page of the hosts of a project.
+func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostListPage, err error) {
+	if query.Limit == 0 {
+		query.Limit = defaultHostsPerPage
+	}
+	if err := checkHostQuery(query); err != nil {
+		return nil, err
+	}
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*inspect.HostListSnapshot, error) { return q.NewHostList(ctx) })
+		if err != nil {
+			return err
+		}
+		hosts, total, err := r.Page(ctx, q, query)
+		if err != nil {
+			return err
+		}
+		page = &api.HostListPage{AsOf: r.CreatedAt, Total: total, Offset: query.Offset, HostsByState: r.CountByState, Hosts: make([]api.Host, len(hosts))}
+		for i, h := range hosts {
+			if page.Hosts[i], err = s.hostWithDetails(ctx, q, *h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+func checkHostQuery(query api.HostQuery) error {
+	_, sorted := inspect.HostSortKeys[query.Sort]
+	switch {
+	case !sorted:
+		return api.InvalidInput("sort: %q is no order of hosts", query.Sort)
+	case query.State != "" && !slices.Contains(inspect.HostStates, query.State):
+		return api.InvalidInput("state: %q is no state of a host", query.State)
+	case query.Offset < 0:
+		return api.InvalidInput("offset: %d is less than 0", query.Offset)
+	case query.Limit < 0 || query.Limit > maxHostsPerPage:
+		return api.InvalidInput("limit: %d is not from 1 to %d", query.Limit, maxHostsPerPage)
+	}
+	return nil
+}
+
+// hostWithDetails adds to a host what is not known of all of them: why it is held, its
+// robots.txt, its brake.
+func (s *Supervisor) hostWithDetails(ctx context.Context, q *inspect.Inspector, h inspect.HostReport) (api.Host, error) {
+	if err := q.SetHostHoldReason(ctx, &h); err != nil {
+		return h.Host, err
+	}
+	status, err := q.Gate.LastFetchSummary(ctx, h.FirstOrigin)
+	if err != nil {
+		return h.Host, err
+	}
+	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
+	if b, ok := s.OperatorBrakes.ForHost(h.Host.Host, q.Time); ok {
+		h.Brake = new(toAPIBrake(b))
+	}
+	return h.Host, nil
+}
+
+// maxRobotsFiles is of how many origins of a host the robots.txt files are told.
+const maxRobotsFiles = 100
+
+// Host returns all that is known of a host of a project.
+func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
+	canonical, err := parseHostParam(host)
+	if err != nil {
+		return nil, err
+	}
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		origins, err := q.HostOrigins(ctx, canonical)
+		if err != nil {
+			return err
+		}
+		h, err := q.ReadHost(ctx, origins)
+		if h == nil || err != nil {
+			return cmp.Or(err, newUnknownHostError(name, host))
+		}
+		for _, o := range origins {
+			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
+				return err
+			}
+		}
+		inspect.RecalculateCoverage(&h.HostTotals)
+		h.ParkedByRule = h.ParkedURLTally.Sorted()
+		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
+		if d.Host, err = s.hostWithDetails(ctx, q, *h); err != nil {
+			return err
+		}
+		visits, err := s.ProjectActiveVisits(ctx, name)
+		if err != nil {
+			return err
+		}
+		d.ActiveVisits = slices.DeleteFunc(visits, func(v api.ActiveVisit) bool { return v.Host != canonical })
+		for _, o := range origins[:min(len(origins), maxRobotsFiles)] {
+			f, err := q.RobotsFileInfo(ctx, o)
+			if err != nil {
+				return err
+			}
+			d.RobotsFiles = append(d.RobotsFiles, *f)
+		}
+		return nil
+	})
+	return d, err
+}
+
+// parseHostParam returns the name of a host in canonical form; empty: none is asked for.
+func parseHostParam(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	host, ok := project.CanonicalHost(text)
+	if !ok {
+		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
+	}
+	return host, nil
+}
+
+func newUnknownHostError(project, host string) error {
+	return api.NotFound("%s has not met the host %s", project, host)
+}
+
+// RobotsFile returns the robots.txt of an origin as a project knows it, or one that
+// it had before.
+func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
+	u, err := decorum.ParseURL(origin)
+	if err != nil || u.PathAndQuery() != "/" {
+		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
+	}
+	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		q.AnyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
+		f, err = q.RobotsFileInfoAndText(ctx, u.Origin(), version)
+		return err
+	})
+	return f, err
+}
+
+// AddURLs queues what lines name. A batch is added before the next is read, so
+// that who sends them goes no faster than the store does. When it returns, what it
+// took is on the disk; that is told with an error, too.
+func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+	r, err := s.findRunner(name)
+	if err != nil {
+		return nil, err
+	}
+	adder := NewURLBatchAdder(r.enqueueURLs)
+	if err := adder.AddAll(ctx, lines); err != nil {
+		return adder.Result(), err
+	}
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+		return crawl.Frontier.Flush(ctx)
+	})
+	return adder.Result(), err
+}
+
+// enqueueURLs queues entries. The project is asked for its rooms each time: its file may
+// change while somebody sends a long list.
+func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+		added, err = crawl.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
+		if added > 0 {
+			r.resumeForNewURLs(crawl)
+		}
+		return err
+	})
+	return added, err
+}
+
+// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
+// are not public.
+func (s *Supervisor) anyProjectMayReachPrivateAddrs() bool {
+	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
+		loaded := r.loadedProject()
+		return loaded != nil && loaded.project.MayReachPrivateAddrs()
+	})
+}

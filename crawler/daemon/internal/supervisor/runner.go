@@ -1,0 +1,374 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// A projectRunner runs one project of a daemon. One goroutine carries its orders out:
+// it alone crawls.
+type projectRunner struct {
+	name             string
+	env              *engine.Dependencies // its log says which project speaks
+	dir              datadir.StateDir
+	eventBroker      *eventBroker
+	daemonStateStore *daemonStateStore
+	robotsStore      datadir.StoreInspectorImporter // of all projects
+	engine.SharedResources
+	getOrStartRedisBrakes func(*loadedProject) *engine.SharedBrakes
+	metrics               *metrics.Metrics
+	storeHandle           *storeHandle
+
+	outputs        projectOutputs
+	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
+
+	mu                        sync.Mutex
+	commandChanged            sync.Cond // the orders have
+	command                   runnerCommand
+	interruptRun              func(error) // ends the run that goes on; nil: none does
+	wereURLsAddedDuringRun    bool        // URLs were added to it
+	state                     api.ProjectState
+	stateReason               string
+	stateSince                time.Time
+	lastReadDigest            string         // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest       string         // and of the one that is followed
+	engine                    *engine.Engine // see consult; nil: there are none
+	engineProject             *loadedProject // that they are of
+	storeAvailability         storeAvailability
+	diskFullState             diskFullState
+	resetCountsIfLimitReached bool // limits of all processes that are reached are to count anew, of which these do not know yet
+	statsTracker              projectStatsTracker
+	ended                     chan struct{} // closed when live has returned
+}
+
+// newProjectRunner returns a runner that has no orders yet.
+func (s *Supervisor) newProjectRunner(name string) *projectRunner {
+	env := *s.env
+	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
+	r := &projectRunner{
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, getOrStartRedisBrakes: s.getOrStartRedisBrakes, metrics: s.Metrics,
+		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
+	}
+	r.commandChanged.L = &r.mu
+	env.OnDiskFull = r.diskFullState.updateWaitingWrites
+	r.storeHandle = newStoreHandle(r.dir, r.redisStoreIdentity, r.openStores)
+	r.storeHandle.beforeClose = r.clearEngine
+	r.command.desired, r.command.isProjectFileGone = s.stateStore.desiredState(name), true
+	if r.command.desired.State == api.StateStopped {
+		r.stateReason = r.command.desired.Reason
+	}
+	return r
+}
+
+// redisStoreIdentity says where the project's part of its state is, as its file says now.
+func (r *projectRunner) redisStoreIdentity() string {
+	if loaded := r.loadedProject(); loaded != nil {
+		return loaded.project.Store.Redis.StoreIdentity()
+	}
+	return ""
+}
+
+// OpenStores opens the project's part of its state, which must be whole.
+func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
+	s, err := r.openStoresAllowingPartialImport()
+	if err != nil {
+		return datadir.CrawlStores{}, err
+	}
+	if err := datadir.RequireCompleteImport(s.Frontier); err != nil {
+		return datadir.CrawlStores{}, errors.Join(err, s.CloseProjectStores())
+	}
+	return s, nil
+}
+
+func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
+	p, confinement := project.Default(), (*confine.Paths)(nil)
+	if loaded := r.loadedProject(); loaded != nil {
+		p, confinement = loaded.project, loaded.pathConfinement
+	}
+	r.outputs.resetForStoreReopen()
+	opts := r.env.BoltOptions(p, r.outputs.sync)
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
+	if p.Store.Redis.IsUsed() {
+		opts.OnStallChange = r.recordStoreAvailability
+		return datadir.OpenRedisStores(p, confinement.OpenInput, opts)
+	}
+	if err := r.dir.RequireLocalState(); err != nil {
+		return datadir.CrawlStores{}, err
+	}
+	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.MemoryBudget
+	r.diskFullState.setStoreError(nil)
+	opts.OnStallChange = func(err error) { r.env.LogStoreWriteState(err); r.diskFullState.setStoreError(err) }
+	s.Robots = r.robotsStore
+	s.Frontier, err = datadir.OpenBoltFrontier(r.dir.Path(datadir.StoreFile), opts, r.robotsStore)
+	return s, err
+}
+
+func (r *projectRunner) loadedProject() *loadedProject {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.command.lastValidProject
+}
+
+func (r *projectRunner) now() time.Time { return time.Now().UTC() }
+
+// runCommandLoop carries out orders until it is told to quit.
+func (r *projectRunner) runCommandLoop() {
+	defer close(r.ended)
+	isAcquired := false // the vault
+	for version := 0; ; {
+		o := r.waitForCommand(version)
+		version = o.revision
+		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
+		if isAcquired && r.storeHandle.needsReopen() { // its file says so since
+			isAcquired = r.releaseStores()
+		}
+		if running && !isAcquired {
+			if isAcquired = r.acquireStores(); !isAcquired {
+				continue
+			}
+		}
+		if running {
+			if mustReopen := r.runCrawl(o); mustReopen || r.hasFailed() { // the project opens its state again at the next start
+				isAcquired = r.releaseStores()
+			}
+			continue
+		}
+		if isAcquired && (o.mustQuit || o.desired.State != api.StatePaused || o.blockedReason() != "") {
+			isAcquired = r.releaseStores()
+		}
+		if o.mustQuit {
+			return
+		}
+		if !isAcquired {
+			r.resetStoreAvailability()
+		}
+		r.setInactiveState(o)
+	}
+}
+
+// acquireStores enters the vault, or says why it cannot.
+func (r *projectRunner) acquireStores() (isAcquired bool) {
+	// Before the first visit the disk must record that the daemon runs. Otherwise a
+	// crash would look like an orderly end, and hosts would not get their full rest
+	// after it.
+	err := r.daemonStateStore.retryWrite()
+	if err == nil {
+		_, err = r.storeHandle.acquire()
+	}
+	switch {
+	case err == nil:
+		r.recordStoreAvailability(nil)
+		return true
+	case errors.Is(err, storage.ErrWriteStalled), disk.IsFull(err):
+		r.retryCommandLater(err)
+	default:
+		r.setFailed(err)
+	}
+	return false
+}
+
+// releaseStores leaves the vault, which is closed unless somebody looks into it.
+func (r *projectRunner) releaseStores() (isAcquired bool) {
+	r.storeHandle.release()
+	if err := r.storeHandle.closeIfUnused(); err != nil {
+		r.env.Log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+	}
+	return false
+}
+
+// setInactiveState is what a project does that does not run.
+func (r *projectRunner) setInactiveState(o runnerCommand) {
+	switch reason := o.blockedReason(); {
+	case o.isProjectFileGone:
+		r.setState(api.StateStopped, reason)
+	case o.desired.State == api.StateRunning:
+		r.setState(api.StateFailed, reason)
+	case o.desired.State == api.StatePaused:
+		r.setState(api.StatePaused, o.desired.Reason)
+	default:
+		r.setState(api.StateStopped, o.desired.Reason)
+	}
+}
+
+// hasFailed reports whether the last run did.
+func (r *projectRunner) hasFailed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == api.StateFailed
+}
+
+// runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// whether the state must be opened again before the project continues.
+func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	if !r.beginRunIfLatest(o.revision, stop) {
+		return false
+	}
+	defer r.clearRunInterrupt()
+	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
+	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
+		r.markDoneUnlessURLsAdded()
+	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, engine.ErrTimeLimit):
+		r.pauseAtLimit(o.revision, crawlErr)
+	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
+	case errors.Is(crawlErr, storage.ErrWriteStalled):
+		r.retryCommandLater(crawlErr)
+	case disk.IsFull(crawlErr): // an output could not be opened, or closed, on a full disk
+		r.retryCommandLater(crawlErr)
+		return true
+	default:
+		r.setFailed(crawlErr)
+	}
+	return false
+}
+
+// setFailed says that the project cannot go on. Others do.
+func (r *projectRunner) setFailed(err error) {
+	r.env.Log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	r.setState(api.StateFailed, err.Error())
+}
+
+// pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
+// something else meanwhile.
+func (r *projectRunner) pauseAtLimit(version int, limit error) {
+	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.command.revision != version {
+		return
+	}
+	if err := r.daemonStateStore.setDesiredState(r.name, desired); err != nil {
+		r.env.Log.Error("after a restart the project goes on beyond its limit", "error", err)
+	}
+	r.command.desired = desired
+	r.setStateLocked(api.StatePaused, desired.Reason)
+}
+
+// crawlLoadedProject crawls as an edition of the project says. Its state is open.
+func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
+	limits := loaded.project.Limits
+	if loaded.project.Store.Redis.IsUsed() {
+		limits = project.LimitSettings{} // they are the crew's
+	}
+	remaining, err := r.statsTracker.remainingLimits(limits)
+	if err != nil {
+		return err
+	}
+	if remaining.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, engine.ErrTimeLimit)
+		defer cancel()
+	}
+	g, err := r.engineConfig(ctx, loaded)
+	if err != nil {
+		return err
+	}
+	if err := r.outputs.openForProject(r.env, loaded, &g); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
+	crawl, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
+	if err != nil {
+		return err
+	}
+	defer crawl.CloseIdleConns()
+	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
+	r.setEngine(crawl, loaded)
+	r.statsTracker.beginRun(crawl.Crawler)
+	defer r.statsTracker.endRun()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer crawl.WorkerCoordinator.StartHeartbeats(stop)()
+	if err := r.applyLoadedProject(ctx, crawl, loaded); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return crawl.Crawler.Run(ctx)
+}
+
+// Config returns what the project's rooms stand on, while its state is open.
+func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g engine.Config, err error) {
+	hooks := r.metrics.Hooks(r.name)
+	countVisit := hooks.Visited
+	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
+	hooks.Acked = r.recordDelayShortfall
+	g = engine.Config{
+		Stores: *r.storeHandle.stores, Confinement: loaded.pathConfinement, Callbacks: r.env.Callbacks, Log: r.env.Log,
+		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
+		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
+	}
+	if g.SharedBrakes = r.getOrStartRedisBrakes(loaded); g.SharedBrakes != nil {
+		hostDueStore := *r.HostDueStore
+		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
+		g.HostDueStore = &hostDueStore
+		r.mu.Lock()
+		g.ResetCountsIfLimitReached, g.OnLimitCountsReset = r.resetCountsIfLimitReached, r.clearLimitResetFlag
+		r.mu.Unlock()
+	}
+	return g, err
+}
+
+// clearLimitResetFlag takes note that limits of all processes count anew.
+func (r *projectRunner) clearLimitResetFlag() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resetCountsIfLimitReached = false
+}
+
+// applyLoadedProject makes the state that of an edition of the project. What is cut short is
+// done again the next time.
+func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.Engine, loaded *loadedProject) error {
+	if r.appliedProject == loaded {
+		return nil
+	}
+	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
+	if err := crawl.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
+		return fmt.Errorf("cannot follow its file: %w", err)
+	}
+	if err := errors.Join(crawl.EndOutdatedSuspensions(ctx), crawl.QueueSeeds(ctx)); err != nil {
+		return err
+	}
+	r.appliedProject = loaded
+	return nil
+}
+
+// publishVisit tells of a visit.
+func (r *projectRunner) publishVisit(v *crawler.Visit) {
+	if !r.eventBroker.hasSubscribers() {
+		return
+	}
+	e := api.Event{
+		Type: "visit", Project: r.name, Host: v.URL().Origin().Host(), URL: v.URL().String(),
+		Status: v.Status(), Bytes: int64(v.BodyLen()), Duration: api.Milliseconds(v.End.Sub(v.Start)),
+	}
+	if v.Err != nil {
+		e.Message = v.Err.Error()
+	}
+	r.eventBroker.publish(e)
+}
+
+// recordDelayShortfall watches the promise that no rest is cut short.
+func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
+	if a.HostState == nil {
+		return
+	}
+	if shortfall := crawler.DecodeHostStats(a.HostState.EncodedStats).LargestDelayShortfall; shortfall > 0 {
+		r.storeHandle.updateLargestDelayShortfall(shortfall)
+	}
+}

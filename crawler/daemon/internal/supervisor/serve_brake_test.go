@@ -1,0 +1,45 @@
+package supervisor
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+)
+
+// A brake that was put on before a pause, and is lifted during it or after, keeps
+// nobody from the host when the project goes on.
+func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"during the pause", "after it"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
+			f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+			f.start(true)
+			daemontest.WaitUntil(t, "a visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
+			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			daemontest.WaitUntil(t, "the host is put off", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+			f.DoActions("a", api.ActionPause)
+			f.WaitForState("a", api.StatePaused)
+			liftBrake := func() {
+				if err := f.LiftBrake(t.Context(), "a.example"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if when == "during the pause" {
+				liftBrake()
+			}
+			f.DoActions("a", api.ActionResume)
+			f.WaitForState("a", api.StateRunning)
+			if when == "after it" {
+				daemontest.WaitUntil(t, "the host is put off again", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+				liftBrake()
+			}
+			before := f.GetProject("a").Stats.Pages
+			daemontest.WaitUntil(t, "the host is visited again", func() bool { return f.GetProject("a").Stats.Pages > before+2 })
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Where nothing can be written any more a project can still be stopped; that it may
+// not survive the daemon is said.
+func TestServeStopsWhatItCannotKeep(t *testing.T) {
+	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.start(true)
+	f.WaitForState("a", api.StateRunning)
+	blockingDir := filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile+".new")
+	if err := os.Mkdir(blockingDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil || !strings.Contains(err.Error(), "may not survive") {
+		t.Errorf("paused: %v", err)
+	}
+	f.WaitForState("a", api.StatePaused)
+	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
+		t.Error("it goes on, and would not after a restart")
+	}
+	if err := os.Remove(blockingDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be kept
+		t.Error(err)
+	}
+	if w := f.stateStore.desiredState("a"); w.State != api.StatePaused {
+		t.Errorf("kept is %q", w.State)
+	}
+}
+
+// URLs that are added while a run comes to its end are visited: by another.
+func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	var r *projectRunner
+	f := newDaemonFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/": func(crawltest.PageRequest) crawltest.Response {
+			r.outputs.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
+			return crawltest.HTML("")
+		},
+		"/late": crawltest.StaticPage(crawltest.HTML("")),
+	}})
+	f.PutProjectFile("a", f.ProjectYAML("http://a.example/", daemontest.NoDelayYAML))
+	f.start(false)
+	var err error
+	if r, err = f.findRunner("a"); err != nil {
+		t.Fatal(err)
+	}
+	f.DoActions("a", api.ActionStart)
+	daemontest.WaitUntil(t, "nothing is left", func() bool {
+		p := f.GetProject("a")
+		return p.Stats.Pages == 1 && p.FrontierCounts.QueuedURLs+p.FrontierCounts.LeasedURLs == 0
+	})
+	late, err := decorum.ParseURL("http://a.example/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+		_, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: late})
+		r.resumeForNewURLs(crawl)
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	r.outputs.mu.Unlock()
+	daemontest.WaitUntil(t, "what was added is visited", func() bool { return f.GetProject("a").Stats.Pages == 2 })
+	f.WaitForState("a", api.StateDone)
+}

@@ -1,0 +1,64 @@
+package supervisor
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// What a daemon says of a broken project file, to callers and in its log, repeats none of
+// its values, whether they are in the file or in one that a symbolic link leads to.
+func TestServeHidesValuesOfFiles(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t)
+	var log bytes.Buffer
+	f.Log = slog.NewTextHandler(&log, nil)
+	f.PutProjectFile("header", daemontest.MinimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
+	f.PutProjectFile("proxy", daemontest.MinimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
+	f.PutProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
+	elsewhere := testfile.Write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
+	if err := os.Symlink(elsewhere, filepath.Join(f.ProjectFilesPath(), "link"+projectExt)); err != nil {
+		t.Fatal(err)
+	}
+	f.start(true)
+	events, err := f.SubscribeEvents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wantText := range map[string]string{
+		"header": "header.yaml:4:19: limits.workers: ", "proxy": "proxy.yaml:3:16: fetch.proxy: ", "syntax": "syntax.yaml:2:", "link": "link.yaml:1:1: ",
+	} {
+		for _, text := range []string{f.GetProject(name).FileError, f.ReloadAndFind(name).Error} {
+			if !strings.Contains(text, wantText) || strings.Contains(text, "geheim") {
+				t.Errorf("%s: the error is %q; want %q, and no value", name, text, wantText)
+			}
+		}
+		if err := f.ControlProject(t.Context(), name, api.ActionStart); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s is started, or the answer repeats a value: %v", name, err)
+		}
+	}
+	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("a file that is put: %v", err)
+	}
+	f.PutProjectFile("header", "limits: {workers: geheim}\n")
+	f.ReloadAndFind("header")
+	for e := range events {
+		if strings.Contains(e.Message, "geheim") {
+			t.Errorf("the event %+v repeats a value", e)
+		}
+		if e.Type == "file" && e.Project == "header" {
+			break
+		}
+	}
+	f.Stop()
+	if text := log.String(); strings.Contains(text, "geheim") || !strings.Contains(text, "proxy.yaml:3:16") {
+		t.Errorf("the log repeats a value, or lacks an error:\n%s", text)
+	}
+}

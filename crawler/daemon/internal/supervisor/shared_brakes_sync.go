@@ -1,0 +1,207 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// The brakes of processes that share a prefix in Redis are on its board, each by its
+// host. A daemon keeps them in its file as well, for its other projects, and for the
+// time before it has seen the board.
+
+// encodeSharedBrake is a brake as boards have it.
+func encodeSharedBrake(b api.Brake) string {
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // it is made of what can be written
+	}
+	return string(text)
+}
+
+// decodeSharedBrake reads a brake of a board; false if it makes no sense, or does not hold any
+// more.
+func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
+	var b api.Brake
+	if json.Unmarshal([]byte(encoded), &b) != nil {
+		return politeness.Brake{}, false
+	}
+	brake := toPolitenessBrake(b)
+	return brake, brake.Validate() == nil && !brake.Expired(now)
+}
+
+// mergeSharedBrakes is the heed of a daemon: it has the brakes of a board hold. What is missing
+// there was put on here while it was out of reach, or before there was one.
+func (s *Supervisor) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+	s.brakesMu.Lock() // which is held by who posts
+	defer s.brakesMu.Unlock()
+	if outdated() {
+		return nil, false
+	}
+	lastShared := s.stateStore.lastSharedBrakes(key)
+	if shared == nil {
+		shared = lastShared
+	}
+	local := map[string]string{}
+	for _, b := range s.OperatorBrakes.All() {
+		local[b.Host] = encodeSharedBrake(toAPIBrake(b))
+	}
+	changed := !maps.Equal(lastShared, shared)
+	if changed {
+		s.adoptSharedBrakeChanges(lastShared, shared, local)
+	}
+	missing = map[string]string{}
+	for host, encoded := range local {
+		if shared[host] != encoded {
+			missing[host] = encoded
+		}
+	}
+	if changed {
+		s.saveLastSharedAndLocalBrakes(key, shared)
+	}
+	return missing, true
+}
+
+// adoptSharedBrakeChanges puts on, and lifts, what others have since a board was seen last. What was
+// put on here meanwhile stays if it stops a host.
+func (s *Supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
+	now := time.Now()
+	for host, encoded := range lastShared {
+		if _, on := shared[host]; !on && local[host] == encoded && s.OperatorBrakes.Remove(host) {
+			if b, ok := decodeSharedBrake(encoded, now); ok {
+				s.logAndPublishBrakeChange(toAPIBrake(b), "lifted")
+			}
+			delete(local, host)
+		}
+	}
+	for host, encoded := range shared {
+		b, ok := decodeSharedBrake(encoded, now)
+		localBrake, stops := decodeSharedBrake(local[host], now)
+		isUnshared := local[host] != "" && local[host] != lastShared[host] // it is not on the board yet
+		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
+			continue
+		}
+		if s.OperatorBrakes.Set(b) == nil {
+			s.logAndPublishBrakeChange(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
+			local[host] = encoded
+		}
+	}
+}
+
+// saveLastSharedAndLocalBrakes keeps what is on a board, and which brakes are on.
+func (s *Supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
+	err := s.stateStore.update(func(t *daemonState) {
+		if t.LastSharedBrakes == nil {
+			t.LastSharedBrakes = map[string]map[string]string{}
+		}
+		t.LastSharedBrakes[key] = shared
+	})
+	if err = errors.Join(err, s.saveBrakes()); err != nil {
+		s.env.Log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+	}
+}
+
+// ReplaceBrakes has the brakes of a board hold, and no others.
+func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
+	now := time.Now()
+	var all []politeness.Brake
+	for host, encoded := range shared {
+		b, ok := decodeSharedBrake(encoded, now)
+		if !ok || b.Host != host {
+			continue
+		}
+		all = append(all, b)
+		log.Warn("brake", "host", b.Host, "domain", b.IncludesSubdomains, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
+	}
+	if err := brakes.Replace(all); err != nil { // all of them are valid
+		log.Error("the brakes of other processes are not followed", "error", err)
+	}
+}
+
+// setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
+// off those that it is on; that is, if was is not empty, where it is that.
+func (s *Supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+	for _, c := range s.sharedBrakesOfAllStores() {
+		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.StoreID))
+		if _, on := shared[host]; encoded == "" && !on {
+			continue
+		}
+		if e := c.CompareAndSet(ctx, host, encoded, previous); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		if shared == nil {
+			shared = map[string]string{}
+		}
+		shared[host] = encoded
+		if encoded == "" {
+			delete(shared, host)
+		}
+		s.saveLastSharedAndLocalBrakes(c.StoreID, shared)
+	}
+	return err
+}
+
+// getOrStartRedisBrakes returns the commons that a project belongs to, nil if it has none.
+func (s *Supervisor) getOrStartRedisBrakes(loaded *loadedProject) *engine.SharedBrakes {
+	r := loaded.project.Store.Redis
+	if !r.IsUsed() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := engine.SharedBrakesID(&r)
+	c := s.sharedBrakesByID[key]
+	if c == nil {
+		c = engine.StartSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
+			return s.mergeSharedBrakes(key, shared, outdated)
+		}, s.env.Log)
+		s.sharedBrakesByID[key] = c
+	}
+	return c
+}
+
+func (s *Supervisor) sharedBrakesOfAllStores() (all []*engine.SharedBrakes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.sharedBrakesByID {
+		all = append(all, c)
+	}
+	return all
+}
+
+// startUsedCloseUnusedSharedBrakes joins the commons of all projects, also of those that do not run:
+// brakes are for all. It leaves those that are no project's any more.
+func (s *Supervisor) startUsedCloseUnusedSharedBrakes() {
+	used := map[string]bool{}
+	for _, r := range s.allRunners() {
+		if loaded := r.loadedProject(); loaded != nil && s.getOrStartRedisBrakes(loaded) != nil {
+			used[engine.SharedBrakesID(&loaded.project.Store.Redis)] = true
+		}
+	}
+	s.mu.Lock()
+	var unused []*engine.SharedBrakes
+	for key, c := range s.sharedBrakesByID {
+		if !used[key] {
+			unused = append(unused, c)
+			delete(s.sharedBrakesByID, key)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range unused {
+		s.closeOneSharedBrakes(c)
+	}
+}
+
+func (s *Supervisor) closeOneSharedBrakes(c *engine.SharedBrakes) {
+	if err := c.Close(); err != nil {
+		s.env.Log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)
+	}
+}

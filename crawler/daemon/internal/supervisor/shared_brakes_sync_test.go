@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A fakeSharedValues is a board, of which what was read arrives late.
+type fakeSharedValues struct {
+	storage.Store
+	values    map[string]string
+	version   int
+	afterRead func() // called when the board was read, before its reader has it
+}
+
+func (b *fakeSharedValues) SharedValuesIfChanged(_ context.Context, version string) (map[string]string, string, error) {
+	values, newVersion := maps.Clone(b.values), strconv.Itoa(b.version)
+	if afterRead := b.afterRead; afterRead != nil {
+		b.afterRead = nil
+		afterRead()
+	}
+	if version == newVersion {
+		return nil, newVersion, nil
+	}
+	return values, newVersion, nil
+}
+
+func (b *fakeSharedValues) SetSharedValue(_ context.Context, name, value, _ string) (bool, error) {
+	b.version++
+	if b.values[name] = value; value == "" {
+		delete(b.values, name)
+	}
+	return true, nil
+}
+
+// What a board held before a brake was put on here, or lifted, and is heard of after it,
+// neither lifts the brake nor puts it on again.
+func TestOutdatedSharedBrakes(t *testing.T) {
+	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), datadir.DaemonStateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Supervisor{env: &engine.Dependencies{Log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, SharedResources: engine.SharedResources{OperatorBrakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*engine.SharedBrakes{}}
+	values := &fakeSharedValues{values: map[string]string{}}
+	merge := func(values map[string]string, outdated func() bool) (map[string]string, bool) {
+		return s.mergeSharedBrakes("here", values, outdated)
+	}
+	c := engine.NewSharedBrakes("here", values, merge, slog.New(slog.DiscardHandler))
+	s.sharedBrakesByID[c.StoreID] = c
+	version := ""
+	checkBrakes := func(want ...string) {
+		t.Helper()
+		if version, err = c.Sync(t.Context(), version); err != nil {
+			t.Fatal(err)
+		}
+		on := map[string]bool{}
+		for _, b := range s.OperatorBrakes.All() {
+			on[b.Host] = true
+		}
+		for _, host := range want {
+			if !on[host] || len(on) != len(want) {
+				t.Errorf("there are brakes on %v, want %v", on, want)
+			}
+		}
+	}
+	brake := func(host string) {
+		t.Helper()
+		if err := s.SetBrake(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
+			t.Error(err)
+		}
+	}
+	brake("a.example")
+	values.afterRead = func() { brake("b.example") }
+	checkBrakes("a.example", "b.example")
+	brake("c.example")
+	values.afterRead = func() {
+		if err := s.LiftBrake(t.Context(), "b.example"); err != nil {
+			t.Error(err)
+		}
+	}
+	checkBrakes("a.example", "c.example")
+	checkBrakes("a.example", "c.example")
+}

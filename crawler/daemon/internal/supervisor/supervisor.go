@@ -1,0 +1,258 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// A Supervisor runs the projects of a daemon. It is an api.Daemon.
+type Supervisor struct {
+	env                           *engine.Dependencies
+	DataDir                       datadir.StateDir
+	ProjectFilesDir               string // of project files
+	startNewProjects              bool   // projects run as soon as their file is there
+	apiCreatedProjectRestrictions APIProjectRestrictions
+	directoryLock                 *datadir.DirectoryLock
+	// HasSocket says that ListenSocket has made the socket, which Close removes.
+	HasSocket   bool
+	robotsStore datadir.StoreInspectorImporter // what is known of robots.txt files, by all projects
+	engine.SharedResources
+	memoryUsageRecorder *memoryUsageRecorder
+	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
+	Metrics             *metrics.Metrics
+	hostLists           *inspect.HostListCache
+	robotsDiskFull      diskFullState // of robots
+	stateStore          *daemonStateStore
+	eventBroker         eventBroker
+
+	brakesMu             sync.Mutex // held by who changes brakes, and keeps them
+	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
+	mu                   sync.Mutex // guards what follows
+	runners              map[string]*projectRunner
+	sharedBrakesByID     map[string]*engine.SharedBrakes
+	retiredKeyrings      []signingKeyring  // of projects that were deleted
+	projectFilesDirError string            // why the folder cannot be read; empty: it can
+	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
+	isShuttingDown       bool              // likewise
+}
+
+// Options say what a daemon runs.
+type Options struct {
+	DataDir, ProjectFilesDir string
+	StartNewProjects         bool
+	APIProjectRestrictions   APIProjectRestrictions
+	readMemoryUsage          func() memoryUsage // of the process; nil: see readMemoryUsage
+}
+
+// Open opens the state of a daemon, and runs what ran when it ended.
+// Close must be called in the end.
+func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
+	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
+	if err != nil {
+		return nil, err
+	}
+	dataDir, err := filepath.Abs(opts.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
+		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
+	}
+	rules, err := opts.APIProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Supervisor{
+		env: env, readMemoryUsage: opts.readMemoryUsage, DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir, startNewProjects: opts.StartNewProjects, apiCreatedProjectRestrictions: rules, hostLists: inspect.NewHostListCache(),
+		SharedResources: engine.SharedResources{
+			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
+			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
+		},
+		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*engine.SharedBrakes{}, nonProjectFiles: map[string]string{},
+	}
+	s.Metrics = metrics.New(s.Projects, env.Log)
+	if env.BodyMemory != nil {
+		s.Metrics.RegisterBodyMemory(env.BodyMemory.Size(), func() (inUse, ended int64) {
+			usage := env.BodyMemory.Usage()
+			return usage.Bytes, usage.DeniedVisits
+		})
+	}
+	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
+		return nil, err
+	}
+	if err := s.openDaemonStores(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.reloadProjects()
+	return s, nil
+}
+
+// openDaemonStores opens what the projects share.
+func (s *Supervisor) openDaemonStores() (err error) {
+	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
+		return err
+	}
+	if err = s.loadBrakes(); err != nil {
+		return err
+	}
+	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
+	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
+	if s.robotsStore, err = datadir.OpenBoltStore(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
+		return err
+	}
+	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
+	if err != nil {
+		return err
+	}
+	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
+	return s.startMemoryUsageRecorder()
+}
+
+// projectStateDir is where the state of a project is.
+func (s *Supervisor) projectStateDir(name string) datadir.StateDir {
+	return datadir.StateDir(s.DataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
+}
+
+// projectFilePath is where the file of a project is.
+func (s *Supervisor) projectFilePath(name string) string {
+	return filepath.Join(s.ProjectFilesDir, name+projectExt)
+}
+
+// projectNamesWithData returns the names of all projects that the daemon has kept something of,
+// though their files may be gone.
+func (s *Supervisor) projectNamesWithData() []string {
+	names := s.stateStore.projectNames()
+	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // none before the first project
+	for _, e := range entries {
+		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// addAndStartRunner takes in a runner that has its first orders.
+func (s *Supervisor) addAndStartRunner(r *projectRunner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runners[r.name] = r
+	go r.runCommandLoop()
+}
+
+// findRunner returns the runner of a project.
+func (s *Supervisor) findRunner(name string) (*projectRunner, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.runners[name]; ok {
+		return r, nil
+	}
+	return nil, api.NotFound("there is no project %q", name)
+}
+
+// allRunners returns the runners, by name.
+func (s *Supervisor) allRunners() []*projectRunner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var runners []*projectRunner
+	for _, name := range slices.Sorted(maps.Keys(s.runners)) {
+		runners = append(runners, s.runners[name])
+	}
+	return runners
+}
+
+// Run samples what the projects do, and follows their files, until ctx is done.
+func (s *Supervisor) Run(ctx context.Context) {
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { s.watchProjectFiles(ctx) })
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			s.dropExpiredBrakes(now)
+			s.startUsedCloseUnusedSharedBrakes()
+			s.publishThroughputSamples(ctx, now)
+			s.recordMemory(now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// publishThroughputSamples takes a sample of what the projects do, side by side: that of one may be
+// out of reach.
+func (s *Supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, r := range s.allRunners() {
+		all.Go(func() { r.publishThroughputSample(ctx, now) })
+	}
+}
+
+// errShuttingDown refuses to change which projects there are.
+var errShuttingDown = api.Conflict("the daemon is ending")
+
+// HaltCrawls breaks off what all projects have in hand.
+func (s *Supervisor) HaltCrawls() {
+	for _, r := range s.allRunners() {
+		r.haltCrawl()
+	}
+}
+
+// Close ends all projects in order, with what they have in hand, and closes
+// their state. What ran goes on the next time.
+func (s *Supervisor) Close() (err error) {
+	s.projectFilesMu.Lock()
+	s.isShuttingDown = true
+	s.projectFilesMu.Unlock()
+	runners := s.allRunners()
+	for _, r := range runners {
+		r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
+	}
+	closeErrs := make([]error, len(runners))
+	var background sync.WaitGroup // side by side: each may wait for servers
+	for i, r := range runners {
+		background.Go(func() {
+			<-r.ended
+			if e := r.storeHandle.closeForGood(); e != nil {
+				closeErrs[i] = fmt.Errorf("%s: %w", r.name, e)
+			}
+		})
+	}
+	background.Wait()
+	err = errors.Join(closeErrs...)
+	for _, c := range s.sharedBrakesOfAllStores() {
+		s.closeOneSharedBrakes(c)
+	}
+	if s.robotsStore != nil {
+		err = errors.Join(err, s.robotsStore.Close())
+	}
+	if s.HostDueStore != nil {
+		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
+		s.memoryUsageRecorder.recordCleanEnd()
+	}
+	if s.HasSocket { // once the lock is free, the socket may be another daemon's
+		err = errors.Join(err, s.DataDir.RemoveSocket())
+	}
+	return errors.Join(err, s.directoryLock.Close())
+}

@@ -1,0 +1,43 @@
+package supervisortest
+
+import (
+	"io"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
+)
+
+// A Fixture is a web on loopback and a supervisor that crawls it.
+type Fixture struct {
+	*supervisor.Supervisor
+	*daemontest.DaemonFixture
+}
+
+// NewFixture starts a web, and makes the directories of a daemon that is not started.
+func NewFixture(t *testing.T, sites ...crawltest.Site) *Fixture {
+	t.Helper()
+	return NewFixtureOn(t, crawltest.New(sites...))
+}
+
+// NewFixtureOn is NewFixture for a web that exists.
+func NewFixtureOn(t *testing.T, web *crawltest.Web) *Fixture {
+	t.Helper()
+	return &Fixture{DaemonFixture: daemontest.NewDaemonFixture(t, web)}
+}
+
+// Start starts the supervisor. It ends with the test, or by Stop.
+func (f *Fixture) Start(startNewProjects bool) {
+	f.T.Helper()
+	s, err := supervisor.Open(&engine.Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, supervisor.Options{
+		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNewProjects,
+		APIProjectRestrictions: supervisor.APIProjectRestrictions{AllowPrivate: true},
+	})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.Supervisor = s
+	f.DaemonFixture.Run(s)
+}

@@ -1,0 +1,52 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How project files are watched.
+const (
+	settleDelay    = 200 * time.Millisecond // an editor writes a file in several steps
+	maxSettleDelay = 2 * time.Second        // for so long at most they are waited for
+	rescanInterval = 30 * time.Second       // at a folder that may not tell of changes: on a network, say
+)
+
+// watchProjectFiles follows the project files as they change, until ctx is done.
+func (s *Supervisor) watchProjectFiles(ctx context.Context) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		s.env.Log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
+		w = &fsnotify.Watcher{} // tells nothing
+	} else {
+		defer w.Close()
+	}
+	rescan := time.NewTimer(0) // what changed before the watch began is seen, too
+	defer rescan.Stop()
+	var firstChange time.Time // of the changes that were not looked at
+	for {
+		select {
+		case e := <-w.Events:
+			if e.Op == fsnotify.Chmod {
+				continue
+			}
+		case <-w.Errors: // changes were missed
+		case <-rescan.C:
+			if err == nil {
+				_ = w.Add(s.ProjectFilesDir) // again and again: it may be another folder of that name
+			}
+			s.reloadProjects()
+			firstChange = time.Time{}
+			rescan.Reset(rescanInterval)
+			continue
+		case <-ctx.Done():
+			return
+		}
+		if firstChange.IsZero() {
+			firstChange = time.Now()
+		}
+		rescan.Reset(min(settleDelay, time.Until(firstChange.Add(maxSettleDelay))))
+	}
+}
