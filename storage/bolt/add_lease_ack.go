@@ -182,7 +182,7 @@ func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cau
 	o.lastSeq++
 	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
 	s.putStoredURL(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
-	s.opts.OnDamaged(fmt.Errorf("%s: one URL is set aside: %w", s.path, cause))
+	s.damage.reportQuarantinedURL(cause)
 }
 
 // expireLeases gives back the URLs of leases that ran out.

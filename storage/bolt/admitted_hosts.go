@@ -104,7 +104,7 @@ func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage
 	bucket := openChecksummedBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
-		return count, s.damageError("host %q of %q: %v", h.Host, h.Domain, err)
+		return count, s.damage.errorf("host %q of %q: %v", h.Host, h.Domain, err)
 	}
 	count.IncludesHost = count.IncludesHost || counted != nil
 	if count.DomainHosts >= 0 {
@@ -112,7 +112,7 @@ func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage
 	}
 	n, err := readDomainHostTotal(bucket, h.Domain)
 	if err != nil {
-		return count, s.damageError("hosts of %q: %v", h.Domain, err)
+		return count, s.damage.errorf("hosts of %q: %v", h.Domain, err)
 	}
 	count.DomainHosts = n
 	return count, nil
@@ -187,7 +187,7 @@ func (s *Store) loadTotalHostCount(tx *bbolt.Tx) error {
 		return err
 	}
 	if s.admittedHostCounter.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
-		return s.damageError("number of hosts: %v", err)
+		return s.damage.errorf("number of hosts: %v", err)
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 			return err
 		}
 		if found = info.Origin == name; !found {
-			return s.damageError("origin %v has the number of %v", name, info.Origin)
+			return s.damage.errorf("origin %v has the number of %v", name, info.Origin)
 		}
 		return nil
 	})
@@ -319,7 +319,7 @@ func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 			return true
 		}
 		if err != nil {
-			damage = s.damageError("note %q of %v: %v", key, name, err)
+			damage = s.damage.errorf("note %q of %v: %v", key, name, err)
 			return false
 		}
 		return yield(string(key), value)

@@ -39,7 +39,7 @@ func (s *Store) load() error {
 		}
 		var err error
 		if s.outputFileExtents, err = loadOutputFileRecords(tx); err != nil {
-			return s.damageError("lengths of files: %v", err)
+			return s.damage.errorf("lengths of files: %v", err)
 		}
 		if err := s.replayLog(tx); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (s *Store) loadRemainingOrigins(tx *bbolt.Tx) error {
 		}
 		namedNumber, err := names.get(originNameKey(o.name.String()))
 		if err != nil || len(namedNumber) != 4 || binary.BigEndian.Uint32(namedNumber) != o.number {
-			return s.damageError("origin %v is not to be found by its name", o.name)
+			return s.damage.errorf("origin %v is not to be found by its name", o.name)
 		}
 		if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 			return err
@@ -117,17 +117,17 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 	log := replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 	err := tx.Bucket([]byte(bucketLog)).ForEach(func(key, segment []byte) error {
 		if len(key) != 8 {
-			return s.damageError("log: key %x", key)
+			return s.damage.errorf("log: key %x", key)
 		}
 		s.nextSegment = binary.BigEndian.Uint64(key) + 1
 		segment, err := verifyAndTrimChecksum(key, segment)
 		if err != nil {
-			return s.damageError("log: piece %x: %v", key, err)
+			return s.damage.errorf("log: piece %x: %v", key, err)
 		}
 		n, err := replaySegment(bytes.Clone(segment), &log) // pages move while changes stay
 		s.loggedChangeCount += n
 		if err != nil {
-			return s.damageError("log: piece %x: %v", key, err)
+			return s.damage.errorf("log: piece %x: %v", key, err)
 		}
 		return nil
 	})
@@ -135,7 +135,7 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 		return err
 	}
 	if len(log.originsWithoutRecord) > 0 {
-		return s.damageError("log: %d origins have changes and no name", len(log.originsWithoutRecord))
+		return s.damage.errorf("log: %d origins have changes and no name", len(log.originsWithoutRecord))
 	}
 	// In order: a host that is not in the file has the number of its first origin.
 	for _, number := range slices.Sorted(maps.Keys(log.origins)) {
@@ -149,7 +149,7 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 // restoreOriginFromLog takes an origin out of the log into memory.
 func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replayedLogState) error {
 	if s.origins[o.name] != nil {
-		return s.damageError("log: %v has two numbers", o.name)
+		return s.damage.errorf("log: %v has two numbers", o.name)
 	}
 	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	if value := log.hostRecords[o.host.number]; value != nil && !o.host.uncheckpointed {
 		state, err := record.ParseHostState(value)
 		if err != nil {
-			return s.damageError("log: host %q: %v", o.host.name, err)
+			return s.damage.errorf("log: host %q: %v", o.host.name, err)
 		}
 		o.host.uncheckpointed = true
 		s.restoreHostState(o.host, state)

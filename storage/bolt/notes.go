@@ -30,7 +30,7 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 		}
 		v, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
 		if err != nil {
-			return s.damageError("note %q of %v: %v", key, name, err)
+			return s.damage.errorf("note %q of %v: %v", key, name, err)
 		}
 		value = bytes.Clone(v)
 		return nil

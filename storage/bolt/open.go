@@ -32,6 +32,7 @@ func Open(path string, opts Options) (*Store, error) {
 		},
 		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogState: redoLogState{nextSegment: 1}},
 	}
+	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
 	if err := s.openAndLoadFile(); err != nil {
 		return nil, err
 	}

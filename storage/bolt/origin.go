@@ -62,7 +62,7 @@ func (s *Store) findOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, er
 		return nil, err
 	}
 	if o.name != name {
-		return nil, s.damageError("origin %v has the number of %v", name, o.name)
+		return nil, s.damage.errorf("origin %v has the number of %v", name, o.name)
 	}
 	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Store) originNumber(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 		err = record.ErrDamaged
 	}
 	if err != nil {
-		return nil, s.damageError("number of origin %v: %v", name, err)
+		return nil, s.damage.errorf("number of origin %v: %v", name, err)
 	}
 	return number, nil
 }
@@ -88,14 +88,14 @@ func (s *Store) originNumber(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 func (s *Store) readOrigin(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
 	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
-		return nil, s.damageError("origin %x: %v", number, err)
+		return nil, s.damage.errorf("origin %x: %v", number, err)
 	}
 	if len(number) != 4 || value == nil {
-		return nil, s.damageError("origin %x is missing", number)
+		return nil, s.damage.errorf("origin %x is missing", number)
 	}
 	o := &loadedOrigin{number: binary.BigEndian.Uint32(number)}
 	if err := parseOriginRecord(value, o); err != nil {
-		return nil, s.damageError("origin %x: %v", number, err)
+		return nil, s.damage.errorf("origin %x: %v", number, err)
 	}
 	return o, nil
 }
@@ -152,7 +152,7 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 	h.number = first
 	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
 	if err != nil || number != nil && len(number) != 4 {
-		return s.damageError("host %q: number %x", h.name, number)
+		return s.damage.errorf("host %q: number %x", h.name, number)
 	}
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
@@ -160,12 +160,12 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 	h.PostponeUntil(s.minDue)
 	value, err := openChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
-		return s.damageError("host %q: %v", h.name, err)
+		return s.damage.errorf("host %q: %v", h.name, err)
 	}
 	if value != nil {
 		state, err := record.ParseHostState(value)
 		if err != nil {
-			return s.damageError("host %q: %v", h.name, err)
+			return s.damage.errorf("host %q: %v", h.name, err)
 		}
 		s.restoreHostState(h, state)
 	}
@@ -331,7 +331,7 @@ func (s *Store) loadQueueHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
 	if l.isHeadLoaded() {
 		return
 	}
-	s.opts.OnDamaged(s.damageError("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
+	s.damage.onDamaged(s.damage.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
 	o.AddURLs(l.id, len(l.headURLs)-l.count)
 	l.count = len(l.headURLs)
 	s.markChanged(o)

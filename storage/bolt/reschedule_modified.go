@@ -72,7 +72,7 @@ func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerprint)
 	}
 	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
-		s.reportDamageOncePerPlace(fmt.Sprintf("resting %d %d", o.number, p),
+		s.damage.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
 		return at, false
 	}

@@ -132,7 +132,7 @@ func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen
 func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint) (seen, certain bool) {
 	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
 	if damaged != nil {
-		s.reportDamageOncePerPlace("prints "+string(damaged),
+		s.damage.reportOnce("prints "+string(damaged),
 			"a part of the seen set of %v: pages in it that are found again are visited again, "+
 				"and no unsafe request in it is sent", name)
 	}

@@ -58,7 +58,7 @@ type memoryState struct {
 	keyBuf                  [urlKeyLen]byte // room for a key
 	entryBuf                []byte          // room for an entry
 
-	reportedDamage    map[string]bool             // damaged places that were reported to Options.OnDamaged
+	damage            damageReporter
 	outputFileExtents map[string]OutputFileExtent // as the file holds them, by path
 }
 

@@ -113,31 +113,9 @@ func (s *Store) rewriteMetaPages() error {
 	return s.file.Sync()
 }
 
-// maxReports is how many damaged places are remembered, so that each is reported once.
-const maxReports = 1000
-
-// reportDamageOncePerPlace reports damage in a place of the file the first time. It requires the
-// lock.
-func (s *Store) reportDamageOncePerPlace(place, format string, args ...any) {
-	if s.reportedDamage[place] {
-		return
-	}
-	if s.reportedDamage == nil || len(s.reportedDamage) >= maxReports {
-		s.reportedDamage = make(map[string]bool)
-	}
-	s.reportedDamage[place] = true
-	s.opts.OnDamaged(fmt.Errorf("%s is damaged: %s", s.path, fmt.Sprintf(format, args...)))
-}
-
-// lockAndReportDamage is reportDamageOncePerPlace for callers that do not hold the lock.
+// lockAndReportDamage is damageReporter.reportOnce for callers that do not hold the lock.
 func (s *Store) lockAndReportDamage(place, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reportDamageOncePerPlace(place, format, args...)
-}
-
-// damageError returns an error that says what is wrong in the file.
-func (s *Store) damageError(format string, args ...any) error {
-	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to begin anew",
-		s.path, fmt.Sprintf(format, args...))
+	s.damage.reportOnce(place, format, args...)
 }
