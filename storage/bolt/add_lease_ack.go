@@ -108,8 +108,8 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil, storage.Wait{}, err
 	}
 	defer s.trimUnlockAndCommitIfDue()
-	if s.writeErr != nil {
-		return nil, storage.Wait{}, s.writeErr
+	if s.status.err != nil {
+		return nil, storage.Wait{}, s.status.err
 	}
 	s.schedule.Advance(now)
 	s.expireLeases(now)

@@ -49,15 +49,15 @@ func (s *Store) requestCommit() {
 // has failed for good writes nothing more.
 func (s *Store) commit() (ok, more bool) {
 	s.mu.Lock()
-	if s.hasFailed() {
+	if s.status.hasFailed() {
 		defer s.mu.Unlock()
-		s.signalWriteAttemptDone()
+		s.status.signalAttemptDone()
 		return false, false
 	}
 	if s.batchToWrite == nil {
 		s.batchToWrite = s.buildWriteBatch()
 	}
-	w, update, repair := s.batchToWrite, s.dbUpdate, s.writeErr != nil
+	w, update, repair := s.batchToWrite, s.dbUpdate, s.status.err != nil
 	s.mu.Unlock()
 	var files []OutputFileExtent
 	var err error
@@ -69,18 +69,12 @@ func (s *Store) commit() (ok, more bool) {
 	if s.bboltFaulted { // the store faulted meanwhile, and all calls that waited for this write have its error
 		return false, false
 	}
-	if isFatalWriteError(err) || (err == nil) != (s.writeErr == nil) {
-		s.writeErr = s.wrapWriteError(err)
-		if s.hasFailed() {
-			close(s.failedForGoodSignal)
-		}
-		s.opts.OnStallChange(s.writeErr)
-	}
+	s.status.recordAttempt(err)
 	if w != nil && err == nil {
 		s.markBatchWritten(w)
 		s.markOutputFilesCommitted(files)
 	}
-	s.signalWriteAttemptDone()
+	s.status.signalAttemptDone()
 	return err == nil, s.isCheckpointUrgent()
 }
 
@@ -106,14 +100,8 @@ func (s *Store) writeBatch(w *writeBatch, update func(func(*bbolt.Tx) error) err
 	return files, err
 }
 
-// signalWriteAttemptDone wakes the calls that wait for the end of a write. It requires the lock.
-func (s *Store) signalWriteAttemptDone() {
-	close(s.writeAttemptDone)
-	s.writeAttemptDone = make(chan struct{})
-}
-
 // FailureChannel implements storage.FailureNotifier.
-func (s *Store) FailureChannel() <-chan struct{} { return s.failedForGoodSignal }
+func (s *Store) FailureChannel() <-chan struct{} { return s.status.failedForGood }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
 func (s *Store) Flush(ctx context.Context) error {
@@ -121,15 +109,15 @@ func (s *Store) Flush(ctx context.Context) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	if s.hasFailed() {
-		return s.writeErr
+	if s.status.hasFailed() {
+		return s.status.err
 	}
 	want := s.lastBatchNumber
 	if s.unwrittenChangeCount() > 0 {
 		want++
 	}
 	for s.lastWrittenBatchNumber < want {
-		attemptDone := s.writeAttemptDone
+		attemptDone := s.status.attemptDone
 		s.mu.Unlock()
 		s.requestCommit()
 		var err error
@@ -140,7 +128,7 @@ func (s *Store) Flush(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		if err == nil {
-			err = s.writeErr
+			err = s.status.err
 		}
 		if err != nil {
 			return err
@@ -174,8 +162,8 @@ func (s *Store) Close() error {
 	for ok := true; ok && (s.batchToWrite != nil || s.unwrittenChangeCount() > 0); {
 		ok, _ = s.commit()
 	}
-	close(s.writeAttemptDone) // there will be none: calls that wait for it are refused
-	err := s.writeErr
+	close(s.status.attemptDone) // there will be none: calls that wait for it are refused
+	err := s.status.err
 	if err == nil {
 		err = catchFault(func() error { return s.dbUpdate(markClean) })
 	}
@@ -186,7 +174,7 @@ func (s *Store) Close() error {
 		unlockFile(s.file)
 		return errors.Join(err, s.file.Close())
 	}
-	failed := s.hasFailed()
+	failed := s.status.hasFailed()
 	err = errors.Join(err, s.db.Close())
 	if failed {
 		dropPageCache(s.path)
@@ -197,9 +185,9 @@ func (s *Store) Close() error {
 // closeFaulted closes the file of a store that has faulted, without a call to bbolt. It
 // requires the lock, and releases it.
 func (s *Store) closeFaulted() error {
-	err := fmt.Errorf("close: what was not flushed is lost: %w", s.writeErr)
+	err := fmt.Errorf("close: what was not flushed is lost: %w", s.status.err)
 	close(s.quit)
-	s.signalWriteAttemptDone()
+	s.status.signalAttemptDone()
 	s.mu.Unlock()
 	defer s.leaveMemoryBudget()
 	unlockFile(s.file)

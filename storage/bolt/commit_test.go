@@ -108,12 +108,12 @@ func TestDiskFullRecovers(t *testing.T) {
 // waitForAttempt waits for the end of a write, and returns its error.
 func (s *Store) waitForAttempt() error {
 	s.mu.Lock()
-	done := s.writeAttemptDone
+	done := s.status.attemptDone
 	s.mu.Unlock()
 	<-done
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.writeErr
+	return s.status.err
 }
 
 func TestCloseOnAFullDisk(t *testing.T) {
@@ -305,7 +305,7 @@ func checkpointAll(s *Store) {
 	for more := true; more; {
 		s.commit()
 		s.mu.Lock()
-		more = s.writeErr == nil && s.loggedChangeCount > 0
+		more = s.status.err == nil && s.loggedChangeCount > 0
 		s.mu.Unlock()
 	}
 }

@@ -63,7 +63,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			if diff := cmp.Diff(durable, dumpStore(t, again)); diff != "" {
-				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.writeErr != nil, diff)
+				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.status.err != nil, diff)
 			}
 			must(t, again.db.Close())
 			if len(s.originsToCheckpoint) > 0 {
@@ -150,7 +150,7 @@ type randomCaller struct {
 func (w *randomCaller) callRandom() {
 	w.now = w.now.Add(time.Second)
 	w.store.opts.MaxBufferedChanges = 1 << 30 // nobody else commits, so no call must wait
-	stalled := w.store.writeErr != nil
+	stalled := w.store.status.err != nil
 	ctx, o := w.Context(), newEntry(w.T, "https://h%d.example/", w.rand.IntN(9)).URL.Origin()
 	switch n := w.rand.IntN(10); {
 	case n < 4:

@@ -18,21 +18,21 @@ import (
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
-		opts:                opts.withDefaults(),
-		path:                path,
-		commitRequests:      make(chan struct{}, 1),
-		quit:                make(chan struct{}),
-		committerDone:       make(chan struct{}),
-		failedForGoodSignal: make(chan struct{}),
+		opts:           opts.withDefaults(),
+		path:           path,
+		commitRequests: make(chan struct{}, 1),
+		quit:           make(chan struct{}),
+		committerDone:  make(chan struct{}),
 		memoryState: memoryState{
 			hosts:           make(map[string]*loadedHost),
 			origins:         make(map[decorum.Origin]*loadedOrigin),
 			originsByNumber: make(map[uint32]*loadedOrigin),
 			leases:          make(map[uint64]*lease),
 		},
-		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogState: redoLogState{nextSegment: 1}},
+		writeBacklog: writeBacklog{redoLogState: redoLogState{nextSegment: 1}},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
+	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	if err := s.openAndLoadFile(); err != nil {
 		return nil, err
 	}
@@ -114,4 +114,18 @@ func (s *Store) checkNotReplaced() error {
 		err = errors.New("the file was replaced at this moment: try again")
 	}
 	return err
+}
+
+// rewriteMetaPages writes the two meta pages again as they are. After an fsync that
+// failed, the system may take pages for written that are not; another fsync
+// would not say so. bbolt writes all other pages of a transaction anew.
+func (s *Store) rewriteMetaPages() error {
+	pages := make([]byte, 2*s.db.Info().PageSize)
+	if _, err := s.file.ReadAt(pages, 0); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(pages, 0); err != nil {
+		return err
+	}
+	return s.file.Sync()
 }

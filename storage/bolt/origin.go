@@ -356,11 +356,12 @@ func (s *Store) firstUnleasedURLsInLane(tx *bbolt.Tx, o *loadedOrigin, from lane
 // hold its own locks for good, and a call that needs them would never return.
 func (s *Store) view(read func(*bbolt.Tx) error) error {
 	if s.bboltFaulted {
-		return s.writeErr
+		return s.status.err
 	}
 	err := catchFault(func() error { return s.db.View(read) })
 	if errors.Is(err, errFault) {
-		s.failOnBboltFault(err)
+		s.bboltFaulted = true
+		s.status.failOnFault(err)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.path, err)

@@ -24,11 +24,10 @@ type Store struct {
 	// dbUpdate is db.Update, which fails when the disk is full.
 	dbUpdate func(func(*bbolt.Tx) error) error
 
-	commitRequests      chan struct{} // asks the committer to write now
-	quit                chan struct{} // closed to end it
-	leaveMemoryBudget   func()        // the SharedMemoryBudget
-	committerDone       chan struct{} // closed by it
-	failedForGoodSignal chan struct{} // closed when the store has failed for good
+	commitRequests    chan struct{} // asks the committer to write now
+	quit              chan struct{} // closed to end it
+	leaveMemoryBudget func()        // the SharedMemoryBudget
+	committerDone     chan struct{} // closed by it
 
 	mu     sync.Mutex // of all below
 	closed bool
@@ -59,6 +58,7 @@ type memoryState struct {
 	entryBuf                []byte          // room for an entry
 
 	damage            damageReporter
+	status            *writeStatus
 	outputFileExtents map[string]OutputFileExtent // as the file holds them, by path
 }
 
@@ -70,9 +70,7 @@ type writeBacklog struct {
 	lastBatchNumber        uint64      // number of the last write that was begun
 	batchToWrite           *writeBatch // being written, or to be written again; nil if none is
 	lastWrittenBatchNumber uint64      // number of the last write in the file
-	writeErr               error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
 	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
-	writeAttemptDone       chan struct{}
 	redoLogState
 
 	bufferedChangeCount int             // changes in memory, until they are folded
@@ -114,14 +112,14 @@ func (s *Store) lockForChange(ctx context.Context) error {
 		if err := s.lockIfOpen(ctx); err != nil {
 			return err
 		}
-		if s.hasFailed() {
+		if s.status.hasFailed() {
 			defer s.mu.Unlock()
-			return s.writeErr
+			return s.status.err
 		}
 		if maxChanges := s.maxBufferedChanges(); s.bufferedChangeCount < maxChanges && s.loggedChangeCount < maxLogFactor*maxChanges {
 			return nil
 		}
-		attemptDone, stalled := s.writeAttemptDone, s.writeErr != nil
+		attemptDone, stalled := s.status.attemptDone, s.status.err != nil
 		s.mu.Unlock()
 		if !stalled { // else the committer tries again in its own time
 			s.requestCommit()
@@ -136,7 +134,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 
 // trimUnlockAndCommitIfDue unlocks s after a call.
 func (s *Store) trimUnlockAndCommitIfDue() {
-	commitNow := s.batchToWrite == nil && s.writeErr == nil && (s.redoLog.changeCount >= s.opts.FlushAfterChanges || s.isCheckpointUrgent())
+	commitNow := s.batchToWrite == nil && s.status.err == nil && (s.redoLog.changeCount >= s.opts.FlushAfterChanges || s.isCheckpointUrgent())
 	s.trimHeads()
 	s.mu.Unlock()
 	if commitNow {

@@ -98,13 +98,13 @@ func TestDiskFullIsTemporary(t *testing.T) {
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
 		fmt.Errorf("robots.db: %w", storage.ErrWriteStalled),
 	} {
-		s := &Store{path: "frontier.db"}
-		if got := s.wrapWriteError(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
+		w := &writeStatus{path: "frontier.db"}
+		if got := w.wrap(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v ends the store: %v", err, got)
 		}
 	}
-	s := &Store{path: "frontier.db"}
-	if got := s.wrapWriteError(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
+	w := &writeStatus{path: "frontier.db"}
+	if got := w.wrap(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
 		t.Errorf("%q does not say what to do", got)
 	}
 }
@@ -164,5 +164,35 @@ func TestFaultWhileReading(t *testing.T) {
 	}
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) {
 		t.Errorf("close: %v", err)
+	}
+}
+
+// A status reports each change between writing, stalled and failed, and no repetition.
+func TestWriteStatus(t *testing.T) {
+	var reported []error
+	w := newWriteStatus("frontier.db", func(err error) { reported = append(reported, err) })
+	for i, step := range []struct {
+		err         error
+		wantReports int
+		wantStatus  error
+	}{
+		{nil, 0, nil}, {syscall.ENOSPC, 1, storage.ErrWriteStalled}, {syscall.EDQUOT, 1, storage.ErrWriteStalled}, {nil, 2, nil},
+		{syscall.EDQUOT, 3, storage.ErrWriteStalled}, {syscall.EIO, 4, storage.ErrFailed},
+	} {
+		if w.recordAttempt(step.err); len(reported) != step.wantReports || !errors.Is(w.err, step.wantStatus) {
+			t.Errorf("step %d: %d reports, the last %v, want %d; status %v, want %v", i, len(reported), reported, step.wantReports, w.err, step.wantStatus)
+		}
+	}
+	attempt := w.attemptDone
+	w.failOnFault(errFault)
+	for name, done := range map[string]chan struct{}{"failedForGood": w.failedForGood, "attemptDone": attempt} {
+		select {
+		case <-done:
+		default:
+			t.Errorf("%s is open", name)
+		}
+	}
+	if len(reported) != 4 || !errors.Is(w.err, syscall.EIO) {
+		t.Errorf("a fault after the failure is reported: %v, %v", reported, w.err)
 	}
 }
