@@ -26,7 +26,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	}
 	defer s.trimUnlockAndCommitIfDue()
 	results := make([]storage.AddOutcome, len(entries))
-	err := s.view(func(tx *bbolt.Tx) (err error) {
+	err := s.file.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		for i := range entries {
 			if results[i], err = s.addEntryIfNew(tx, c, &entries[i], maxPerOrigin); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	s.schedule.Advance(now)
 	s.expireLeases(now)
 	var leases []storage.Lease
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.file.view(func(tx *bbolt.Tx) error {
 		if err := s.reloadDueEvictedHosts(tx); err != nil {
 			return err
 		}
@@ -302,7 +302,7 @@ func (s *Store) lockStoreAndChangeOrigin(ctx context.Context, name decorum.Origi
 		return err
 	}
 	defer s.trimUnlockAndCommitIfDue()
-	return s.view(func(tx *bbolt.Tx) error {
+	return s.file.view(func(tx *bbolt.Tx) error {
 		o, err := s.getOrCreateOrigin(tx, name)
 		if err == nil {
 			change(o)

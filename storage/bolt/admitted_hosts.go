@@ -57,7 +57,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	}
 	defer s.trimUnlockAndCommitIfDue()
 	results := make([]storage.HostAdmissionResult, len(hosts))
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.file.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.countAdmittedHosts(tx, h)
 			if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 		return count, err
 	}
 	defer s.trimUnlockAndCommitIfDue()
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.file.view(func(tx *bbolt.Tx) error {
 		count, err = s.countAdmittedHosts(tx, h)
 		return err
 	})

@@ -54,7 +54,7 @@ func stopStore(t *testing.T, s *Store, asCrash bool) {
 	}
 	close(s.quit)
 	<-s.committerDone
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 }
 
 // newEntry returns an entry of the URL that the format makes.

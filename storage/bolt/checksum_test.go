@@ -48,13 +48,13 @@ func TestMigrateFormat3(t *testing.T) {
 		t.Errorf("folded: -before +after:\n%s", diff)
 	}
 	verifyAllChecksums(t, s)
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 }
 
 // verifyAllChecksums checks the checksum of every value in the file.
 func verifyAllChecksums(t *testing.T, s *Store) {
 	t.Helper()
-	must(t, s.db.View(func(tx *bbolt.Tx) error {
+	must(t, s.file.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {
 				if _, err := verifyAndTrimChecksum(key, value); err != nil {
@@ -95,7 +95,7 @@ func TestMigrateFormat3InParts(t *testing.T) {
 			t.Fatalf("after part %d: -before +after:\n%s", parts, diff)
 		}
 		verifyAllChecksums(t, s)
-		must(t, s.db.Close())
+		must(t, s.file.db.Close())
 	}
 	if parts < 15 {
 		t.Errorf("%d parts: the test sees too little", parts)
@@ -243,7 +243,7 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 		}
 		s.commit()
 	}
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 	must(t, Compact(storePath(dir))) // what is copied often is small
 	return urls
 }
@@ -337,7 +337,7 @@ func TestDamagedSeenSet(t *testing.T) {
 			t.Fatalf("request %d, which may have been sent, was queued after the damaged part was written again", i)
 		}
 	}
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 }
 
 // TestOutputFiles: lengths are written with the changes, and are there after a crash.

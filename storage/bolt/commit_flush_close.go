@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -57,7 +56,7 @@ func (s *Store) commit() (ok, more bool) {
 	if s.batchToWrite == nil {
 		s.batchToWrite = s.buildWriteBatch()
 	}
-	w, update, repair := s.batchToWrite, s.dbUpdate, s.status.err != nil
+	w, update, repair := s.batchToWrite, s.file.update, s.status.err != nil
 	s.mu.Unlock()
 	var files []OutputFileExtent
 	var err error
@@ -66,7 +65,7 @@ func (s *Store) commit() (ok, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bboltFaulted { // the store faulted meanwhile, and all calls that waited for this write have its error
+	if s.file.faulted { // the store faulted meanwhile, and all calls that waited for this write have its error
 		return false, false
 	}
 	s.status.recordAttempt(err)
@@ -84,7 +83,7 @@ func (s *Store) writeBatch(w *writeBatch, update func(func(*bbolt.Tx) error) err
 	began := time.Now()
 	err = catchFault(func() error {
 		if repair {
-			if err := s.rewriteMetaPages(); err != nil {
+			if err := s.file.rewriteMetaPages(); err != nil {
 				return err
 			}
 		}
@@ -147,7 +146,7 @@ func (s *Store) Close() error {
 		return err
 	}
 	s.closed = true
-	if s.bboltFaulted {
+	if s.file.faulted {
 		return s.closeFaulted()
 	}
 	for _, l := range s.leases {
@@ -163,23 +162,7 @@ func (s *Store) Close() error {
 		ok, _ = s.commit()
 	}
 	close(s.status.attemptDone) // there will be none: calls that wait for it are refused
-	err := s.status.err
-	if err == nil {
-		err = catchFault(func() error { return s.dbUpdate(markClean) })
-	}
-	if err != nil {
-		err = fmt.Errorf("close: what was not flushed is lost: %w", err)
-	}
-	if errors.Is(err, errFault) { // bbolt would wait for its own lock
-		unlockFile(s.file)
-		return errors.Join(err, s.file.Close())
-	}
-	failed := s.status.hasFailed()
-	err = errors.Join(err, s.db.Close())
-	if failed {
-		dropPageCache(s.path)
-	}
-	return err
+	return s.file.close()
 }
 
 // closeFaulted closes the file of a store that has faulted, without a call to bbolt. It
@@ -190,21 +173,5 @@ func (s *Store) closeFaulted() error {
 	s.status.signalAttemptDone()
 	s.mu.Unlock()
 	defer s.leaveMemoryBudget()
-	unlockFile(s.file)
-	return errors.Join(err, s.file.Close())
-}
-
-// errFault says that bbolt has lost its way in the file.
-var errFault = errors.New("the file makes no sense, or is cut short")
-
-// catchFault returns an error where bbolt panics or faults on pages that make no
-// sense, or are cut off.
-func catchFault(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errFault, r)
-		}
-	}()
-	return f()
+	return errors.Join(err, s.file.closeWithoutBbolt())
 }

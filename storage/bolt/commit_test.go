@@ -20,14 +20,14 @@ import (
 func (s *Store) setUpdate(update func(func(*bbolt.Tx) error) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dbUpdate = update
+	s.file.update = update
 }
 
 // diskFullUpdate does all of a write but for its end.
 func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 	return func(write func(*bbolt.Tx) error) error {
-		return s.db.Update(func(tx *bbolt.Tx) error {
-			return errors.Join(write(tx), &fs.PathError{Op: "write", Path: s.path, Err: syscall.ENOSPC})
+		return s.file.db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(write(tx), &fs.PathError{Op: "write", Path: s.file.path, Err: syscall.ENOSPC})
 		})
 	}
 }
@@ -44,7 +44,7 @@ func TestDiskFull(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2")) // nobody knows yet
 	must(t, s.SetNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
-	want := "nothing can be written for now: " + s.path + ": no space left on device: make room on the disk, and the crawl goes on"
+	want := "nothing can be written for now: " + s.file.path + ": no space left on device: make room on the disk, and the crawl goes on"
 	stalled := func(name string, err error) {
 		t.Helper()
 		if !errors.Is(err, storage.ErrWriteStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
@@ -64,7 +64,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("counts %+v (%v), want 3 queued", c, err)
 	}
 
-	s.setUpdate(s.db.Update)
+	s.setUpdate(s.file.db.Update)
 	must(t, s.Flush(t.Context()))
 	if len(reported) != 2 || reported[1] != nil {
 		t.Errorf("told %v, want that it goes on", reported[1:])
@@ -99,7 +99,7 @@ func TestDiskFullRecovers(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	for s.waitForAttempt() == nil { // a tick
 	}
-	s.setUpdate(s.db.Update)
+	s.setUpdate(s.file.db.Update)
 	for s.waitForAttempt() != nil {
 	}
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
@@ -132,7 +132,7 @@ func TestCloseOnAFullDisk(t *testing.T) {
 func TestFaultOnAFullDisk(t *testing.T) {
 	var reported []error
 	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
-	defer s.db.Close()
+	defer s.file.db.Close()
 	addEntries(t, s, newEntry(t, "https://a.example/"))
 	s.setUpdate(diskFullUpdate(s))
 	s.commit()
@@ -160,7 +160,7 @@ func TestBackPressure(t *testing.T) {
 	free := make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		<-free
-		return s.db.Update(write)
+		return s.file.db.Update(write)
 	})
 	n := 0
 	call := func(ctx context.Context) error {
@@ -318,8 +318,8 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		close(begun)
 		<-free
-		s.setUpdate(s.db.Update)
-		return s.db.Update(write)
+		s.setUpdate(s.file.db.Update)
+		return s.file.db.Update(write)
 	})
 	var entries []storage.Entry
 	for i := range 10 {

@@ -58,26 +58,26 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			if s.batchToWrite == nil {
 				durable = pendingDump
 			}
-			s.setUpdate(s.db.Update)
+			s.setUpdate(s.file.db.Update)
 			w.file = filepath.Join(t.TempDir(), "frontier.db")
-			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
+			must(t, s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			if diff := cmp.Diff(durable, dumpStore(t, again)); diff != "" {
 				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.status.err != nil, diff)
 			}
-			must(t, again.db.Close())
+			must(t, again.file.db.Close())
 			if len(s.originsToCheckpoint) > 0 {
 				partial++
 			}
 		}
 		if round%10 == 9 { // goes on from what the crash left
-			must(t, s.db.Close())
+			must(t, s.file.db.Close())
 			s = openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			w.store, w.leases = s, nil
 			durable = dumpStore(t, s)
 		}
 	}
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 	if trims == 0 || partial == 0 {
 		t.Errorf("of the transactions %d cut the log, and %d were within a pass: the test sees too little", trims, partial)
 	}
@@ -99,7 +99,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 			fingerprints += f.seenURLFingerprints.len()
 		}
 		maxInBatch = max(maxInBatch, fingerprints)
-		return s.db.Update(write)
+		return s.file.db.Update(write)
 	})
 	want := dumpStore(t, s)
 	for n := 0; n == 0 || s.bufferedChangeCount > 0; n++ {
@@ -114,18 +114,18 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 		}
 		if n%10 == 0 || s.bufferedChangeCount == 0 {
 			file := filepath.Join(t.TempDir(), "frontier.db")
-			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
+			must(t, s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(file), opts)
 			if diff := cmp.Diff(want, dumpStore(t, again)); diff != "" {
 				t.Fatalf("transaction %d (-before a crash +after):\n%s", n, diff)
 			}
-			must(t, again.db.Close())
+			must(t, again.file.db.Close())
 		}
 	}
 	if maxInBatch > 2*pages {
 		t.Errorf("%d fingerprints in one transaction, want %d at most", maxInBatch, 2*pages)
 	}
-	must(t, s.db.Close())
+	must(t, s.file.db.Close())
 }
 
 // openWithoutCommitter opens a store of which only the test writes the file.

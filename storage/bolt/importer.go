@@ -20,7 +20,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 		if err := s.lockForChange(ctx); err != nil {
 			return err
 		}
-		err := s.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
+		err := s.file.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
 		s.trimUnlockAndCommitIfDue()
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func forEachOrigin[T any](
 		if err := s.lockIfOpen(ctx); err != nil {
 			return err
 		}
-		err := s.view(func(tx *bbolt.Tx) error {
+		err := s.file.view(func(tx *bbolt.Tx) error {
 			end := min(s.lastOriginNumber, number+batchSize-1)
 			more = end < s.lastOriginNumber
 			for n := number; n <= end; n++ {
@@ -122,7 +122,7 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	if o := s.origins[name]; o != nil {
 		return o.info(), true, nil
 	}
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.file.view(func(tx *bbolt.Tx) error {
 		number, err := s.originNumber(tx, name)
 		if err != nil || number == nil {
 			return err
@@ -233,7 +233,7 @@ func (s *Store) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bb
 
 // viewOriginLocked is look for who holds the lock.
 func (s *Store) viewOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
-	return s.view(func(tx *bbolt.Tx) error {
+	return s.file.view(func(tx *bbolt.Tx) error {
 		o, err := s.findOrigin(tx, name)
 		if o != nil && err == nil {
 			do(tx, o)

@@ -48,7 +48,7 @@ func TestDamagedRecords(t *testing.T) {
 		t.Errorf("told %q, want %q", reported, want)
 	}
 	checkpointAll(s)
-	must(t, s.db.View(func(tx *bbolt.Tx) error {
+	must(t, s.file.db.View(func(tx *bbolt.Tx) error {
 		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
 		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane || string(must1(verifyAndTrimChecksum(key, value))) != "makes no sense" {
 			t.Errorf("%x: %q is in the file, want the record that was set aside", key, value)

@@ -16,22 +16,13 @@ import (
 // opened, then it reads it. Of the origins it takes those into memory that have
 // something to hand out, or changes in the log; URLs stay where they are.
 func (s *Store) load() error {
-	if err := s.checkNotReplaced(); err != nil {
+	if err := s.file.prepare(); err != nil {
 		return err
 	}
-	if err := s.db.View(checkNotTruncated); err != nil {
+	if err := s.file.db.Update(s.loadMetaAndMarkOpen); err != nil {
 		return err
 	}
-	if err := s.db.Update(createBuckets); err != nil {
-		return err
-	}
-	if err := migrate(s.db, checksumBatchBytes); err != nil {
-		return err
-	}
-	if err := s.db.Update(s.loadMetaAndMarkOpen); err != nil {
-		return err
-	}
-	return s.db.View(func(tx *bbolt.Tx) error {
+	return s.file.db.View(func(tx *bbolt.Tx) error {
 		for _, name := range allBuckets() {
 			if tx.Bucket([]byte(name)) == nil {
 				return fmt.Errorf("bucket %q is missing: restore the file from a backup", name)

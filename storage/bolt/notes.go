@@ -17,7 +17,7 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 		return nil, err
 	}
 	defer s.trimUnlockAndCommitIfDue()
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.file.view(func(tx *bbolt.Tx) error {
 		o, err := s.findOrigin(tx, name)
 		if o == nil || err != nil {
 			return err

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -350,21 +349,4 @@ func (s *Store) firstUnleasedURLsInLane(tx *bbolt.Tx, o *loadedOrigin, from lane
 		return !more
 	})
 	return items, more
-}
-
-// view reads the file. It requires the lock. After a fault it reads no more: bbolt may
-// hold its own locks for good, and a call that needs them would never return.
-func (s *Store) view(read func(*bbolt.Tx) error) error {
-	if s.bboltFaulted {
-		return s.status.err
-	}
-	err := catchFault(func() error { return s.db.View(read) })
-	if errors.Is(err, errFault) {
-		s.bboltFaulted = true
-		s.status.failOnFault(err)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", s.path, err)
-	}
-	return nil
 }

@@ -19,7 +19,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, sho
 		if err := s.lockForChange(ctx); err != nil {
 			return unparked, err
 		}
-		err := s.view(func(tx *bbolt.Tx) (err error) {
+		err := s.file.view(func(tx *bbolt.Tx) (err error) {
 			o, err := s.findOrigin(tx, name)
 			if o == nil || o.parkedCount == 0 || err != nil {
 				more = false

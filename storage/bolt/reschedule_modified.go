@@ -18,7 +18,7 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 		return 0, err
 	}
 	defer s.trimUnlockAndCommitIfDue()
-	err = s.view(func(tx *bbolt.Tx) error {
+	err = s.file.view(func(tx *bbolt.Tx) error {
 		for _, g := range lastmods {
 			o, err := s.findOrigin(tx, g.URL.Origin())
 			if err != nil {

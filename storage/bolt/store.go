@@ -2,11 +2,8 @@ package bolt
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
@@ -16,13 +13,9 @@ import (
 // A Store is a storage.Store in a file. Use Open.
 type Store struct {
 	opts Options
-	path string
+	file storeFile
 	// outputMayBeTorn is what OutputMayBeTorn returns. Open sets it.
 	outputMayBeTorn bool
-	db              *bbolt.DB
-	file            *os.File // of db
-	// dbUpdate is db.Update, which fails when the disk is full.
-	dbUpdate func(func(*bbolt.Tx) error) error
 
 	commitRequests    chan struct{} // asks the committer to write now
 	quit              chan struct{} // closed to end it
@@ -70,7 +63,6 @@ type writeBacklog struct {
 	lastBatchNumber        uint64      // number of the last write that was begun
 	batchToWrite           *writeBatch // being written, or to be written again; nil if none is
 	lastWrittenBatchNumber uint64      // number of the last write in the file
-	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
 	redoLogState
 
 	bufferedChangeCount int             // changes in memory, until they are folded
@@ -158,4 +150,40 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		SuspendedURLs:   s.schedule.SuspendedURLCount,
 		AwaitingRevisit: s.schedule.AwaitingRevisitCount,
 	}, nil
+}
+
+// Open opens the store at path, and makes it if there is none. Only one
+// process can have it open. Close must be called in the end.
+func Open(path string, opts Options) (*Store, error) {
+	s := &Store{
+		opts:           opts.withDefaults(),
+		commitRequests: make(chan struct{}, 1),
+		quit:           make(chan struct{}),
+		committerDone:  make(chan struct{}),
+		memoryState: memoryState{
+			hosts:           make(map[string]*loadedHost),
+			origins:         make(map[decorum.Origin]*loadedOrigin),
+			originsByNumber: make(map[uint32]*loadedOrigin),
+			leases:          make(map[uint64]*lease),
+		},
+		writeBacklog: writeBacklog{redoLogState: redoLogState{nextSegment: 1}},
+	}
+	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
+	s.status = newWriteStatus(path, s.opts.OnStallChange)
+	s.file = storeFile{path: path, status: s.status}
+	if err := s.file.open(s.opts.noSync, s.load); err != nil {
+		return nil, err
+	}
+	s.leaveMemoryBudget = s.opts.SharedMemoryBudget.addStore()
+	go s.runCommitter()
+	return s, nil
+}
+
+// FileStats returns how large the file is.
+func (s *Store) FileStats() (FileStats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.file.stats()
+	f.UnappliedLogChanges = s.loggedChangeCount
+	return f, err
 }

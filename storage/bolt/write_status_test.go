@@ -42,9 +42,9 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	writes := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		if writes++; ofFile && writes == 1 {
-			return &fs.PathError{Op: "sync", Path: s.path, Err: cause}
+			return &fs.PathError{Op: "sync", Path: s.file.path, Err: cause}
 		}
-		return s.db.Update(write)
+		return s.file.db.Update(write)
 	})
 	if !ofFile {
 		beforeErr = cause
@@ -114,7 +114,7 @@ func TestDiskFullIsTemporary(t *testing.T) {
 func TestFailureEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{MaxBufferedChanges: 10, noSync: true})
-		defer s.db.Close()
+		defer s.file.db.Close()
 		for i := range 10 {
 			addEntries(t, s, newEntry(t, "https://a.example/%d", i))
 			if s.bufferedChangeCount >= 10 {

@@ -12,31 +12,6 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// FileStats is how large a store's file is.
-type FileStats struct {
-	Size                int64 // bytes
-	FreeBytes           int64 // of them, which Compact would give back, about
-	UnappliedLogChanges int   // changes in the log, which are not in their place yet
-}
-
-// FileStats returns how large the file is.
-func (s *Store) FileStats() (f FileStats, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f.UnappliedLogChanges = s.loggedChangeCount
-	info, err := s.file.Stat()
-	if err != nil {
-		return f, fmt.Errorf("size of %s: %w", s.path, err)
-	}
-	f.Size = info.Size()
-	stats := s.db.Stats()
-	err = s.view(func(tx *bbolt.Tx) error {
-		f.FreeBytes = int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize) + max(0, f.Size-tx.Size())
-		return nil
-	})
-	return f, err
-}
-
 // compactTxBytes is how much one transaction of Compact writes, about.
 const compactTxBytes = 16 << 20
 
