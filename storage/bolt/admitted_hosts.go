@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -27,17 +26,19 @@ type unwrittenNewHosts struct {
 	totalHostCount    int                 // hosts of the crawl
 }
 
-// admittedHostCounter is the state of AdmitHosts. It requires the lock of Store.
+// An admittedHostCounter counts the hosts of AdmitHostsWithinLimits. It requires the lock of the
+// store.
 type admittedHostCounter struct {
-	pendingHosts      *unwrittenNewHosts // counted since the last write; nil: none
-	hostsBeingWritten *unwrittenNewHosts // being written; nil: none
-	total             int                // hosts counted
+	damage       *damageReporter
+	pending      *unwrittenNewHosts // counted since the last write; nil: none
+	beingWritten *unwrittenNewHosts // nil: none
+	total        int                // hosts counted
 }
 
-// unwrittenNewHostSets returns the hosts that the file lacks, the newest first.
-func (c *admittedHostCounter) unwrittenNewHostSets() []*unwrittenNewHosts {
+// unwritten returns the hosts that the file lacks, the newest first.
+func (c *admittedHostCounter) unwritten() []*unwrittenNewHosts {
 	layers := make([]*unwrittenNewHosts, 0, 2)
-	for _, l := range []*unwrittenNewHosts{c.pendingHosts, c.hostsBeingWritten} {
+	for _, l := range []*unwrittenNewHosts{c.pending, c.beingWritten} {
 		if l != nil {
 			layers = append(layers, l)
 		}
@@ -45,55 +46,11 @@ func (c *admittedHostCounter) unwrittenNewHostSets() []*unwrittenNewHosts {
 	return layers
 }
 
-// AdmitHostsWithinLimits implements storage.Store.
-func (s *Store) AdmitHostsWithinLimits(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
-) ([]storage.HostAdmissionResult, error) {
-	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
-		return nil, err
-	}
-	if err := s.lockForChange(ctx); err != nil {
-		return nil, err
-	}
-	defer s.trimUnlockAndCommitIfDue()
-	results := make([]storage.HostAdmissionResult, len(hosts))
-	err := s.file.view(func(tx *bbolt.Tx) error {
-		for i, h := range hosts {
-			count, err := s.countAdmittedHosts(tx, h)
-			if err != nil {
-				return err
-			}
-			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
-			if results[i] == storage.HostAdmitted {
-				s.addPendingNewHost(h, count.DomainHosts+1)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
-}
-
-// AdmittedHostTotalsFor implements storage.Store.
-func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.HostAdmissionCounts, err error) {
-	if err := s.lockIfOpen(ctx); err != nil {
-		return count, err
-	}
-	defer s.trimUnlockAndCommitIfDue()
-	err = s.file.view(func(tx *bbolt.Tx) error {
-		count, err = s.countAdmittedHosts(tx, h)
-		return err
-	})
-	return count, err
-}
-
-// countAdmittedHosts looks up a host and the number of its domain.
-func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	count := storage.HostAdmissionCounts{Hosts: s.admittedHostCounter.total, DomainHosts: -1}
+// count looks up a host and the number of its domain.
+func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	count := storage.HostAdmissionCounts{Hosts: c.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
-	for _, l := range s.admittedHostCounter.unwrittenNewHostSets() {
+	for _, l := range c.unwritten() {
 		if _, found := l.hosts[string(key)]; found {
 			count.IncludesHost = true
 		}
@@ -104,7 +61,7 @@ func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage
 	bucket := openChecksummedBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
-		return count, s.damage.errorf("host %q of %q: %v", h.Host, h.Domain, err)
+		return count, c.damage.errorf("host %q of %q: %v", h.Host, h.Domain, err)
 	}
 	count.IncludesHost = count.IncludesHost || counted != nil
 	if count.DomainHosts >= 0 {
@@ -112,48 +69,39 @@ func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage
 	}
 	n, err := readDomainHostTotal(bucket, h.Domain)
 	if err != nil {
-		return count, s.damage.errorf("hosts of %q: %v", h.Domain, err)
+		return count, c.damage.errorf("hosts of %q: %v", h.Domain, err)
 	}
 	count.DomainHosts = n
 	return count, nil
 }
 
-// addPendingNewHost counts a host, the n-th of its domain.
-func (s *Store) addPendingNewHost(h storage.HostToAdmit, n int) {
-	if s.admittedHostCounter.pendingHosts == nil {
-		s.admittedHostCounter.pendingHosts = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
+// add counts a host, the n-th of its domain.
+func (c *admittedHostCounter) add(h storage.HostToAdmit, n int) {
+	if c.pending == nil {
+		c.pending = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
-	s.admittedHostCounter.total++
+	c.total++
 	// The names may be parts of a long URL: a copy does not keep it in memory.
-	s.admittedHostCounter.pendingHosts.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
-	s.admittedHostCounter.pendingHosts.hostCountByDomain[strings.Clone(h.Domain)] = n
-	s.bufferedChangeCount++
+	c.pending.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
+	c.pending.hostCountByDomain[strings.Clone(h.Domain)] = n
 }
 
-// takeNewHosts takes the new hosts for the next write.
-func (s *Store) takeNewHosts() *unwrittenNewHosts {
-	if s.admittedHostCounter.pendingHosts == nil {
+// takePending takes the new hosts for the next write; nil: there are none.
+func (c *admittedHostCounter) takePending() *unwrittenNewHosts {
+	if c.pending == nil {
 		return nil
 	}
-	s.admittedHostCounter.hostsBeingWritten, s.admittedHostCounter.pendingHosts = s.admittedHostCounter.pendingHosts, nil
-	s.admittedHostCounter.hostsBeingWritten.totalHostCount = s.admittedHostCounter.total
-	return s.admittedHostCounter.hostsBeingWritten
+	c.beingWritten, c.pending = c.pending, nil
+	c.beingWritten.totalHostCount = c.total
+	return c.beingWritten
 }
 
-// markNewHostsWritten records that the new hosts of a write are in the file.
-func (s *Store) markNewHostsWritten(c *unwrittenNewHosts) {
-	if c != nil {
-		s.bufferedChangeCount -= len(c.hosts)
-		s.admittedHostCounter.hostsBeingWritten = nil
-	}
-}
-
-// unwrittenHostCount returns how many new hosts wait for the next write.
-func (s *Store) unwrittenHostCount() int {
-	if s.admittedHostCounter.pendingHosts == nil {
+// pendingCount returns how many new hosts wait for the next write.
+func (c *admittedHostCounter) pendingCount() int {
+	if c.pending == nil {
 		return 0
 	}
-	return len(s.admittedHostCounter.pendingHosts.hosts)
+	return len(c.pending.hosts)
 }
 
 // write writes the new hosts in the order of their keys.
@@ -179,15 +127,15 @@ func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 	return nil
 }
 
-// loadTotalHostCount creates the bucket if the file lacks it, and reads how many hosts it
+// load creates the bucket if the file lacks it, and reads how many hosts it
 // holds.
-func (s *Store) loadTotalHostCount(tx *bbolt.Tx) error {
+func (c *admittedHostCounter) load(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketHostCounts))
 	if err != nil {
 		return err
 	}
-	if s.admittedHostCounter.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
-		return s.damage.errorf("number of hosts: %v", err)
+	if c.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
+		return c.damage.errorf("number of hosts: %v", err)
 	}
 	return nil
 }

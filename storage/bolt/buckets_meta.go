@@ -21,7 +21,7 @@ const (
 	bucketRevisits     = "resting"
 	bucketNotes        = "notes"
 	bucketLog          = "log"
-	bucketHostCounts   = "counted" // created by loadTotalHostCount: older files lack it
+	bucketHostCounts   = "counted" // created by admittedHostCounter.load: older files lack it
 	bucketFiles        = "files"   // since format 4
 )
 
@@ -76,7 +76,7 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	if s.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
 		return err
 	}
-	if err := s.loadTotalHostCount(tx); err != nil {
+	if err := s.admittedHosts.load(tx); err != nil {
 		return err
 	}
 	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(openCount + 1)}

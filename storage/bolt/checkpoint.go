@@ -87,7 +87,7 @@ func (s *Store) buildWriteBatch() *writeBatch {
 	}
 	s.unchangedSinceWrite = idle
 	s.lastBatchNumber++
-	w := &writeBatch{number: s.lastBatchNumber, firstSegment: s.nextSegment, newHosts: s.takeNewHosts()}
+	w := &writeBatch{number: s.lastBatchNumber, firstSegment: s.nextSegment, newHosts: s.admittedHosts.takePending()}
 	s.appendChangedOriginsAndHosts()
 	s.loggedChangeCount += s.redoLog.changeCount
 	w.segments = s.redoLog.takeSegments()
@@ -100,7 +100,7 @@ func (s *Store) buildWriteBatch() *writeBatch {
 
 // unwrittenChangeCount returns how many changes are to be written, about.
 func (s *Store) unwrittenChangeCount() int {
-	return s.redoLog.changeCount + len(s.unloggedOrigins) + len(s.unloggedHosts) + s.unwrittenHostCount()
+	return s.redoLog.changeCount + len(s.unloggedOrigins) + len(s.unloggedHosts) + s.admittedHosts.pendingCount()
 }
 
 // appendChangedOriginsAndHosts puts into the log what the changed origins and hosts are now.
@@ -178,7 +178,10 @@ func (s *Store) markBatchWritten(w *writeBatch) {
 		f.origin.checkpointingChanges = nil
 		s.keepRecentOrigin(f.origin)
 	}
-	s.markNewHostsWritten(w.newHosts)
+	if w.newHosts != nil {
+		s.bufferedChangeCount -= len(w.newHosts.hosts)
+		s.admittedHosts.beingWritten = nil
+	}
 	s.loggedChangeCount -= w.trimmedChangeCount
 	s.batchToWrite, s.lastWrittenBatchNumber = nil, w.number
 }

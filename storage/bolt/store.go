@@ -8,6 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"go.etcd.io/bbolt"
 )
 
 // A Store is a storage.Store in a file. Use Open.
@@ -30,18 +31,18 @@ type Store struct {
 
 // memoryState is what the crawl holds, as far as it is in memory.
 type memoryState struct {
-	schedule            schedule.Schedule[*loadedOrigin]
-	minDue              time.Time // no host is due before
-	openedAfterCrashAt  time.Time // when the file was last opened after an unclean stop
-	hosts               map[string]*loadedHost
-	origins             map[decorum.Origin]*loadedOrigin
-	originsByNumber     map[uint32]*loadedOrigin // the same, by number
-	lastOriginNumber    uint32                   // number given to an origin
-	leases              map[uint64]*lease
-	lastLeaseToken      uint64 // the last one given
-	seenCount           int
-	parkedCount         int
-	admittedHostCounter admittedHostCounter
+	schedule           schedule.Schedule[*loadedOrigin]
+	minDue             time.Time // no host is due before
+	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
+	hosts              map[string]*loadedHost
+	origins            map[decorum.Origin]*loadedOrigin
+	originsByNumber    map[uint32]*loadedOrigin // the same, by number
+	lastOriginNumber   uint32                   // number given to an origin
+	leases             map[uint64]*lease
+	lastLeaseToken     uint64 // the last one given
+	seenCount          int
+	parkedCount        int
+	admittedHosts      admittedHostCounter
 
 	cachedHeadsWeight       int             // weight of the heads of lanes
 	originsWithCachedHeads  []*loadedOrigin // that have some, or had: the first are forgotten first
@@ -169,6 +170,7 @@ func Open(path string, opts Options) (*Store, error) {
 		writeBacklog: writeBacklog{redoLogState: redoLogState{nextSegment: 1}},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
+	s.admittedHosts.damage = &s.damage
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	s.file = storeFile{path: path, status: s.status}
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
@@ -186,4 +188,49 @@ func (s *Store) FileStats() (FileStats, error) {
 	f, err := s.file.stats()
 	f.UnappliedLogChanges = s.loggedChangeCount
 	return f, err
+}
+
+// AdmitHostsWithinLimits implements storage.Store.
+func (s *Store) AdmitHostsWithinLimits(
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
+		return nil, err
+	}
+	if err := s.lockForChange(ctx); err != nil {
+		return nil, err
+	}
+	defer s.trimUnlockAndCommitIfDue()
+	results := make([]storage.HostAdmissionResult, len(hosts))
+	err := s.file.view(func(tx *bbolt.Tx) error {
+		for i, h := range hosts {
+			count, err := s.admittedHosts.count(tx, h)
+			if err != nil {
+				return err
+			}
+			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
+			if results[i] == storage.HostAdmitted {
+				s.admittedHosts.add(h, count.DomainHosts+1)
+				s.bufferedChangeCount++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// AdmittedHostTotalsFor implements storage.Store.
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.HostAdmissionCounts, err error) {
+	if err := s.lockIfOpen(ctx); err != nil {
+		return count, err
+	}
+	defer s.trimUnlockAndCommitIfDue()
+	err = s.file.view(func(tx *bbolt.Tx) error {
+		count, err = s.admittedHosts.count(tx, h)
+		return err
+	})
+	return count, err
 }
