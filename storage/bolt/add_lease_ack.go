@@ -84,8 +84,7 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 
 // addSeen puts a fingerprint into the seen set.
 func (s *Store) addSeen(o *loadedOrigin, p urlFingerprint) {
-	s.markChanged(o).addSeen(p)
-	s.redoLog.addSeen(o.number, p)
+	s.journal.addSeen(o, p)
 	o.seenCount++
 	s.seenCount++
 }
@@ -145,7 +144,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 	revisited := o.revisitAlternation.LastWasRevisit
 	l := o.nextLane(now)
 	if revisited != o.revisitAlternation.LastWasRevisit {
-		s.markChanged(o)
+		s.journal.markChanged(o)
 	}
 	if !l.isHeadLoaded() {
 		s.loadQueueHead(tx, o, l)
@@ -178,10 +177,10 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 
 // quarantineRecord moves a record that makes no sense out of the way.
 func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cause error) {
-	s.deleteStoredURL(o, at)
+	s.journal.deleteURL(o, at)
 	o.lastSeq++
 	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
-	s.putStoredURL(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
+	s.journal.putURL(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
 	s.damage.reportQuarantinedURL(cause)
 }
 
@@ -193,7 +192,7 @@ func (s *Store) expireLeases(now time.Time) {
 			return
 		}
 		l := s.leases[expired.Token]
-		s.markOriginAndHostChanged(expired.Origin.Queue)
+		s.journal.markOriginAndHostChanged(expired.Origin.Queue)
 		s.endLeaseWithOutcome(l, &l.entry, storage.Requeue, time.Time{})
 		s.schedule.UpdateOrigin(expired.Origin)
 	}
@@ -210,9 +209,9 @@ func (s *Store) endLeaseWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	if len(o.leasedSlots) == 0 {
 		o.leasedSlots = nil
 	}
-	s.deleteStoredURL(o, l.laneSlot)
+	s.journal.deleteURL(o, l.laneSlot)
 	if l.laneSlot.lane == schedule.AwaitingRevisit {
-		s.setURLRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
+		s.journal.setRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
 	}
 	switch outcome {
 	case storage.Requeue:
@@ -265,7 +264,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		s.endLeaseWithOutcome(l, &e, a.Outcome, a.NotBefore)
 		if a.HostState != nil {
 			l.Origin.Host.SetState(schedule.HostState(*a.HostState))
-			s.markOriginAndHostChanged(l.Origin.Queue)
+			s.journal.markOriginAndHostChanged(l.Origin.Queue)
 		}
 		s.schedule.EndLease(l.Lease)
 	}
@@ -283,7 +282,7 @@ func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) e
 		return fmt.Errorf("mark %v: %w", leased.URL, storage.ErrStaleLease)
 	}
 	l.entry.Sent = sent
-	s.putStoredURL(l.Origin.Queue, l.laneSlot, s.encodeEntry(l.Origin.Queue, l.laneSlot, &l.entry))
+	s.journal.putURL(l.Origin.Queue, l.laneSlot, s.encodeEntry(l.Origin.Queue, l.laneSlot, &l.entry))
 	return nil
 }
 
@@ -291,7 +290,7 @@ func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) e
 func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, suspended bool) error {
 	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		o.Origin.HeldUntil, o.Suspended = until, suspended
-		s.markChanged(o)
+		s.journal.markChanged(o)
 		s.schedule.UpdateOrigin(&o.Origin)
 	})
 }

@@ -42,7 +42,7 @@ func TestMigrateFormat3(t *testing.T) {
 	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
 	checkpointAll(s)
 	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("folded: -before +after:\n%s", diff)
@@ -328,7 +328,7 @@ func TestDamagedSeenSet(t *testing.T) {
 	for i := range 4000 { // so many that each part is written again
 		addEntries(t, s, newEntry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
 	}
-	s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
 	checkpointAll(s)
 	for i := range 100 {
 		post := newEntry(t, "https://a.example/form/%d", i)

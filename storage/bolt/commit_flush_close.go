@@ -53,10 +53,7 @@ func (s *Store) commit() (ok, more bool) {
 		s.status.signalAttemptDone()
 		return false, false
 	}
-	if s.batchToWrite == nil {
-		s.batchToWrite = s.buildWriteBatch()
-	}
-	w, update, repair := s.batchToWrite, s.file.update, s.status.err != nil
+	w, update, repair := s.journal.nextBatch(), s.file.update, s.status.err != nil
 	s.mu.Unlock()
 	var files []OutputFileExtent
 	var err error
@@ -70,11 +67,11 @@ func (s *Store) commit() (ok, more bool) {
 	}
 	s.status.recordAttempt(err)
 	if w != nil && err == nil {
-		s.markBatchWritten(w)
+		s.journal.markBatchWritten(w, s.keepRecentOrigin)
 		s.markOutputFilesCommitted(files)
 	}
 	s.status.signalAttemptDone()
-	return err == nil, s.isCheckpointUrgent()
+	return err == nil, s.journal.isCheckpointUrgent()
 }
 
 // writeBatch syncs the output first, and then writes w and the lengths of the output's files
@@ -111,11 +108,11 @@ func (s *Store) Flush(ctx context.Context) error {
 	if s.status.hasFailed() {
 		return s.status.err
 	}
-	want := s.lastBatchNumber
-	if s.unwrittenChangeCount() > 0 {
+	want := s.journal.lastBatchNumber
+	if s.journal.unwrittenChangeCount() > 0 {
 		want++
 	}
-	for s.lastWrittenBatchNumber < want {
+	for s.journal.lastWrittenBatchNumber < want {
 		attemptDone := s.status.attemptDone
 		s.mu.Unlock()
 		s.requestCommit()
@@ -152,13 +149,13 @@ func (s *Store) Close() error {
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
 		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.PostInterruptionDelay)))
-		s.markOriginAndHostChanged(l.Origin.Queue)
+		s.journal.markOriginAndHostChanged(l.Origin.Queue)
 	}
 	s.mu.Unlock()
 	defer s.leaveMemoryBudget()
 	close(s.quit)
 	<-s.committerDone
-	for ok := true; ok && (s.batchToWrite != nil || s.unwrittenChangeCount() > 0); {
+	for ok := true; ok && (s.journal.batchToWrite != nil || s.journal.unwrittenChangeCount() > 0); {
 		ok, _ = s.commit()
 	}
 	close(s.status.attemptDone) // there will be none: calls that wait for it are refused

@@ -253,7 +253,7 @@ func TestCheckpointsBesideLittleWork(t *testing.T) {
 			}
 			addEntries(t, s, entries...)
 			s.commit()
-			maxSeen = max(maxSeen, s.bufferedChangeCount)
+			maxSeen = max(maxSeen, s.journal.bufferedChangeCount)
 		}
 		return maxSeen
 	}
@@ -289,14 +289,14 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 			buffered += c.weightedChangeCount
 		}
 	}
-	if s.bufferedChangeCount != buffered || buffered == 0 {
-		t.Errorf("%d changes are held, %d are counted", buffered, s.bufferedChangeCount)
+	if s.journal.bufferedChangeCount != buffered || buffered == 0 {
+		t.Errorf("%d changes are held, %d are counted", buffered, s.journal.bufferedChangeCount)
 	}
 	s.mu.Unlock()
 	checkpointAll(s)
 	s.mu.Lock()
-	if s.bufferedChangeCount != 0 || s.loggedChangeCount != 0 {
-		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.bufferedChangeCount, s.loggedChangeCount)
+	if s.journal.bufferedChangeCount != 0 || s.journal.loggedChangeCount != 0 {
+		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.journal.bufferedChangeCount, s.journal.loggedChangeCount)
 	}
 }
 
@@ -305,7 +305,7 @@ func checkpointAll(s *Store) {
 	for more := true; more; {
 		s.commit()
 		s.mu.Lock()
-		more = s.status.err == nil && s.loggedChangeCount > 0
+		more = s.status.err == nil && s.journal.loggedChangeCount > 0
 		s.mu.Unlock()
 	}
 }

@@ -46,16 +46,16 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			if r.IntN(4) == 0 {
 				s.setUpdate(diskFullUpdate(s))
 			}
-			if s.batchToWrite == nil { // else it is written again as it was
+			if s.journal.batchToWrite == nil { // else it is written again as it was
 				pendingDump = dumpStore(t, s)
 			}
-			logged := s.loggedChangeCount
-			s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
+			logged := s.journal.loggedChangeCount
+			s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
 			s.commit()
-			if s.loggedChangeCount < logged {
+			if s.journal.loggedChangeCount < logged {
 				trims++
 			}
-			if s.batchToWrite == nil {
+			if s.journal.batchToWrite == nil {
 				durable = pendingDump
 			}
 			s.setUpdate(s.file.db.Update)
@@ -66,7 +66,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.status.err != nil, diff)
 			}
 			must(t, again.file.db.Close())
-			if len(s.originsToCheckpoint) > 0 {
+			if len(s.journal.originsToCheckpoint) > 0 {
 				partial++
 			}
 		}
@@ -95,24 +95,24 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 	maxInBatch := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		fingerprints := 0
-		for _, f := range s.batchToWrite.originCheckpoints {
+		for _, f := range s.journal.batchToWrite.originCheckpoints {
 			fingerprints += f.seenURLFingerprints.len()
 		}
 		maxInBatch = max(maxInBatch, fingerprints)
 		return s.file.db.Update(write)
 	})
 	want := dumpStore(t, s)
-	for n := 0; n == 0 || s.bufferedChangeCount > 0; n++ {
+	for n := 0; n == 0 || s.journal.bufferedChangeCount > 0; n++ {
 		if n == 10 { // what comes meanwhile is folded too
 			addEntries(t, s, newEntry(t, "https://h.example/meanwhile"))
 			want = dumpStore(t, s)
 		}
-		s.unchangedSinceWrite = true
+		s.journal.unchangedSinceWrite = true
 		s.commit()
 		if diff := cmp.Diff(want, dumpStore(t, s)); diff != "" {
 			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
 		}
-		if n%10 == 0 || s.bufferedChangeCount == 0 {
+		if n%10 == 0 || s.journal.bufferedChangeCount == 0 {
 			file := filepath.Join(t.TempDir(), "frontier.db")
 			must(t, s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(file), opts)

@@ -87,8 +87,3 @@ func (s *Store) evictedOriginWaitingSince(h *loadedHost, number uint32) (waiting
 	}
 	return 0, false
 }
-
-// maxHostsInMemory is how many hosts that could be idle stay in memory.
-func (s *Store) maxHostsInMemory() int {
-	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxHostsInMemory)
-}

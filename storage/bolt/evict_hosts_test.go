@@ -36,11 +36,11 @@ func commitAndCheckpoint(t testing.TB, s *Store) {
 		if ok, _ := s.commit(); !ok {
 			t.Fatal("cannot write")
 		}
-		if s.bufferedChangeCount == 0 {
+		if s.journal.bufferedChangeCount == 0 {
 			return
 		}
 	}
-	t.Fatalf("%d changes are left", s.bufferedChangeCount)
+	t.Fatalf("%d changes are left", s.journal.bufferedChangeCount)
 }
 
 // addHosts adds a URL of each of n hosts, every seventh on https, too.

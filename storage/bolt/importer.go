@@ -38,7 +38,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	if p.HostState != nil {
 		o.host.SetState(schedule.HostState(*p.HostState))
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
-		s.markOriginAndHostChanged(o)
+		s.journal.markOriginAndHostChanged(o)
 	}
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {

@@ -44,7 +44,6 @@ func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, va
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
 	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
-		s.markChanged(o).setNote(key, s.redoLog.setNote(o.number, key, value))
-		s.bufferedChangeCount += changeWeight(value)
+		s.journal.setNote(o, key, value)
 	})
 }

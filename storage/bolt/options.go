@@ -107,3 +107,14 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// bufferedChangeLimit returns how many changes the store may hold: see MaxBufferedChanges.
+func (o *Options) bufferedChangeLimit() int {
+	return o.SharedMemoryBudget.storeShareOf(o.MaxBufferedChanges)
+}
+
+// cachedURLLimit returns how many URLs the store may keep at hand: see MaxCachedURLs.
+func (o *Options) cachedURLLimit() int { return o.SharedMemoryBudget.storeShareOf(o.MaxCachedURLs) }
+
+// hostLimit returns how many hosts that could be idle stay in memory: see MaxHostsInMemory.
+func (o *Options) hostLimit() int { return o.SharedMemoryBudget.storeShareOf(o.MaxHostsInMemory) }

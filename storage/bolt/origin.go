@@ -112,7 +112,7 @@ func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOri
 		return nil, err
 	}
 	s.lastOriginNumber = o.number
-	s.markChanged(o)
+	s.journal.markChanged(o)
 	return o, nil
 }
 
@@ -182,7 +182,7 @@ func (s *Store) restoreHostState(h *loadedHost, state schedule.HostState) {
 // keepRecentOrigin keeps an origin for a while, though it may hold nothing.
 func (s *Store) keepRecentOrigin(o *loadedOrigin) {
 	s.recentOrigins = append(s.recentOrigins, o)
-	for len(s.recentOrigins) > min(maxRecentOrigins, s.maxHostsInMemory()) {
+	for len(s.recentOrigins) > min(maxRecentOrigins, s.opts.hostLimit()) {
 		s.forgetOrEvictOrigin(s.recentOrigins[0])
 		s.recentOrigins = s.recentOrigins[1:]
 	}
@@ -198,7 +198,7 @@ func (s *Store) forgetOrEvictOrigin(o *loadedOrigin) {
 	if o.isEmpty() {
 		s.detachOrigin(o)
 	}
-	if o.host.originsInMemory > 0 && len(s.hosts) > s.maxHostsInMemory() {
+	if o.host.originsInMemory > 0 && len(s.hosts) > s.opts.hostLimit() {
 		s.evictHostIfClean(o.host)
 	}
 }
@@ -224,14 +224,14 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.LaneID, at int64, e 
 	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
-	s.putStoredURL(o, laneSlot{id, p}, s.encodeEntry(o, laneSlot{id, p}, e))
+	s.journal.putURL(o, laneSlot{id, p}, s.encodeEntry(o, laneSlot{id, p}, e))
 	switch id {
 	case parkedLane:
 		o.parkedCount++
 		s.parkedCount++
 		return
 	case schedule.AwaitingRevisit:
-		s.setURLRevisitPosition(o, fingerprintOfEntry(e), p)
+		s.journal.setRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
 	s.cachedHeadsWeight -= l.cachedWeight
@@ -258,13 +258,6 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneS
 	return record.ParseEntry(value, name)
 }
 
-// setURLRevisitPosition notes in the index where the page of the fingerprint rests.
-func (s *Store) setURLRevisitPosition(o *loadedOrigin, p urlFingerprint, at lanePosition) {
-	s.redoLog.setURLRevisitPosition(o.number, p, at)
-	s.markChanged(o).setURLRevisitPosition(p, at)
-	s.bufferedChangeCount++
-}
-
 // storedCountAndFirstKey returns how many URLs of the lane are in the file, or will be, and
 // the time of the first: the leased ones are there too.
 func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey int64) {
@@ -284,12 +277,12 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey
 // prefetchCount returns how many URLs of a lane are kept at hand: fewer if there are
 // many origins, which would push each other's out unused.
 func (s *Store) prefetchCount() int {
-	return max(2, min(s.opts.PrefetchCount, s.maxCachedWeight()/(len(s.origins)+1)))
+	return max(2, min(s.opts.PrefetchCount, s.opts.cachedURLLimit()/(len(s.origins)+1)))
 }
 
 // trimHeads forgets the heads of queues that were read first while there are too many.
 func (s *Store) trimHeads() {
-	for maxWeight := s.maxCachedWeight(); s.cachedHeadsWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
+	for maxWeight := s.opts.cachedURLLimit(); s.cachedHeadsWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
 		s.dropCachedHeads(s.originsWithCachedHeads[0])
 		s.originsWithCachedHeads = s.originsWithCachedHeads[1:]
 	}
@@ -333,7 +326,7 @@ func (s *Store) loadQueueHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
 	s.damage.onDamaged(s.damage.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
 	o.AddURLs(l.id, len(l.headURLs)-l.count)
 	l.count = len(l.headURLs)
-	s.markChanged(o)
+	s.journal.markChanged(o)
 }
 
 // firstUnleasedURLsInLane returns the first URLs of a lane from the place on that are not leased,

@@ -68,7 +68,7 @@ func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end i
 }
 
 func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
-	s.deleteStoredURL(o, at)
+	s.journal.deleteURL(o, at)
 	o.parkedCount--
 	s.parkedCount--
 }

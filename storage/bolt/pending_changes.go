@@ -64,45 +64,6 @@ func (o *loadedOrigin) pendingLayers() []*originChanges {
 	return layers
 }
 
-// putStoredURL puts a URL into a slot of o.
-func (s *Store) putStoredURL(o *loadedOrigin, at laneSlot, value []byte) {
-	c := s.markChanged(o)
-	c.putURL(at, s.redoLog.putURL(o.number, at, value))
-	s.bufferedChangeCount += changeWeight(value)
-}
-
-// deleteStoredURL deletes what is in a slot of o.
-func (s *Store) deleteStoredURL(o *loadedOrigin, at laneSlot) {
-	c := s.markChanged(o)
-	s.redoLog.deleteURL(o.number, at)
-	c.putURL(at, nil)
-	s.bufferedChangeCount++
-}
-
-// markChanged takes note that o changes, and returns its changes.
-func (s *Store) markChanged(o *loadedOrigin) *originChanges {
-	if !o.hasUnloggedChanges {
-		o.hasUnloggedChanges = true
-		s.unloggedOrigins = append(s.unloggedOrigins, o)
-	}
-	if o.pendingChanges == nil {
-		o.pendingChanges = &originChanges{weightedChangeCount: 1}
-		s.bufferedChangeCount++
-		s.dirtyOrigins = append(s.dirtyOrigins, o)
-	}
-	return o.pendingChanges
-}
-
-// markOriginAndHostChanged takes note that the host of o changes, and o with it.
-func (s *Store) markOriginAndHostChanged(o *loadedOrigin) {
-	s.markChanged(o)
-	if h := o.host; !h.hasUnloggedChanges {
-		h.hasUnloggedChanges = true
-		s.unloggedHosts = append(s.unloggedHosts, h)
-	}
-	o.host.uncheckpointed = true
-}
-
 // A slotCursor gives slots in order.
 type slotCursor interface {
 	peek() (slotChange, bool)

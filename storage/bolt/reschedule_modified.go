@@ -54,7 +54,7 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 		return false
 	}
 	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
-	s.deleteStoredURL(o, at)
+	s.journal.deleteURL(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	s.cachedHeadsWeight -= l.cachedWeight
 	l.setHeadURLs(nil)

@@ -28,13 +28,3 @@ func (s *SharedMemoryBudget) storeShareOf(total int) int {
 	}
 	return max(total/int(max(1, s.openStoreCount.Load())), min(total, minShare))
 }
-
-// maxBufferedChanges is how many changes the store may hold: see Options.MaxBufferedChanges.
-func (s *Store) maxBufferedChanges() int {
-	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxBufferedChanges)
-}
-
-// maxCachedWeight is how many URLs the store may keep at hand: see Options.MaxCachedURLs.
-func (s *Store) maxCachedWeight() int {
-	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxCachedURLs)
-}

@@ -43,8 +43,8 @@ func TestMinShare(t *testing.T) {
 
 func wantShare(t *testing.T, s *Store, want int) {
 	t.Helper()
-	if s.maxCachedWeight() != want || s.maxBufferedChanges() != want {
-		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.maxCachedWeight(), s.maxBufferedChanges(), want)
+	if s.opts.cachedURLLimit() != want || s.opts.bufferedChangeLimit() != want {
+		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.opts.cachedURLLimit(), s.opts.bufferedChangeLimit(), want)
 	}
 }
 

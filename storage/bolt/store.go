@@ -26,7 +26,7 @@ type Store struct {
 	mu     sync.Mutex // of all below
 	closed bool
 	memoryState
-	writeBacklog
+	journal *journal
 }
 
 // memoryState is what the crawl holds, as far as it is in memory.
@@ -54,22 +54,6 @@ type memoryState struct {
 	damage            damageReporter
 	status            *writeStatus
 	outputFileExtents map[string]OutputFileExtent // as the file holds them, by path
-}
-
-// writeBacklog is what is not in its place in the file.
-type writeBacklog struct {
-	redoLog                redoLogBuffer // changes since the last write
-	unloggedOrigins        []*loadedOrigin
-	unloggedHosts          []*loadedHost
-	lastBatchNumber        uint64      // number of the last write that was begun
-	batchToWrite           *writeBatch // being written, or to be written again; nil if none is
-	lastWrittenBatchNumber uint64      // number of the last write in the file
-	redoLogState
-
-	bufferedChangeCount int             // changes in memory, until they are folded
-	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass
-	originsToCheckpoint []*loadedOrigin // to be folded in this one, in the order of their numbers
-	unchangedSinceWrite bool            // nothing has changed since the last write
 }
 
 var (
@@ -109,7 +93,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 			defer s.mu.Unlock()
 			return s.status.err
 		}
-		if maxChanges := s.maxBufferedChanges(); s.bufferedChangeCount < maxChanges && s.loggedChangeCount < maxLogFactor*maxChanges {
+		if !s.journal.isFull() {
 			return nil
 		}
 		attemptDone, stalled := s.status.attemptDone, s.status.err != nil
@@ -127,7 +111,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 
 // trimUnlockAndCommitIfDue unlocks s after a call.
 func (s *Store) trimUnlockAndCommitIfDue() {
-	commitNow := s.batchToWrite == nil && s.status.err == nil && (s.redoLog.changeCount >= s.opts.FlushAfterChanges || s.isCheckpointUrgent())
+	commitNow := s.status.err == nil && s.journal.shouldWriteNow()
 	s.trimHeads()
 	s.mu.Unlock()
 	if commitNow {
@@ -167,10 +151,10 @@ func Open(path string, opts Options) (*Store, error) {
 			originsByNumber: make(map[uint32]*loadedOrigin),
 			leases:          make(map[uint64]*lease),
 		},
-		writeBacklog: writeBacklog{redoLogState: redoLogState{nextSegment: 1}},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
 	s.admittedHosts.damage = &s.damage
+	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	s.file = storeFile{path: path, status: s.status}
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
@@ -186,7 +170,7 @@ func (s *Store) FileStats() (FileStats, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.file.stats()
-	f.UnappliedLogChanges = s.loggedChangeCount
+	f.UnappliedLogChanges = s.journal.loggedChangeCount
 	return f, err
 }
 
@@ -210,8 +194,7 @@ func (s *Store) AdmitHostsWithinLimits(
 			}
 			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
-				s.admittedHosts.add(h, count.DomainHosts+1)
-				s.bufferedChangeCount++
+				s.journal.admitHost(h, count.DomainHosts+1)
 			}
 		}
 		return nil

@@ -117,7 +117,7 @@ func TestFailureEndsWaiting(t *testing.T) {
 		defer s.file.db.Close()
 		for i := range 10 {
 			addEntries(t, s, newEntry(t, "https://a.example/%d", i))
-			if s.bufferedChangeCount >= 10 {
+			if s.journal.bufferedChangeCount >= 10 {
 				break
 			}
 		}

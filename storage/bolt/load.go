@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -32,8 +31,15 @@ func (s *Store) load() error {
 		if s.outputFileExtents, err = loadOutputFileRecords(tx); err != nil {
 			return s.damage.errorf("lengths of files: %v", err)
 		}
-		if err := s.replayLog(tx); err != nil {
+		log, err := s.journal.replay(tx)
+		if err != nil {
 			return err
+		}
+		// In order: a host that is not in the file has the number of its first origin.
+		for _, number := range slices.Sorted(maps.Keys(log.origins)) {
+			if err := s.restoreOriginFromLog(tx, log.origins[number], log); err != nil {
+				return err
+			}
 		}
 		return s.loadRemainingOrigins(tx)
 	})
@@ -65,76 +71,11 @@ func (s *Store) loadRemainingOrigins(tx *bbolt.Tx) error {
 			return err
 		}
 		s.schedule.UpdateOrigin(&o.Origin)
-		if len(s.hosts) > s.maxHostsInMemory() {
+		if len(s.hosts) > s.opts.hostLimit() {
 			s.evictHostIfClean(o.host)
 		}
 		return nil
 	})
-}
-
-// A replayedLogState is the changes that it makes, and the origins and hosts as
-// they are in the end.
-type replayedLogState struct {
-	origins              map[uint32]*loadedOrigin
-	hostRecords          map[uint32][]byte
-	originsWithoutRecord map[uint32]bool // origins without a record so far
-}
-
-func (r *replayedLogState) getOrCreateOrigin(number uint32) *loadedOrigin {
-	o := r.origins[number]
-	if o == nil {
-		o = &loadedOrigin{number: number, pendingChanges: &originChanges{weightedChangeCount: 1}, isNew: true}
-		r.origins[number], r.originsWithoutRecord[number] = o, true
-	}
-	return o
-}
-
-func (r *replayedLogState) getOrCreateOriginChanges(number uint32) *originChanges {
-	return r.getOrCreateOrigin(number).pendingChanges
-}
-
-func (r *replayedLogState) setOrigin(number uint32, value []byte) error {
-	o := r.getOrCreateOrigin(number)
-	delete(r.originsWithoutRecord, number)
-	return parseOriginRecord(value, o)
-}
-
-func (r *replayedLogState) setHost(number uint32, value []byte) { r.hostRecords[number] = value }
-
-// replayLog takes up what is in the log: it becomes what it was before the
-// process ended, changes in memory that are yet to be folded. Where they were
-// folded already, that will make no difference.
-func (s *Store) replayLog(tx *bbolt.Tx) error {
-	log := replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
-	err := tx.Bucket([]byte(bucketLog)).ForEach(func(key, segment []byte) error {
-		if len(key) != 8 {
-			return s.damage.errorf("log: key %x", key)
-		}
-		s.nextSegment = binary.BigEndian.Uint64(key) + 1
-		segment, err := verifyAndTrimChecksum(key, segment)
-		if err != nil {
-			return s.damage.errorf("log: piece %x: %v", key, err)
-		}
-		n, err := replaySegment(bytes.Clone(segment), &log) // pages move while changes stay
-		s.loggedChangeCount += n
-		if err != nil {
-			return s.damage.errorf("log: piece %x: %v", key, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(log.originsWithoutRecord) > 0 {
-		return s.damage.errorf("log: %d origins have changes and no name", len(log.originsWithoutRecord))
-	}
-	// In order: a host that is not in the file has the number of its first origin.
-	for _, number := range slices.Sorted(maps.Keys(log.origins)) {
-		if err := s.restoreOriginFromLog(tx, log.origins[number], &log); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // restoreOriginFromLog takes an origin out of the log into memory.
@@ -156,8 +97,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	s.lastOriginNumber = max(s.lastOriginNumber, o.number)
 	s.seenCount += o.seenCount
 	s.parkedCount += o.parkedCount
-	s.bufferedChangeCount += o.pendingChanges.weightedChangeCount
-	s.dirtyOrigins = append(s.dirtyOrigins, o)
+	s.journal.adoptReplayed(o)
 	s.schedule.UpdateOrigin(&o.Origin)
 	return nil
 }

@@ -1,0 +1,101 @@
+package bolt
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// newTestJournal returns a journal that belongs to no store.
+func newTestJournal() *journal {
+	opts := Options{}.withDefaults()
+	damage := &damageReporter{onDamaged: func(error) {}}
+	return newJournal(&opts, damage, &admittedHostCounter{damage: damage})
+}
+
+// newTestOrigin returns an origin that is not in the file, with a host.
+func newTestOrigin(t *testing.T, number uint32, name string) *loadedOrigin {
+	t.Helper()
+	origin := newEntry(t, "%s/", name).URL.Origin()
+	o := &loadedOrigin{number: number, name: origin, isNew: true, host: &loadedHost{name: origin.Host(), number: number}}
+	o.Host, o.Queue = &o.host.Host, o
+	return o
+}
+
+// writeNextBatch writes the next batch of a journal, and reports whether there was one.
+func writeNextBatch(t *testing.T, f *storeFile, j *journal) bool {
+	t.Helper()
+	w := j.nextBatch()
+	if w == nil {
+		return false
+	}
+	must(t, f.update(w.apply))
+	j.markBatchWritten(w, func(*loadedOrigin) {})
+	return true
+}
+
+// What was written is in the log first, from where another journal reads it back, and is in
+// its place when the journal was idle; then the log is empty.
+func TestJournal(t *testing.T) {
+	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
+	defer f.close()
+	o := newTestOrigin(t, 1, "https://a.example")
+	j := newTestJournal()
+	j.setNote(o, "key", []byte("value"))
+	j.addSeen(o, 7)
+	j.markOriginAndHostChanged(o)
+	writeNextBatch(t, f, j)
+	if j.bufferedChangeCount == 0 || j.loggedChangeCount == 0 || j.unwrittenChangeCount() != 0 {
+		t.Errorf("after the write: %d changes in memory, %d in the log, %d unwritten", j.bufferedChangeCount, j.loggedChangeCount, j.unwrittenChangeCount())
+	}
+
+	again := newTestJournal()
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		log, err := again.replay(tx)
+		if err != nil {
+			return err
+		}
+		replayed := log.origins[1]
+		again.adoptReplayed(replayed)
+		if _, seen := replayed.pendingChanges.seenURLFingerprints.get(7); !seen || replayed.name != o.name || string(replayed.pendingChanges.notes["key"]) != "value" {
+			t.Errorf("replayed %+v, want what was written", replayed)
+		}
+		return nil
+	}))
+	if again.bufferedChangeCount != j.bufferedChangeCount || again.loggedChangeCount != j.loggedChangeCount || again.nextSegment != j.nextSegment {
+		t.Errorf("replayed %+v, want the counts of %+v", again, j)
+	}
+
+	for writeNextBatch(t, f, j) || j.loggedChangeCount > 0 { // the first finds nothing new, the next one folds
+	}
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		note, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, 1, "key"))
+		if err != nil || string(note) != "value" {
+			t.Errorf("note %q (%v), want it in its place", note, err)
+		}
+		if key, _ := tx.Bucket([]byte(bucketLog)).Cursor().First(); key != nil {
+			t.Errorf("the log still has piece %x", key)
+		}
+		return nil
+	}))
+	if j.bufferedChangeCount != 0 || !o.isFullyCheckpointed() {
+		t.Errorf("%d changes are left", j.bufferedChangeCount)
+	}
+}
+
+// A journal is full, and asks for a write, at the limits of its options.
+func TestJournalLimits(t *testing.T) {
+	j := newTestJournal()
+	j.opts.MaxBufferedChanges, j.opts.FlushAfterChanges = 40, 20
+	o := newTestOrigin(t, 1, "https://a.example")
+	for n := 1; !j.isFull(); n++ {
+		j.setNote(o, "key", []byte("value"))
+		if got, want := j.shouldWriteNow(), n >= 20; got != want {
+			t.Fatalf("after %d changes: should write %t, want %t", n, got, want)
+		}
+		if n > 40 {
+			t.Fatal("never full")
+		}
+	}
+}
