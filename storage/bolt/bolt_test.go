@@ -52,8 +52,8 @@ func stopStore(t *testing.T, s *Store, asCrash bool) {
 		must(t, s.Close())
 		return
 	}
-	close(s.quit)
-	<-s.committerDone
+	close(s.committer.quit)
+	<-s.committer.done
 	must(t, s.file.db.Close())
 }
 

@@ -81,9 +81,9 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	}
 	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(openCount + 1)}
 	clean, err := checksummedBucket{Bucket: meta}.get([]byte(keyClean))
-	s.outputMayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
+	s.outputFiles.mayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
 	if err != nil || clean == nil {
-		s.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
+		s.outputFiles.mayBeTorn, values[keyUnchecked] = true, []byte{1}
 		s.openedAfterCrashAt = s.opts.Now()
 		values[keyCrashedAt] = record.AppendTime(nil, s.openedAfterCrashAt)
 		if minDue := s.openedAfterCrashAt.Add(s.opts.PostInterruptionDelay); minDue.After(s.minDue) {

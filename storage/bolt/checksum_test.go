@@ -241,7 +241,7 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 		if i == 200 {
 			checkpointAll(s)
 		}
-		s.commit()
+		s.committer.commit()
 	}
 	must(t, s.file.db.Close())
 	must(t, Compact(storePath(dir))) // what is copied often is small

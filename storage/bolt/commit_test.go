@@ -135,14 +135,14 @@ func TestFaultOnAFullDisk(t *testing.T) {
 	defer s.file.db.Close()
 	addEntries(t, s, newEntry(t, "https://a.example/"))
 	s.setUpdate(diskFullUpdate(s))
-	s.commit()
+	s.committer.commit()
 	writes := 0
 	s.setUpdate(func(func(*bbolt.Tx) error) error {
 		writes++
 		panic("page 7: invalid page type")
 	})
 	for range 3 {
-		s.commit()
+		s.committer.commit()
 	}
 	if writes != 1 {
 		t.Errorf("%d writes after the fault, want none", writes-1)
@@ -189,13 +189,13 @@ func TestBackPressure(t *testing.T) {
 func TestCloseWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true, maxCheckpointPages: 1})
-		s.quit = make(chan struct{}) // for Close
+		s.committer.quit = make(chan struct{}) // for Close
 		var entries []storage.Entry
 		for i := range 20 {
 			entries = append(entries, newEntry(t, "https://h%d.example/", i))
 		}
 		addEntries(t, s, entries...)
-		s.commit() // the log, and one of the origins
+		s.committer.commit() // the log, and one of the origins
 		refused := make(chan error)
 		go func() {
 			_, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0)
@@ -252,7 +252,7 @@ func TestCheckpointsBesideLittleWork(t *testing.T) {
 				entries = append(entries, newEntry(t, "https://h%d.example/%d", (i+n)%hosts, i))
 			}
 			addEntries(t, s, entries...)
-			s.commit()
+			s.committer.commit()
 			maxSeen = max(maxSeen, s.journal.bufferedChangeCount)
 		}
 		return maxSeen
@@ -303,7 +303,7 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 // checkpointAll writes until all is in its place.
 func checkpointAll(s *Store) {
 	for more := true; more; {
-		s.commit()
+		s.committer.commit()
 		s.mu.Lock()
 		more = s.status.err == nil && s.journal.loggedChangeCount > 0
 		s.mu.Unlock()
@@ -328,7 +328,7 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	addEntries(t, s, entries...)
 	o := entries[0].URL.Origin()
 	must(t, s.SetNote(t.Context(), o, "key", []byte("value")))
-	s.requestCommit()
+	s.committer.request()
 	<-begun
 	s.mu.Lock()
 	s.opts.MaxBufferedChanges = 1 << 20 // no call waits

@@ -51,7 +51,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			}
 			logged := s.journal.loggedChangeCount
 			s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
-			s.commit()
+			s.committer.commit()
 			if s.journal.loggedChangeCount < logged {
 				trims++
 			}
@@ -108,7 +108,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 			want = dumpStore(t, s)
 		}
 		s.journal.unchangedSinceWrite = true
-		s.commit()
+		s.committer.commit()
 		if diff := cmp.Diff(want, dumpStore(t, s)); diff != "" {
 			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
 		}
@@ -132,8 +132,8 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 func openWithoutCommitter(t *testing.T, dir string, opts Options) *Store {
 	t.Helper()
 	s := openStore(t, dir, opts)
-	close(s.quit)
-	<-s.committerDone
+	close(s.committer.quit)
+	<-s.committer.done
 	return s
 }
 

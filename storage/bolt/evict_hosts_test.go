@@ -33,7 +33,7 @@ func openManualCommit(t testing.TB, path string, hosts int) *Store {
 func commitAndCheckpoint(t testing.TB, s *Store) {
 	t.Helper()
 	for range 1000 {
-		if ok, _ := s.commit(); !ok {
+		if ok, _ := s.committer.commit(); !ok {
 			t.Fatal("cannot write")
 		}
 		if s.journal.bufferedChangeCount == 0 {

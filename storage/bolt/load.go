@@ -27,8 +27,7 @@ func (s *Store) load() error {
 				return fmt.Errorf("bucket %q is missing: restore the file from a backup", name)
 			}
 		}
-		var err error
-		if s.outputFileExtents, err = loadOutputFileRecords(tx); err != nil {
+		if err := s.outputFiles.load(tx); err != nil {
 			return s.damage.errorf("lengths of files: %v", err)
 		}
 		log, err := s.journal.replay(tx)

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,34 +27,34 @@ type OutputFileExtent struct {
 	SyncedSize int64 // bytes from its beginning that are on the disk
 }
 
-// OutputFiles returns the files that the store knows, by path, as of its last write.
-func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
-	if err := s.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	return outputFilesByPath(s.outputFileExtents), nil
+// An outputFiles holds what the file of the store says of output. It requires the lock of the
+// store, but for mayBeTorn, which Open sets.
+type outputFiles struct {
+	extents   map[string]OutputFileExtent // by path
+	mayBeTorn bool                        // what Store.OutputMayBeTorn returns
 }
 
-// OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
-// order before Open, or before an earlier Open, and has written no lengths since.
-func (s *Store) OutputMayBeTorn() bool { return s.outputMayBeTorn }
+// load reads the lengths of all files.
+func (o *outputFiles) load(tx *bbolt.Tx) (err error) {
+	o.extents, err = loadOutputFileRecords(tx)
+	return err
+}
 
-// changedOutputFiles returns the files whose new lengths are not yet in the store's file.
-// Options.BeforeWrite has put these bytes on the disk.
-func (s *Store) changedOutputFiles() (changed []OutputFileExtent) {
-	if s.opts.ListOutputFiles == nil {
-		return nil
-	}
-	files := s.opts.ListOutputFiles()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// changed returns those of files of which the file of the store holds another length, or none.
+func (o *outputFiles) changed(files []OutputFileExtent) (changed []OutputFileExtent) {
 	for _, f := range files {
-		if s.outputFileExtents[f.Path] != f {
+		if o.extents[f.Path] != f {
 			changed = append(changed, f)
 		}
 	}
 	return changed
+}
+
+// markCommitted records that lengths are in the file.
+func (o *outputFiles) markCommitted(files []OutputFileExtent) {
+	for _, f := range files {
+		o.extents[f.Path] = f
+	}
 }
 
 // writeOutputFileLengths writes the lengths of files. The openers of the files have checked them.
@@ -76,13 +75,6 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 		}
 	}
 	return nil
-}
-
-// markOutputFilesCommitted records that lengths are in the file. It requires the lock.
-func (s *Store) markOutputFilesCommitted(files []OutputFileExtent) {
-	for _, f := range files {
-		s.outputFileExtents[f.Path] = f
-	}
 }
 
 // loadOutputFileRecords reads the lengths of all files.

@@ -2,26 +2,24 @@ package bolt
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
-	"go.etcd.io/bbolt"
 )
 
 // A Store is a storage.Store in a file. Use Open.
 type Store struct {
-	opts Options
-	file storeFile
-	// outputMayBeTorn is what OutputMayBeTorn returns. Open sets it.
-	outputMayBeTorn bool
-
-	commitRequests    chan struct{} // asks the committer to write now
-	quit              chan struct{} // closed to end it
-	leaveMemoryBudget func()        // the SharedMemoryBudget
-	committerDone     chan struct{} // closed by it
+	opts              Options
+	file              storeFile
+	committer         *committer
+	leaveMemoryBudget func() // the SharedMemoryBudget
 
 	mu     sync.Mutex // of all below
 	closed bool
@@ -51,9 +49,9 @@ type memoryState struct {
 	keyBuf                  [urlKeyLen]byte // room for a key
 	entryBuf                []byte          // room for an entry
 
-	damage            damageReporter
-	status            *writeStatus
-	outputFileExtents map[string]OutputFileExtent // as the file holds them, by path
+	damage      damageReporter
+	status      *writeStatus
+	outputFiles outputFiles
 }
 
 var (
@@ -99,7 +97,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 		attemptDone, stalled := s.status.attemptDone, s.status.err != nil
 		s.mu.Unlock()
 		if !stalled { // else the committer tries again in its own time
-			s.requestCommit()
+			s.committer.request()
 		}
 		select {
 		case <-attemptDone:
@@ -115,7 +113,7 @@ func (s *Store) trimUnlockAndCommitIfDue() {
 	s.trimHeads()
 	s.mu.Unlock()
 	if commitNow {
-		s.requestCommit()
+		s.committer.request()
 	}
 }
 
@@ -141,10 +139,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
-		opts:           opts.withDefaults(),
-		commitRequests: make(chan struct{}, 1),
-		quit:           make(chan struct{}),
-		committerDone:  make(chan struct{}),
+		opts: opts.withDefaults(),
 		memoryState: memoryState{
 			hosts:           make(map[string]*loadedHost),
 			origins:         make(map[decorum.Origin]*loadedOrigin),
@@ -157,11 +152,12 @@ func Open(path string, opts Options) (*Store, error) {
 	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	s.file = storeFile{path: path, status: s.status}
+	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.keepRecentOrigin)
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
 		return nil, err
 	}
 	s.leaveMemoryBudget = s.opts.SharedMemoryBudget.addStore()
-	go s.runCommitter()
+	go s.committer.run()
 	return s, nil
 }
 
@@ -217,3 +213,63 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	})
 	return count, err
 }
+
+// FailureChannel implements storage.FailureNotifier.
+func (s *Store) FailureChannel() <-chan struct{} { return s.status.failedForGood }
+
+// Flush implements storage.Store. If the last write has failed, it tries again.
+func (s *Store) Flush(ctx context.Context) error {
+	if err := s.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	return s.committer.flush(ctx)
+}
+
+// Close implements storage.Store. Hosts of which a URL was out rest their Gap
+// from now on, and PostInterruptionDelay at least, for those that have none yet: the end
+// of its visit is not known. What is in the log stays there: the next one to
+// open the file goes on from it. A store that has failed for good writes nothing at
+// its end: the next Open finds what was durable before, as after a crash.
+func (s *Store) Close() error {
+	if err := s.lockIfOpen(context.Background()); err != nil {
+		return err
+	}
+	s.closed = true
+	if s.file.faulted {
+		return s.closeFaulted()
+	}
+	for _, l := range s.leases {
+		h := l.Origin.Queue.host
+		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.PostInterruptionDelay)))
+		s.journal.markOriginAndHostChanged(l.Origin.Queue)
+	}
+	s.mu.Unlock()
+	defer s.leaveMemoryBudget()
+	s.committer.stop()
+	return s.file.close()
+}
+
+// closeFaulted closes the file of a store that has faulted, without a call to bbolt. It
+// requires the lock, and releases it.
+func (s *Store) closeFaulted() error {
+	err := fmt.Errorf("close: what was not flushed is lost: %w", s.status.err)
+	close(s.committer.quit) // it may wait for bbolt for good
+	s.status.signalAttemptDone()
+	s.mu.Unlock()
+	defer s.leaveMemoryBudget()
+	return errors.Join(err, s.file.closeWithoutBbolt())
+}
+
+// OutputFiles returns the files that the store knows, by path, as of its last write.
+func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
+	if err := s.lockIfOpen(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return outputFilesByPath(s.outputFiles.extents), nil
+}
+
+// OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
+// order before Open, or before an earlier Open, and has written no lengths since.
+func (s *Store) OutputMayBeTorn() bool { return s.outputFiles.mayBeTorn }

@@ -37,7 +37,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	s := openWithoutCommitter(t, dir, Options{noSync: true, BeforeWrite: func() error { return beforeErr },
 		OnStallChange: func(err error) { reported = append(reported, err) }})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
-	s.commit()
+	s.committer.commit()
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	writes := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
@@ -49,10 +49,10 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	if !ofFile {
 		beforeErr = cause
 	}
-	s.commit()
+	s.committer.commit()
 	beforeErr = nil // the next fsync goes well
 	written := writes
-	s.commit()
+	s.committer.commit()
 	if writes != written {
 		t.Errorf("%d writes after the failure, want none", writes-written)
 	}
@@ -78,7 +78,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	if c := must1(s.Counts(ctx)); c.QueuedURLs != 2 {
 		t.Errorf("counts %+v, want what was there", c)
 	}
-	s.quit = make(chan struct{}) // for Close
+	s.committer.quit = make(chan struct{}) // for Close
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
 		t.Errorf("Close: %v, after %d more writes", err, writes-written)
 	}
@@ -129,7 +129,7 @@ func TestFailureEndsWaiting(t *testing.T) {
 		go func() { ends <- s.Flush(t.Context()) }()
 		synctest.Wait()
 		s.setUpdate(func(func(*bbolt.Tx) error) error { return syscall.EIO })
-		s.commit()
+		s.committer.commit()
 		for range 2 {
 			if err := <-ends; !errors.Is(err, storage.ErrFailed) {
 				t.Errorf("returned %v, want %v", err, storage.ErrFailed)
