@@ -153,8 +153,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 		s.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
-	i := l.pop()
-	s.cachedHeadsWeight -= changeWeight(i.value)
+	i := s.heads.pop(l)
 	at := laneSlot{l.id, i.lanePosition}
 	o.AddURLs(l.id, -1)
 	e, err := parseEntry(i.value, o.number, o.name, at)

@@ -235,8 +235,8 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if heads != s.cachedHeadsWeight || heads > cached {
-		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.cachedHeadsWeight, cached)
+	if heads != s.heads.weight || heads > cached {
+		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.heads.weight, cached)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Store) evictHostIfClean(h *loadedHost) {
 		}
 	}
 	for o := range h.Host.OriginsWithURLs {
-		s.removeFromHeadCache(o)
+		s.heads.remove(o)
 		delete(s.origins, o.name)
 		delete(s.originsByNumber, o.number)
 	}

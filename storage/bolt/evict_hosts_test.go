@@ -222,7 +222,7 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		}
 	}
 	commitAndCheckpoint(t, s)
-	if hosts, heads := len(s.hosts), len(s.originsWithCachedHeads); hosts > 100 || heads > 100 {
+	if hosts, heads := len(s.hosts), len(s.heads.origins); hosts > 100 || heads > 100 {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
 	}
 	must(t, s.Close())

@@ -44,7 +44,7 @@ type loadedOrigin struct {
 	number             uint32
 	hasUnloggedChanges bool // changed since the last write
 	isNew              bool // perhaps not in the bucket names yet
-	hasCachedHeads     bool // is among Store.heads
+	hasCachedHeads     bool // is among headCache.origins
 }
 
 // findOrigin returns the state of an origin; nil if it was never met.
@@ -234,9 +234,7 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.LaneID, at int64, e 
 		s.journal.setRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
-	s.cachedHeadsWeight -= l.cachedWeight
-	l.insert(p, s.entryBuf, s.prefetchCount())
-	s.cachedHeadsWeight += l.cachedWeight
+	s.heads.insert(l, p, s.entryBuf, s.heads.prefetchCount(len(s.origins)))
 	o.AddURLs(id, 1)
 }
 
@@ -274,52 +272,11 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey
 	return n, firstSortKey
 }
 
-// prefetchCount returns how many URLs of a lane are kept at hand: fewer if there are
-// many origins, which would push each other's out unused.
-func (s *Store) prefetchCount() int {
-	return max(2, min(s.opts.PrefetchCount, s.opts.cachedURLLimit()/(len(s.origins)+1)))
-}
-
-// trimHeads forgets the heads of queues that were read first while there are too many.
-func (s *Store) trimHeads() {
-	for maxWeight := s.opts.cachedURLLimit(); s.cachedHeadsWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
-		s.dropCachedHeads(s.originsWithCachedHeads[0])
-		s.originsWithCachedHeads = s.originsWithCachedHeads[1:]
-	}
-}
-
-// removeFromHeadCache removes o, which becomes idle, from heads, which would keep it in memory.
-func (s *Store) removeFromHeadCache(o *loadedOrigin) {
-	if !o.hasCachedHeads {
-		return
-	}
-	s.dropCachedHeads(o)
-	if s.droppedHeadsOriginCount++; s.droppedHeadsOriginCount > len(s.originsWithCachedHeads)/2 {
-		s.originsWithCachedHeads = slices.DeleteFunc(s.originsWithCachedHeads, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
-		s.droppedHeadsOriginCount = 0
-	}
-}
-
-// dropCachedHeads forgets the heads of o's lanes: one that is missed is read again.
-func (s *Store) dropCachedHeads(o *loadedOrigin) {
-	o.hasCachedHeads = false
-	for i := range o.lanes {
-		s.cachedHeadsWeight -= o.lanes[i].cachedWeight
-		o.lanes[i].setHeadURLs(nil)
-	}
-}
-
 // loadQueueHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
 func (s *Store) loadQueueHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
-	items, _ := s.firstUnleasedURLsInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.prefetchCount())
-	s.cachedHeadsWeight -= l.cachedWeight
-	l.setHeadURLs(items)
-	s.cachedHeadsWeight += l.cachedWeight
-	if !o.hasCachedHeads {
-		o.hasCachedHeads = true
-		s.originsWithCachedHeads = append(s.originsWithCachedHeads, o)
-	}
+	items, _ := s.firstUnleasedURLsInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.heads.prefetchCount(len(s.origins)))
+	s.heads.set(o, l, items)
 	if l.isHeadLoaded() {
 		return
 	}

@@ -56,8 +56,7 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
 	s.journal.deleteURL(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
-	s.cachedHeadsWeight -= l.cachedWeight
-	l.setHeadURLs(nil)
+	s.heads.clear(l)
 	l.count--
 	s.putEntryInLane(o, schedule.AwaitingRevisit, min(at.sortKey, schedule.Nanos(now)), &e)
 	return true

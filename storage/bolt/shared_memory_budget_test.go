@@ -20,7 +20,7 @@ func TestMemoryBudget(t *testing.T) {
 	wantShare(t, first, total/2)
 	wantShare(t, second, total/2)
 	fillCache(t, second, total)
-	if got := second.cachedHeadsWeight; got > total/2 || got < total/4 {
+	if got := second.heads.weight; got > total/2 || got < total/4 {
 		t.Errorf("%d of %d URLs are cached, the share is %d", got, total, total/2)
 	}
 	must(t, second.Close())

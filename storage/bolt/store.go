@@ -42,12 +42,10 @@ type memoryState struct {
 	parkedCount        int
 	admittedHosts      admittedHostCounter
 
-	cachedHeadsWeight       int             // weight of the heads of lanes
-	originsWithCachedHeads  []*loadedOrigin // that have some, or had: the first are forgotten first
-	droppedHeadsOriginCount int             // of heads, that were made idle since heads was cleared of them
-	recentOrigins           []*loadedOrigin // looked at, and kept for a while though they may hold nothing
-	keyBuf                  [urlKeyLen]byte // room for a key
-	entryBuf                []byte          // room for an entry
+	heads         headCache
+	recentOrigins []*loadedOrigin // looked at, and kept for a while though they may hold nothing
+	keyBuf        [urlKeyLen]byte // room for a key
+	entryBuf      []byte          // room for an entry
 
 	damage      damageReporter
 	status      *writeStatus
@@ -110,7 +108,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 // trimUnlockAndCommitIfDue unlocks s after a call.
 func (s *Store) trimUnlockAndCommitIfDue() {
 	commitNow := s.status.err == nil && s.journal.shouldWriteNow()
-	s.trimHeads()
+	s.heads.trim()
 	s.mu.Unlock()
 	if commitNow {
 		s.committer.request()
@@ -148,6 +146,7 @@ func Open(path string, opts Options) (*Store, error) {
 		},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
+	s.heads.opts = &s.opts
 	s.admittedHosts.damage = &s.damage
 	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
