@@ -47,7 +47,7 @@ func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, m
 	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
-	o, err := s.getOrCreateOrigin(tx, e.URL.Origin())
+	o, err := s.index.getOrCreate(tx, e.URL.Origin())
 	if err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, m
 		s.addSeen(o, p)
 	}
 	s.putEntryInLane(o, laneOfEntry(e), rankOfEntry(e), e)
-	s.schedule.UpdateOrigin(&o.Origin)
+	s.index.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added, nil
 }
 
@@ -71,10 +71,10 @@ func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, m
 // lead to known pages: these do not bring an idle host into memory.
 func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
 	name := e.URL.Origin()
-	if !e.RobotsFor.IsZero() || s.origins[name] != nil {
+	if !e.RobotsFor.IsZero() || s.index.origins[name] != nil {
 		return false, nil
 	}
-	number, err := s.originNumber(tx, name)
+	number, err := s.index.number(tx, name)
 	if number == nil || err != nil {
 		return false, err
 	}
@@ -110,22 +110,22 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if s.status.err != nil {
 		return nil, storage.Wait{}, s.status.err
 	}
-	s.schedule.Advance(now)
+	s.index.schedule.Advance(now)
 	s.expireLeases(now)
 	var leases []storage.Lease
 	err := s.file.view(func(tx *bbolt.Tx) error {
-		if err := s.reloadDueEvictedHosts(tx); err != nil {
+		if err := s.index.reloadDueEvictedHosts(tx); err != nil {
 			return err
 		}
 		for len(leases) < max {
-			origin := s.schedule.NextOrigin(now)
+			origin := s.index.schedule.NextOrigin(now)
 			if origin == nil {
 				break
 			}
 			if l, ok := s.leaseNextOfOrigin(tx, origin.Queue, now, now.Add(ttl)); ok {
 				leases = append(leases, l)
 			}
-			if err := s.reloadDueEvictedHosts(tx); err != nil {
+			if err := s.index.reloadDueEvictedHosts(tx); err != nil {
 				return err
 			}
 		}
@@ -134,7 +134,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
 	}
-	remaining, until := s.schedule.RemainingWorkKindAndTime() // an error will be met again
+	remaining, until := s.index.schedule.RemainingWorkKindAndTime() // an error will be met again
 	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
@@ -150,7 +150,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 		s.loadQueueHead(tx, o, l)
 	}
 	if l.count == 0 { // fewer than were counted
-		s.schedule.UpdateOrigin(&o.Origin)
+		s.index.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
 	i := s.heads.pop(l)
@@ -159,12 +159,12 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
 		s.quarantineRecord(o, at, i.value, err)
-		s.schedule.UpdateOrigin(&o.Origin)
+		s.index.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
 	o.leasedSlots = append(o.leasedSlots, at)
 	s.lastLeaseToken++
-	s.leases[s.lastLeaseToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastLeaseToken, now, expires), e, at}
+	s.leases[s.lastLeaseToken] = &lease{s.index.schedule.BeginLease(&o.Origin, s.lastLeaseToken, now, expires), e, at}
 	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: s.lastLeaseToken, Expires: expires}
 	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
 	if e.VisitHistorySummary != nil {
@@ -186,14 +186,14 @@ func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cau
 // expireLeases gives back the URLs of leases that ran out.
 func (s *Store) expireLeases(now time.Time) {
 	for {
-		expired := s.schedule.ExpireNext(now)
+		expired := s.index.schedule.ExpireNext(now)
 		if expired == nil {
 			return
 		}
 		l := s.leases[expired.Token]
 		s.journal.markOriginAndHostChanged(expired.Origin.Queue)
 		s.endLeaseWithOutcome(l, &l.entry, storage.Requeue, time.Time{})
-		s.schedule.UpdateOrigin(expired.Origin)
+		s.index.schedule.UpdateOrigin(expired.Origin)
 	}
 }
 
@@ -236,8 +236,8 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	if leased == nil || leased.entry.URL != l.URL || !leased.Expires.After(now) {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.schedule.Advance(now)
-	s.schedule.RenewLease(leased.Lease, now.Add(ttl))
+	s.index.schedule.Advance(now)
+	s.index.schedule.RenewLease(leased.Lease, now.Add(ttl))
 	return nil
 }
 
@@ -265,7 +265,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 			l.Origin.Host.SetState(schedule.HostState(*a.HostState))
 			s.journal.markOriginAndHostChanged(l.Origin.Queue)
 		}
-		s.schedule.EndLease(l.Lease)
+		s.index.schedule.EndLease(l.Lease)
 	}
 	return errors.Join(errs...)
 }
@@ -290,7 +290,7 @@ func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, 
 	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		o.Origin.HeldUntil, o.Suspended = until, suspended
 		s.journal.markChanged(o)
-		s.schedule.UpdateOrigin(&o.Origin)
+		s.index.schedule.UpdateOrigin(&o.Origin)
 	})
 }
 
@@ -301,7 +301,7 @@ func (s *Store) lockStoreAndChangeOrigin(ctx context.Context, name decorum.Origi
 	}
 	defer s.trimUnlockAndCommitIfDue()
 	return s.file.view(func(tx *bbolt.Tx) error {
-		o, err := s.getOrCreateOrigin(tx, name)
+		o, err := s.index.getOrCreate(tx, name)
 		if err == nil {
 			change(o)
 		}

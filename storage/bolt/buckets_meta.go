@@ -70,10 +70,10 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 		return err
 	}
 	s.lastLeaseToken = (openCount + 1) << 40
-	if s.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
+	if s.index.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
 		return err
 	}
-	if s.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
+	if s.index.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
 		return err
 	}
 	if err := s.admittedHosts.load(tx); err != nil {
@@ -84,11 +84,11 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	s.outputFiles.mayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
 	if err != nil || clean == nil {
 		s.outputFiles.mayBeTorn, values[keyUnchecked] = true, []byte{1}
-		s.openedAfterCrashAt = s.opts.Now()
-		values[keyCrashedAt] = record.AppendTime(nil, s.openedAfterCrashAt)
-		if minDue := s.openedAfterCrashAt.Add(s.opts.PostInterruptionDelay); minDue.After(s.minDue) {
-			s.minDue = minDue
-			values[keyMinDue] = record.AppendTime(nil, s.minDue)
+		s.index.openedAfterCrashAt = s.opts.Now()
+		values[keyCrashedAt] = record.AppendTime(nil, s.index.openedAfterCrashAt)
+		if minDue := s.index.openedAfterCrashAt.Add(s.opts.PostInterruptionDelay); minDue.After(s.index.minDue) {
+			s.index.minDue = minDue
+			values[keyMinDue] = record.AppendTime(nil, s.index.minDue)
 		}
 	}
 	return writeMeta(tx, values)

@@ -228,7 +228,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heads := 0
-	for _, o := range s.origins {
+	for _, o := range s.index.origins {
 		for _, l := range o.lanes {
 			for _, i := range l.headURLs {
 				heads += changeWeight(i.value)
@@ -284,7 +284,7 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	buffered := 0
-	for _, o := range s.origins {
+	for _, o := range s.index.origins {
 		for _, c := range o.pendingLayers() {
 			buffered += c.weightedChangeCount
 		}

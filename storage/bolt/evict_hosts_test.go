@@ -126,7 +126,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 		if got[0] != got[1] {
 			t.Fatalf("step %d: with idle hosts %s, without %s", step, got[0], got[1])
 		}
-		minInMemory = min(minInMemory, len(stores[0].hosts))
+		minInMemory = min(minInMemory, len(stores[0].index.hosts))
 	}
 	if visits < steps {
 		t.Errorf("%d visits in both stores, want most of %d", visits, 2*steps)
@@ -146,8 +146,8 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 	infos := func(hosts int) (list []string) {
 		s := openManualCommit(t, path, hosts)
 		defer func() { must(t, s.Close()) }()
-		if hosts == 1 && len(s.hosts) > 10 {
-			t.Errorf("%d hosts are in memory", len(s.hosts))
+		if hosts == 1 && len(s.index.hosts) > 10 {
+			t.Errorf("%d hosts are in memory", len(s.index.hosts))
 		}
 		must(t, s.Origins(t.Context(), func(o storage.OriginInfo) bool {
 			list = append(list, fmt.Sprintf("%+v", o))
@@ -181,7 +181,7 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	s := openManualCommit(t, path, 1)
 	addHosts(t, s, hosts)
 	commitAndCheckpoint(t, s)
-	if n := len(s.hosts); n > 100 {
+	if n := len(s.index.hosts); n > 100 {
 		t.Errorf("%d hosts are in memory after all was folded, want a few", n)
 	}
 	must(t, s.Close())
@@ -222,7 +222,7 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		}
 	}
 	commitAndCheckpoint(t, s)
-	if hosts, heads := len(s.hosts), len(s.heads.origins); hosts > 100 || heads > 100 {
+	if hosts, heads := len(s.index.hosts), len(s.heads.origins); hosts > 100 || heads > 100 {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
 	}
 	must(t, s.Close())
@@ -240,8 +240,8 @@ type checkpointingStore struct {
 func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error) {
 	if s.calls++; s.calls%3 == 0 {
 		commitAndCheckpoint(s.t, s.Store)
-		for n := range s.lastOriginNumber {
-			if s.schedule.EvictedHostByNumber(n+1) != nil {
+		for n := range s.index.lastOriginNumber {
+			if s.index.schedule.EvictedHostByNumber(n+1) != nil {
 				s.evicted.Add(1)
 			}
 		}
@@ -270,8 +270,8 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	addHosts(t, s, 500)
 	commitAndCheckpoint(t, s)
 	evicted := func() (hosts []*schedule.EvictedHostStub) {
-		for n := range s.lastOriginNumber {
-			hosts = append(hosts, s.schedule.EvictedHostByNumber(n+1))
+		for n := range s.index.lastOriginNumber {
+			hosts = append(hosts, s.index.schedule.EvictedHostByNumber(n+1))
 		}
 		return hosts
 	}

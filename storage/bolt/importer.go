@@ -31,7 +31,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 
 // importOriginDump puts a parcel where it belongs.
 func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
-	o, err := s.getOrCreateOrigin(tx, p.Origin)
+	o, err := s.index.getOrCreate(tx, p.Origin)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	for _, f := range p.SeenURLFingerprints {
 		s.addSeenIfNew(c, o, urlFingerprint(f))
 	}
-	s.schedule.UpdateOrigin(&o.Origin)
+	s.index.schedule.UpdateOrigin(&o.Origin)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +20,7 @@ import (
 // origins were met, a portion at a time.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	return forEachOrigin(ctx, s, yield, func(tx *bbolt.Tx, number uint32) (storage.OriginInfo, bool, error) {
-		info, err := s.originInfo(tx, number)
+		info, err := s.index.info(tx, number)
 		return info, !info.Origin.IsZero(), err
 	})
 }
@@ -29,14 +28,8 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 // OriginNames implements storage.OriginLister, a portion at a time as Origins does.
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return forEachOrigin(ctx, s, yield, func(tx *bbolt.Tx, number uint32) (decorum.Origin, bool, error) {
-		if o := s.originsByNumber[number]; o != nil {
-			return o.name, !o.name.IsZero(), nil
-		}
-		o, err := s.readOrigin(tx, numberKey(number))
-		if err != nil {
-			return decorum.Origin{}, false, err
-		}
-		return o.name, !o.name.IsZero(), nil
+		name, err := s.index.name(tx, number)
+		return name, !name.IsZero(), err
 	})
 }
 
@@ -53,8 +46,8 @@ func forEachOrigin[T any](
 			return err
 		}
 		err := s.file.view(func(tx *bbolt.Tx) error {
-			end := min(s.lastOriginNumber, number+batchSize-1)
-			more = end < s.lastOriginNumber
+			end := min(s.index.lastOriginNumber, number+batchSize-1)
+			more = end < s.index.lastOriginNumber
 			for n := number; n <= end; n++ {
 				one, ok, err := read(tx, n)
 				if err != nil {
@@ -79,61 +72,18 @@ func forEachOrigin[T any](
 	return nil
 }
 
-// originInfo tells of an origin, in memory or in the file.
-func (s *Store) originInfo(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
-	o := s.originsByNumber[number]
-	if o != nil {
-		return o.info(), nil
-	}
-	o, err := s.readOrigin(tx, numberKey(number))
-	if err != nil {
-		return storage.OriginInfo{}, err
-	}
-	h := s.hosts[o.name.Host()]
-	if h == nil {
-		h = &loadedHost{name: o.name.Host()}
-		if err := s.readHost(tx, h, number); err != nil {
-			return storage.OriginInfo{}, err
-		}
-	}
-	o.host, o.Host, o.Queue = h, &h.Host, o
-	info := o.info()
-	if waitingSince, isEvicted := s.evictedOriginWaitingSince(h, number); isEvicted {
-		info.NextDue, _ = schedule.EvictedOriginNextDue(&o.Origin, waitingSince)
-	}
-	return info, nil
-}
-
-func (o *loadedOrigin) info() storage.OriginInfo {
-	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
-	nextDue, _ := o.NextDue()
-	return storage.OriginInfo{
-		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
-		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
-	}
-}
-
 // Origin implements storage.Inspector. What is not in memory stays where it is.
 func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
 	if err := s.lockIfOpen(ctx); err != nil {
 		return info, false, err
 	}
 	defer s.mu.Unlock()
-	if o := s.origins[name]; o != nil {
+	if o := s.index.origins[name]; o != nil {
 		return o.info(), true, nil
 	}
-	err = s.file.view(func(tx *bbolt.Tx) error {
-		number, err := s.originNumber(tx, name)
-		if err != nil || number == nil {
-			return err
-		}
-		if info, err = s.originInfo(tx, binary.BigEndian.Uint32(number)); err != nil {
-			return err
-		}
-		if found = info.Origin == name; !found {
-			return s.damage.errorf("origin %v has the number of %v", name, info.Origin)
-		}
-		return nil
+	err = s.file.view(func(tx *bbolt.Tx) (err error) {
+		info, found, err = s.index.infoByName(tx, name)
+		return err
 	})
 	return info, found, err
 }
@@ -234,7 +184,7 @@ func (s *Store) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bb
 // viewOriginLocked is look for who holds the lock.
 func (s *Store) viewOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
 	return s.file.view(func(tx *bbolt.Tx) error {
-		o, err := s.findOrigin(tx, name)
+		o, err := s.index.find(tx, name)
 		if o != nil && err == nil {
 			do(tx, o)
 		}

@@ -75,8 +75,8 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	checkpointAll(s)
 	check := func() {
 		t.Helper()
-		if len(s.origins) > maxRecentOrigins+1 || len(s.hosts) > maxRecentOrigins+1 || len(s.originsByNumber) != len(s.origins) || len(s.recentOrigins) > maxRecentOrigins {
-			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.origins), len(s.hosts), len(s.originsByNumber), len(s.recentOrigins))
+		if len(s.index.origins) > maxRecentOrigins+1 || len(s.index.hosts) > maxRecentOrigins+1 || len(s.index.originsByNumber) != len(s.index.origins) || len(s.index.recentOrigins) > maxRecentOrigins {
+			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.index.origins), len(s.index.hosts), len(s.index.originsByNumber), len(s.index.recentOrigins))
 		}
 	}
 	check()

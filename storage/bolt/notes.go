@@ -18,7 +18,7 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 	}
 	defer s.trimUnlockAndCommitIfDue()
 	err = s.file.view(func(tx *bbolt.Tx) error {
-		o, err := s.findOrigin(tx, name)
+		o, err := s.index.find(tx, name)
 		if o == nil || err != nil {
 			return err
 		}

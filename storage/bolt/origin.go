@@ -1,10 +1,8 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -13,10 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
-
-// maxRecentOrigins is how many origins stay in memory only because they were read; it is at
-// most Options.MaxHostsInMemory.
-const maxRecentOrigins = 4096
 
 type loadedHost struct {
 	schedule.Host[*loadedOrigin]
@@ -47,174 +41,9 @@ type loadedOrigin struct {
 	hasCachedHeads     bool // is among headCache.origins
 }
 
-// findOrigin returns the state of an origin; nil if it was never met.
-func (s *Store) findOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, error) {
-	if o := s.origins[name]; o != nil {
-		return o, nil
-	}
-	number, err := s.originNumber(tx, name)
-	if number == nil || err != nil {
-		return nil, err
-	}
-	o, err := s.readOrigin(tx, number)
-	if err != nil {
-		return nil, err
-	}
-	if o.name != name {
-		return nil, s.damage.errorf("origin %v has the number of %v", name, o.name)
-	}
-	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
-		return nil, err
-	}
-	s.keepRecentOrigin(o)
-	return o, nil
-}
-
-// originNumber returns the number of an origin in the file, as in keys; nil if the file
-// lacks the origin.
-func (s *Store) originNumber(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
-	number, err := openChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
-	if err == nil && number != nil && len(number) != 4 {
-		err = record.ErrDamaged
-	}
-	if err != nil {
-		return nil, s.damage.errorf("number of origin %v: %v", name, err)
-	}
-	return number, nil
-}
-
-// readOrigin returns an origin as it is in the file, and without its host.
-func (s *Store) readOrigin(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
-	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
-	if err != nil {
-		return nil, s.damage.errorf("origin %x: %v", number, err)
-	}
-	if len(number) != 4 || value == nil {
-		return nil, s.damage.errorf("origin %x is missing", number)
-	}
-	o := &loadedOrigin{number: binary.BigEndian.Uint32(number)}
-	if err := parseOriginRecord(value, o); err != nil {
-		return nil, s.damage.errorf("origin %x: %v", number, err)
-	}
-	return o, nil
-}
-
-// getOrCreateOrigin returns the state of an origin, new if it was never met.
-func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, error) {
-	o, err := s.findOrigin(tx, name)
-	if o != nil || err != nil {
-		return o, err
-	}
-	// name may be a part of a long URL, which it would keep in memory.
-	name, _ = record.ParseOriginName(strings.Clone(name.String()))
-	o = &loadedOrigin{name: name, number: s.lastOriginNumber + 1, isNew: true}
-	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
-		return nil, err
-	}
-	s.lastOriginNumber = o.number
-	s.journal.markChanged(o)
-	return o, nil
-}
-
-// loadHostAndAttachOrigin takes an origin into memory, and its host. If the host is idle, its other
-// origins come with it.
-func (s *Store) loadHostAndAttachOrigin(tx *bbolt.Tx, o *loadedOrigin) error {
-	if h := s.hosts[o.name.Host()]; h != nil {
-		s.attachOrigin(o, h)
-		return nil
-	}
-	h := &loadedHost{name: o.name.Host()}
-	if err := s.readHost(tx, h, o.number); err != nil {
-		return err
-	}
-	evicted := s.schedule.EvictedHostByNumber(h.number)
-	if evicted == nil {
-		s.hosts[h.name] = h
-		s.attachOrigin(o, h)
-		return nil
-	}
-	return s.restoreHost(tx, h, evicted, o)
-}
-
-// attachOrigin makes o an origin of a host that is in memory.
-func (s *Store) attachOrigin(o *loadedOrigin, h *loadedHost) {
-	h.originsInMemory++
-	o.host, o.Host, o.Queue = h, &h.Host, o
-	s.origins[o.name] = o
-	s.originsByNumber[o.number] = o
-}
-
-// readHost reads number and clock of a host. first is the number of one of its
-// origins: it is the host's if that has none. After an unclean stop the end of
-// the last visit may be what was lost: then it rests.
-func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
-	h.number = first
-	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
-	if err != nil || number != nil && len(number) != 4 {
-		return s.damage.errorf("host %q: number %x", h.name, number)
-	}
-	if number != nil {
-		h.number = binary.BigEndian.Uint32(number)
-	}
-	h.PostponeUntil(s.minDue)
-	value, err := openChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
-	if err != nil {
-		return s.damage.errorf("host %q: %v", h.name, err)
-	}
-	if value != nil {
-		state, err := record.ParseHostState(value)
-		if err != nil {
-			return s.damage.errorf("host %q: %v", h.name, err)
-		}
-		s.restoreHostState(h, state)
-	}
-	return nil
-}
-
-// restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (s *Store) restoreHostState(h *loadedHost, state schedule.HostState) {
-	h.SetState(state)
-	if !s.openedAfterCrashAt.IsZero() {
-		h.PostponeUntil(s.openedAfterCrashAt.Add(h.LostVisitDelay))
-	}
-}
-
-// keepRecentOrigin keeps an origin for a while, though it may hold nothing.
-func (s *Store) keepRecentOrigin(o *loadedOrigin) {
-	s.recentOrigins = append(s.recentOrigins, o)
-	for len(s.recentOrigins) > min(maxRecentOrigins, s.opts.hostLimit()) {
-		s.forgetOrEvictOrigin(s.recentOrigins[0])
-		s.recentOrigins = s.recentOrigins[1:]
-	}
-}
-
-// forgetOrEvictOrigin forgets an origin that holds nothing, and its host with the last of
-// its origins: they are in the file. One that holds something it evicts, where
-// there are many hosts.
-func (s *Store) forgetOrEvictOrigin(o *loadedOrigin) {
-	if s.originsByNumber[o.number] != o || !o.isFullyCheckpointed() {
-		return
-	}
-	if o.isEmpty() {
-		s.detachOrigin(o)
-	}
-	if o.host.originsInMemory > 0 && len(s.hosts) > s.opts.hostLimit() {
-		s.evictHostIfClean(o.host)
-	}
-}
-
 // isFullyCheckpointed reports whether the file holds all state of o in its place.
 func (o *loadedOrigin) isFullyCheckpointed() bool {
 	return o.pendingChanges == nil && o.checkpointingChanges == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
-}
-
-// detachOrigin removes o from memory, and its host with the last of its origins.
-func (s *Store) detachOrigin(o *loadedOrigin) {
-	delete(s.origins, o.name)
-	delete(s.originsByNumber, o.number)
-	if o.host.originsInMemory--; o.host.originsInMemory == 0 {
-		delete(s.hosts, o.host.name)
-	}
 }
 
 // putEntryInLane puts e into a lane of o.
@@ -234,7 +63,7 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.LaneID, at int64, e 
 		s.journal.setRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
-	s.heads.insert(l, p, s.entryBuf, s.heads.prefetchCount(len(s.origins)))
+	s.heads.insert(l, p, s.entryBuf, s.heads.prefetchCount(len(s.index.origins)))
 	o.AddURLs(id, 1)
 }
 
@@ -275,7 +104,7 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey
 // loadQueueHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
 func (s *Store) loadQueueHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
-	items, _ := s.firstUnleasedURLsInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.heads.prefetchCount(len(s.origins)))
+	items, _ := s.firstUnleasedURLsInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.heads.prefetchCount(len(s.index.origins)))
 	s.heads.set(o, l, items)
 	if l.isHeadLoaded() {
 		return
@@ -299,4 +128,13 @@ func (s *Store) firstUnleasedURLsInLane(tx *bbolt.Tx, o *loadedOrigin, from lane
 		return !more
 	})
 	return items, more
+}
+
+func (o *loadedOrigin) info() storage.OriginInfo {
+	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
+	nextDue, _ := o.NextDue()
+	return storage.OriginInfo{
+		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
+		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
+	}
 }

@@ -20,7 +20,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, sho
 			return unparked, err
 		}
 		err := s.file.view(func(tx *bbolt.Tx) (err error) {
-			o, err := s.findOrigin(tx, name)
+			o, err := s.index.find(tx, name)
 			if o == nil || o.parkedCount == 0 || err != nil {
 				more = false
 				return err
@@ -63,7 +63,7 @@ func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end i
 			unparked++
 		}
 	}
-	s.schedule.UpdateOrigin(&o.Origin)
+	s.index.schedule.UpdateOrigin(&o.Origin)
 	return unparked, more
 }
 

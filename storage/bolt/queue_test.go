@@ -72,7 +72,7 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 		}
 		s.mu.Lock()
 		bytes := 0
-		for _, o := range s.origins {
+		for _, o := range s.index.origins {
 			for _, l := range o.lanes {
 				for _, i := range l.headURLs {
 					bytes += len(i.value)

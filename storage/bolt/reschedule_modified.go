@@ -20,12 +20,12 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 	defer s.trimUnlockAndCommitIfDue()
 	err = s.file.view(func(tx *bbolt.Tx) error {
 		for _, g := range lastmods {
-			o, err := s.findOrigin(tx, g.URL.Origin())
+			o, err := s.index.find(tx, g.URL.Origin())
 			if err != nil {
 				return err
 			}
 			if o != nil && s.rescheduleIfModified(tx, o, g, now) {
-				s.schedule.UpdateOrigin(&o.Origin)
+				s.index.schedule.UpdateOrigin(&o.Origin)
 				rescheduled++
 			}
 		}

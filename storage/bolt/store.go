@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
@@ -29,23 +27,16 @@ type Store struct {
 
 // memoryState is what the crawl holds, as far as it is in memory.
 type memoryState struct {
-	schedule           schedule.Schedule[*loadedOrigin]
-	minDue             time.Time // no host is due before
-	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
-	hosts              map[string]*loadedHost
-	origins            map[decorum.Origin]*loadedOrigin
-	originsByNumber    map[uint32]*loadedOrigin // the same, by number
-	lastOriginNumber   uint32                   // number given to an origin
-	leases             map[uint64]*lease
-	lastLeaseToken     uint64 // the last one given
-	seenCount          int
-	parkedCount        int
-	admittedHosts      admittedHostCounter
+	index          *originIndex
+	leases         map[uint64]*lease
+	lastLeaseToken uint64 // the last one given
+	seenCount      int
+	parkedCount    int
+	admittedHosts  admittedHostCounter
 
-	heads         headCache
-	recentOrigins []*loadedOrigin // looked at, and kept for a while though they may hold nothing
-	keyBuf        [urlKeyLen]byte // room for a key
-	entryBuf      []byte          // room for an entry
+	heads    headCache
+	keyBuf   [urlKeyLen]byte // room for a key
+	entryBuf []byte          // room for an entry
 
 	damage      damageReporter
 	status      *writeStatus
@@ -122,14 +113,14 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	defer s.mu.Unlock()
 	return storage.Counts{
-		QueuedHosts:     s.schedule.HostCount,
-		DueHosts:        s.schedule.CountDueHosts(),
-		QueuedURLs:      s.schedule.QueuedURLCount,
-		LeasedURLs:      s.schedule.LeasedURLCount(),
+		QueuedHosts:     s.index.schedule.HostCount,
+		DueHosts:        s.index.schedule.CountDueHosts(),
+		QueuedURLs:      s.index.schedule.QueuedURLCount,
+		LeasedURLs:      s.index.schedule.LeasedURLCount(),
 		ParkedURLs:      s.parkedCount,
 		SeenURLs:        s.seenCount,
-		SuspendedURLs:   s.schedule.SuspendedURLCount,
-		AwaitingRevisit: s.schedule.AwaitingRevisitCount,
+		SuspendedURLs:   s.index.schedule.SuspendedURLCount,
+		AwaitingRevisit: s.index.schedule.AwaitingRevisitCount,
 	}, nil
 }
 
@@ -139,10 +130,7 @@ func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts.withDefaults(),
 		memoryState: memoryState{
-			hosts:           make(map[string]*loadedHost),
-			origins:         make(map[decorum.Origin]*loadedOrigin),
-			originsByNumber: make(map[uint32]*loadedOrigin),
-			leases:          make(map[uint64]*lease),
+			leases: make(map[uint64]*lease),
 		},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
@@ -151,7 +139,8 @@ func Open(path string, opts Options) (*Store, error) {
 	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	s.file = storeFile{path: path, status: s.status}
-	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.keepRecentOrigin)
+	s.index = newOriginIndex(&s.opts, &s.damage, s.journal, &s.heads)
+	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.index.keepRecent)
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,80 @@
+package bolt
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// newTestIndex returns an index over a journal, and over what the file has in its log.
+func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
+	t.Helper()
+	opts = opts.withDefaults()
+	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
+	j := newJournal(&opts, damage, &admittedHostCounter{damage: damage})
+	x := newOriginIndex(&opts, damage, j, &headCache{opts: &opts})
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		log, err := j.replay(tx)
+		if err == nil {
+			_, err = x.load(tx, log)
+		}
+		return err
+	}))
+	return x
+}
+
+// checkpointJournal writes all changes of a journal to their place.
+func checkpointJournal(t *testing.T, f *storeFile, j *journal, checkpointed func(*loadedOrigin)) {
+	t.Helper()
+	for j.unwrittenChangeCount() > 0 || j.loggedChangeCount > 0 {
+		if w := j.nextBatch(); w != nil {
+			must(t, f.update(w.apply))
+			j.markBatchWritten(w, checkpointed)
+		}
+	}
+}
+
+// An origin that holds nothing leaves memory when it is in its place in the file and others
+// were met since, and is found there under its number, with its host's clock.
+func TestOriginIndex(t *testing.T) {
+	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
+	defer f.close()
+	opts := Options{MaxHostsInMemory: 1}
+	x := newTestIndex(t, f, opts)
+	a, b := newEntry(t, "https://a.example/").URL.Origin(), newEntry(t, "https://b.example/").URL.Origin()
+	due := time.Unix(1e9, 0).UTC()
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		o := must1(x.getOrCreate(tx, a))
+		o.host.SetState(schedule.HostState{Due: due})
+		x.journal.markOriginAndHostChanged(o)
+		must1(x.getOrCreate(tx, b))
+		if again := must1(x.getOrCreate(tx, a)); again != o || o.number != 1 || x.lastOriginNumber != 2 {
+			t.Errorf("met again, the origin is another, or numbers are wrong: %d, %d", o.number, x.lastOriginNumber)
+		}
+		return nil
+	}))
+	checkpointJournal(t, f, x.journal, x.keepRecent)
+	if len(x.origins) != 1 || len(x.hosts) != 1 || len(x.originsByNumber) != 1 || x.origins[b] == nil {
+		t.Errorf("%d origins of %d hosts are in memory, want %v alone", len(x.origins), len(x.hosts), b)
+	}
+	for name, x := range map[string]*originIndex{"same": x, "opened again": newTestIndex(t, f, opts)} {
+		must(t, f.view(func(tx *bbolt.Tx) error {
+			info, found, err := x.infoByName(tx, a)
+			if err != nil || !found || !info.HostState.Due.Equal(due) || x.origins[a] != nil {
+				t.Errorf("%s: %+v (found %t, %v), want the host's clock, and nothing in memory", name, info, found, err)
+			}
+			o, err := x.find(tx, a)
+			if err != nil || o.number != 1 || x.origins[a] != o || x.hosts["a.example"] != o.host {
+				t.Errorf("%s: found %+v (%v), want the first origin", name, o, err)
+			}
+			if o, err := x.find(tx, newEntry(t, "https://c.example/").URL.Origin()); o != nil || err != nil {
+				t.Errorf("%s: found %+v (%v), want nothing", name, o, err)
+			}
+			return nil
+		}))
+	}
+}
