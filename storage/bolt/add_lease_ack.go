@@ -53,14 +53,14 @@ func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, m
 	}
 	if e.RobotsFor.IsZero() {
 		p := fingerprintOfEntry(e)
-		seen, certain := s.isSeen(c, o, p)
+		seen, certain := s.seen.has(c, o, p)
 		if seen || !certain && !e.Request.IsSafe() { // the request may have been sent
 			return storage.Duplicate, nil
 		}
 		if maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
 			return storage.OverLimit, nil
 		}
-		s.addSeen(o, p)
+		s.seen.add(o, p)
 	}
 	s.putEntryInLane(o, laneOfEntry(e), rankOfEntry(e), e)
 	s.index.schedule.UpdateOrigin(&o.Origin)
@@ -78,15 +78,8 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 	if number == nil || err != nil {
 		return false, err
 	}
-	seen, certain := s.isSeenOnDisk(c, binary.BigEndian.Uint32(number), name, fingerprintOfEntry(e))
+	seen, certain := s.seen.hasOnDisk(c, binary.BigEndian.Uint32(number), name, fingerprintOfEntry(e))
 	return seen || !certain && !e.Request.IsSafe(), nil
-}
-
-// addSeen puts a fingerprint into the seen set.
-func (s *Store) addSeen(o *loadedOrigin, p urlFingerprint) {
-	s.journal.addSeen(o, p)
-	o.seenCount++
-	s.seenCount++
 }
 
 func laneOfEntry(e *storage.Entry) schedule.LaneID {

@@ -43,25 +43,16 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
 		k := &p.URLs[i]
-		if k.RobotsFor.IsZero() && !s.addSeenIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
+		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
 			continue
 		}
 		s.importEntry(o, k)
 	}
 	for _, f := range p.SeenURLFingerprints {
-		s.addSeenIfNew(c, o, urlFingerprint(f))
+		s.seen.addIfNew(c, o, urlFingerprint(f))
 	}
 	s.index.schedule.UpdateOrigin(&o.Origin)
 	return nil
-}
-
-// addSeenIfNew puts a fingerprint into the seen set; false if it was there.
-func (s *Store) addSeenIfNew(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) bool {
-	if seen, _ := s.isSeen(c, o, p); seen {
-		return false
-	}
-	s.addSeen(o, p)
-	return true
 }
 
 // importEntry puts a URL into the lane of its state.

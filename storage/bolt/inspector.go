@@ -200,7 +200,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	defer s.trimUnlockAndCommitIfDue()
 	p := fingerprintOfURL(u)
 	err = s.viewOriginLocked(u.Origin(), func(tx *bbolt.Tx, o *loadedOrigin) {
-		known, _ = s.isSeen(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p)
+		known, _ = s.seen.has(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p)
 	})
 	return known, err
 }

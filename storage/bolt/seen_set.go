@@ -23,6 +23,56 @@ const (
 	maxFingerprint    = urlFingerprint(math.MaxUint64)
 )
 
+// A seenSet is the fingerprints of all entries that were ever queued: those that the journal
+// holds, and those of the file. It requires the lock of the store.
+type seenSet struct {
+	journal *journal
+	damage  *damageReporter
+	count   int                      // fingerprints
+	keyBuf  [4 + fingerprintLen]byte // room for a key
+}
+
+// has reports whether the seen set holds a fingerprint, and whether that is sure: it
+// is unsure where the file is damaged.
+func (s *seenSet) has(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen, certain bool) {
+	for _, changes := range [...]*originChanges{o.pendingChanges, o.checkpointingChanges} {
+		if changes == nil {
+			continue
+		}
+		if _, seen := changes.seenURLFingerprints.get(p); seen {
+			return true, true
+		}
+	}
+	return s.hasOnDisk(c, o.number, o.name, p)
+}
+
+// hasOnDisk is has for the folded part of the file. number is the origin's.
+func (s *seenSet) hasOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint) (seen, certain bool) {
+	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
+	if damaged != nil {
+		s.damage.reportOnce("prints "+string(damaged),
+			"a part of the seen set of %v: pages in it that are found again are visited again, "+
+				"and no unsafe request in it is sent", name)
+	}
+	return seen, damaged == nil
+}
+
+// add puts a fingerprint into the set, which must not hold it.
+func (s *seenSet) add(o *loadedOrigin, p urlFingerprint) {
+	s.journal.addSeen(o, p)
+	o.seenCount++
+	s.count++
+}
+
+// addIfNew puts a fingerprint into the set; false if it was there.
+func (s *seenSet) addIfNew(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) bool {
+	if seen, _ := s.has(c, o, p); seen {
+		return false
+	}
+	s.add(o, p)
+	return true
+}
+
 // hasFingerprintOnDisk reports whether the bucket prints holds p. key is room for a key. If the
 // value that would hold p is damaged, hasFingerprintOnDisk searches the rest of it and also returns
 // the value's key.
@@ -112,29 +162,4 @@ func mergeFingerprints(value []byte, added []urlFingerprint) []byte {
 		}
 	}
 	return append(merged, value...)
-}
-
-// isSeen reports whether the seen set holds a fingerprint, and whether that is sure: it
-// is unsure where the file is damaged.
-func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen, certain bool) {
-	for _, changes := range [...]*originChanges{o.pendingChanges, o.checkpointingChanges} {
-		if changes == nil {
-			continue
-		}
-		if _, seen := changes.seenURLFingerprints.get(p); seen {
-			return true, true
-		}
-	}
-	return s.isSeenOnDisk(c, o.number, o.name, p)
-}
-
-// isSeenOnDisk is isSeen for the folded part of the file. number is the origin's.
-func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint) (seen, certain bool) {
-	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
-	if damaged != nil {
-		s.damage.reportOnce("prints "+string(damaged),
-			"a part of the seen set of %v: pages in it that are found again are visited again, "+
-				"and no unsafe request in it is sent", name)
-	}
-	return seen, damaged == nil
 }

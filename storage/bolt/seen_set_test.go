@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -131,4 +132,38 @@ func FuzzReplaySegment(f *testing.F) {
 			t.Errorf("%x was read as nothing", b)
 		}
 	})
+}
+
+// A fingerprint is in the set from add on: in the journal, during a fold, and in the file.
+func TestSeenSet(t *testing.T) {
+	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
+	defer f.close()
+	s := seenSet{journal: newTestJournal(), damage: &damageReporter{}}
+	o := newTestOrigin(t, 1, "https://a.example")
+	check := func(when string, p urlFingerprint, want bool) {
+		t.Helper()
+		must(t, f.view(func(tx *bbolt.Tx) error {
+			if seen, certain := s.has(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p); seen != want || !certain {
+				t.Errorf("%s: %d is seen: %t (certain: %t), want %t", when, p, seen, certain, want)
+			}
+			return nil
+		}))
+	}
+	check("new", 7, false)
+	s.add(o, 7)
+	check("added", 7, true)
+	check("added", 8, false)
+	checkpointJournal(t, f, s.journal, func(*loadedOrigin) {})
+	if o.pendingChanges != nil {
+		t.Fatal("not folded")
+	}
+	check("folded", 7, true)
+	check("folded", 8, false)
+	must(t, f.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
+		if s.addIfNew(c, o, 7) || !s.addIfNew(c, o, 8) || s.count != 2 || o.seenCount != 2 {
+			t.Errorf("%d fingerprints, %d of the origin, want 2", s.count, o.seenCount)
+		}
+		return nil
+	}))
 }

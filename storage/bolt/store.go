@@ -30,7 +30,7 @@ type memoryState struct {
 	index          *originIndex
 	leases         map[uint64]*lease
 	lastLeaseToken uint64 // the last one given
-	seenCount      int
+	seen           seenSet
 	parkedCount    int
 	admittedHosts  admittedHostCounter
 
@@ -118,7 +118,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		QueuedURLs:      s.index.schedule.QueuedURLCount,
 		LeasedURLs:      s.index.schedule.LeasedURLCount(),
 		ParkedURLs:      s.parkedCount,
-		SeenURLs:        s.seenCount,
+		SeenURLs:        s.seen.count,
 		SuspendedURLs:   s.index.schedule.SuspendedURLCount,
 		AwaitingRevisit: s.index.schedule.AwaitingRevisitCount,
 	}, nil
@@ -139,6 +139,7 @@ func Open(path string, opts Options) (*Store, error) {
 	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
 	s.status = newWriteStatus(path, s.opts.OnStallChange)
 	s.file = storeFile{path: path, status: s.status}
+	s.seen = seenSet{journal: s.journal, damage: &s.damage}
 	s.index = newOriginIndex(&s.opts, &s.damage, s.journal, &s.heads)
 	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.index.keepRecent)
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
