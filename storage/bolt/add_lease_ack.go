@@ -62,7 +62,7 @@ func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, m
 		}
 		s.seen.add(o, p)
 	}
-	s.putEntryInLane(o, laneOfEntry(e), rankOfEntry(e), e)
+	s.queues.put(o, laneOfEntry(e), rankOfEntry(e), e)
 	s.index.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added, nil
 }
@@ -80,18 +80,6 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 	}
 	seen, certain := s.seen.hasOnDisk(c, binary.BigEndian.Uint32(number), name, fingerprintOfEntry(e))
 	return seen || !certain && !e.Request.IsSafe(), nil
-}
-
-func laneOfEntry(e *storage.Entry) schedule.LaneID {
-	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
-}
-
-// rankOfEntry returns the rank of a new URL in its lane. Hops know none.
-func rankOfEntry(e *storage.Entry) int64 {
-	if laneOfEntry(e).IsRobotsHop() {
-		return 0
-	}
-	return int64(e.PriorityRank)
 }
 
 // Lease implements storage.Store.
@@ -140,7 +128,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 		s.journal.markChanged(o)
 	}
 	if !l.isHeadLoaded() {
-		s.loadQueueHead(tx, o, l)
+		s.queues.loadHead(tx, o, l)
 	}
 	if l.count == 0 { // fewer than were counted
 		s.index.schedule.UpdateOrigin(&o.Origin)
@@ -151,7 +139,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 	o.AddURLs(l.id, -1)
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
-		s.quarantineRecord(o, at, i.value, err)
+		s.queues.quarantine(o, at, i.value, err)
 		s.index.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
@@ -165,15 +153,6 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 		leased.VisitHistorySummary = &history
 	}
 	return leased, true
-}
-
-// quarantineRecord moves a record that makes no sense out of the way.
-func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cause error) {
-	s.journal.deleteURL(o, at)
-	o.lastSeq++
-	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
-	s.journal.putURL(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
-	s.damage.reportQuarantinedURL(cause)
 }
 
 // expireLeases gives back the URLs of leases that ran out.
@@ -207,15 +186,15 @@ func (s *Store) endLeaseWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	}
 	switch outcome {
 	case storage.Requeue:
-		s.putEntryInLane(o, laneOfEntry(e).ReturnedLane(), 0, e)
+		s.queues.put(o, laneOfEntry(e).ReturnedLane(), 0, e)
 	case storage.RetryAt:
-		s.putEntryInLane(o, laneOfEntry(e).DelayedLane(), schedule.Nanos(at), e)
+		s.queues.put(o, laneOfEntry(e).DelayedLane(), schedule.Nanos(at), e)
 	case storage.RevisitAt:
 		if e.RobotsFor.IsZero() { // else it is a hop, and done
-			s.putEntryInLane(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)
+			s.queues.put(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)
 		}
 	case storage.Park:
-		s.putEntryInLane(o, parkedLane, 0, e)
+		s.queues.put(o, parkedLane, 0, e)
 	}
 }
 
@@ -274,7 +253,7 @@ func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) e
 		return fmt.Errorf("mark %v: %w", leased.URL, storage.ErrStaleLease)
 	}
 	l.entry.Sent = sent
-	s.journal.putURL(l.Origin.Queue, l.laneSlot, s.encodeEntry(l.Origin.Queue, l.laneSlot, &l.entry))
+	s.journal.putURL(l.Origin.Queue, l.laneSlot, s.queues.encode(l.Origin.Queue, l.laneSlot, &l.entry))
 	return nil
 }
 

@@ -46,25 +46,11 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
 			continue
 		}
-		s.importEntry(o, k)
+		s.queues.putStored(o, k)
 	}
 	for _, f := range p.SeenURLFingerprints {
 		s.seen.addIfNew(c, o, urlFingerprint(f))
 	}
 	s.index.schedule.UpdateOrigin(&o.Origin)
 	return nil
-}
-
-// importEntry puts a URL into the lane of its state.
-func (s *Store) importEntry(o *loadedOrigin, k *storage.StoredEntry) {
-	switch {
-	case k.State == storage.StateAwaitingRevisit:
-		s.putEntryInLane(o, schedule.AwaitingRevisit, schedule.Nanos(k.NotBefore), &k.Entry)
-	case k.State == storage.StateParked:
-		s.putEntryInLane(o, parkedLane, 0, &k.Entry)
-	case k.NotBefore.IsZero():
-		s.putEntryInLane(o, laneOfEntry(&k.Entry), rankOfEntry(&k.Entry), &k.Entry)
-	default:
-		s.putEntryInLane(o, laneOfEntry(&k.Entry).DelayedLane(), schedule.Nanos(k.NotBefore), &k.Entry)
-	}
 }

@@ -167,7 +167,7 @@ func (s *Store) readLanePage(
 ) (number uint32, items []storedURL, more bool, err error) {
 	err = s.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 		number = o.number
-		items, more = s.firstUnleasedURLsInLane(tx, o, from, batchSize)
+		items, more = s.queues.firstUnleased(tx, o, from, batchSize)
 	})
 	return number, items, more, err
 }

@@ -30,7 +30,7 @@ func (s *Store) load() error {
 			return err
 		}
 		totals, err := s.index.load(tx, log)
-		s.seen.count, s.parkedCount = totals.seenCount, totals.parkedCount
+		s.seen.count, s.queues.parkedCount = totals.seenCount, totals.parkedCount
 		return err
 	})
 }

@@ -1,7 +1,5 @@
 package bolt
 
-import "go.etcd.io/bbolt"
-
 // A slotChange is what becomes of a slot.
 type slotChange struct {
 	laneSlot
@@ -62,74 +60,4 @@ func (o *loadedOrigin) pendingLayers() []*originChanges {
 		}
 	}
 	return layers
-}
-
-// A slotCursor gives slots in order.
-type slotCursor interface {
-	peek() (slotChange, bool)
-	advance()
-}
-
-// urlBucketSlotCursor is the bucket urls as a source, of one lane.
-type urlBucketSlotCursor struct {
-	cursor       *bbolt.Cursor
-	originNumber uint32
-	lane         byte
-	key, value   []byte
-}
-
-func (f *urlBucketSlotCursor) peek() (slotChange, bool) {
-	number, s, ok := parseURLKey(f.key)
-	if !ok || number != f.originNumber || byte(s.lane) != f.lane {
-		return slotChange{}, false
-	}
-	return slotChange{s, f.value}, true
-}
-
-func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
-
-// forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
-// returns false. Values are lent.
-func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
-	var sources []slotCursor
-	for _, c := range o.pendingLayers() {
-		if c.urls.len() > 0 {
-			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
-		}
-	}
-	file := &urlBucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
-	file.key, file.value = file.cursor.Seek(appendURLKey(s.keyBuf[:0], o.number, from))
-	sources = append(sources, file)
-	for {
-		first, ok := takeFirstSlot(sources, from)
-		if !ok || first.value != nil && !yield(first) {
-			return
-		}
-	}
-}
-
-// takeFirstSlot takes the first slot of the lane out of the sources. Where several
-// have it, the first of them holds.
-func takeFirstSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
-	for _, s := range sources {
-		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
-			first, ok = c, true
-		}
-	}
-	for _, s := range sources {
-		if c, hasNext := s.peek(); ok && hasNext && c.compare(first) == 0 {
-			s.advance()
-		}
-	}
-	return first, ok
-}
-
-// getQueuedURL returns what is in a slot; nil if nothing. It is lent.
-func (s *Store) getQueuedURL(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
-	for _, c := range o.pendingLayers() {
-		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
-			return found.value
-		}
-	}
-	return tx.Bucket([]byte(bucketURLs)).Get(appendURLKey(s.keyBuf[:0], o.number, at))
 }

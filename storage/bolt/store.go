@@ -31,12 +31,10 @@ type memoryState struct {
 	leases         map[uint64]*lease
 	lastLeaseToken uint64 // the last one given
 	seen           seenSet
-	parkedCount    int
+	queues         urlQueues
 	admittedHosts  admittedHostCounter
 
-	heads    headCache
-	keyBuf   [urlKeyLen]byte // room for a key
-	entryBuf []byte          // room for an entry
+	heads headCache
 
 	damage      damageReporter
 	status      *writeStatus
@@ -117,7 +115,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		DueHosts:        s.index.schedule.CountDueHosts(),
 		QueuedURLs:      s.index.schedule.QueuedURLCount,
 		LeasedURLs:      s.index.schedule.LeasedURLCount(),
-		ParkedURLs:      s.parkedCount,
+		ParkedURLs:      s.queues.parkedCount,
 		SeenURLs:        s.seen.count,
 		SuspendedURLs:   s.index.schedule.SuspendedURLCount,
 		AwaitingRevisit: s.index.schedule.AwaitingRevisitCount,
@@ -141,6 +139,7 @@ func Open(path string, opts Options) (*Store, error) {
 	s.file = storeFile{path: path, status: s.status}
 	s.seen = seenSet{journal: s.journal, damage: &s.damage}
 	s.index = newOriginIndex(&s.opts, &s.damage, s.journal, &s.heads)
+	s.queues = urlQueues{journal: s.journal, damage: &s.damage, heads: &s.heads, index: s.index}
 	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.index.keepRecent)
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
 		return nil, err

@@ -1,0 +1,284 @@
+package bolt
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// batchSize is how many URLs, or origins, one hold of the lock goes through.
+const batchSize = 256
+
+// A urlQueues holds the URLs of origins in their lanes: those that the journal holds and those
+// of the file, with the heads of lanes in memory. It counts them in the origins, and leaves the
+// schedule to its callers. It requires the lock of the store.
+type urlQueues struct {
+	journal     *journal
+	damage      *damageReporter
+	heads       *headCache
+	index       *originIndex    // says how many origins share the cache
+	parkedCount int             // URLs that are parked
+	keyBuf      [urlKeyLen]byte // room for a key
+	entryBuf    []byte          // room for an entry
+}
+
+// prefetchCount returns how many URLs of a lane are kept at hand.
+func (q *urlQueues) prefetchCount() int { return q.heads.prefetchCount(len(q.index.origins)) }
+
+// put puts e into a lane of o.
+func (q *urlQueues) put(o *loadedOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
+	o.lastSeq++
+	p := lanePosition{sortKey: at, seq: o.lastSeq}
+	if id.IsLIFO() {
+		p.seq = -o.lastSeq
+	}
+	q.journal.putURL(o, laneSlot{id, p}, q.encode(o, laneSlot{id, p}, e))
+	switch id {
+	case parkedLane:
+		o.parkedCount++
+		q.parkedCount++
+		return
+	case schedule.AwaitingRevisit:
+		q.journal.setRevisitPosition(o, fingerprintOfEntry(e), p)
+	}
+	l := o.getOrCreateLane(id)
+	q.heads.insert(l, p, q.entryBuf, q.prefetchCount())
+	o.AddURLs(id, 1)
+}
+
+// putStored puts a URL into the lane of its state.
+func (q *urlQueues) putStored(o *loadedOrigin, k *storage.StoredEntry) {
+	switch {
+	case k.State == storage.StateAwaitingRevisit:
+		q.put(o, schedule.AwaitingRevisit, schedule.Nanos(k.NotBefore), &k.Entry)
+	case k.State == storage.StateParked:
+		q.put(o, parkedLane, 0, &k.Entry)
+	case k.NotBefore.IsZero():
+		q.put(o, laneOfEntry(&k.Entry), rankOfEntry(&k.Entry), &k.Entry)
+	default:
+		q.put(o, laneOfEntry(&k.Entry).DelayedLane(), schedule.Nanos(k.NotBefore), &k.Entry)
+	}
+}
+
+// removeParked takes a parked URL out of its slot.
+func (q *urlQueues) removeParked(o *loadedOrigin, at laneSlot) {
+	q.journal.deleteURL(o, at)
+	o.parkedCount--
+	q.parkedCount--
+}
+
+// encode returns the record of an entry of o with its checksum, as the file holds it
+// in a slot. It is valid until the next call.
+func (q *urlQueues) encode(o *loadedOrigin, at laneSlot, e *storage.Entry) []byte {
+	q.entryBuf = appendChecksum(record.AppendEntry(q.entryBuf[:0], e), appendURLKey(q.keyBuf[:0], o.number, at))
+	return q.entryBuf
+}
+
+// quarantine moves a record that makes no sense out of the way.
+func (q *urlQueues) quarantine(o *loadedOrigin, at laneSlot, value []byte, cause error) {
+	q.journal.deleteURL(o, at)
+	o.lastSeq++
+	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
+	q.journal.putURL(o, target, withChecksum(appendURLKey(q.keyBuf[:0], o.number, target), value))
+	q.damage.reportQuarantinedURL(cause)
+}
+
+// loadHead reads the head of a lane. What was counted and is not there is not
+// waited for any longer.
+func (q *urlQueues) loadHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
+	items, _ := q.firstUnleased(tx, o, laneSlot{l.id, l.lowerBound}, q.prefetchCount())
+	q.heads.set(o, l, items)
+	if l.isHeadLoaded() {
+		return
+	}
+	q.damage.onDamaged(q.damage.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
+	o.AddURLs(l.id, len(l.headURLs)-l.count)
+	l.count = len(l.headURLs)
+	q.journal.markChanged(o)
+}
+
+// firstUnleased returns the first URLs of a lane from the place on that are not leased,
+// at most max, fewer where they are long, and whether there may be more.
+func (q *urlQueues) firstUnleased(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int) (items []storedURL, more bool) {
+	weight := 0
+	q.forEachSlot(tx, o, from, func(c slotChange) bool {
+		if !slices.Contains(o.leasedSlots, c.laneSlot) {
+			items = append(items, storedURL{c.lanePosition, slices.Clone(c.value)})
+			weight += changeWeight(c.value)
+		}
+		more = len(items) == max || isHeadTooHeavy(items, weight, max)
+		return !more
+	})
+	return items, more
+}
+
+// forEachSlot calls yield with what is in a lane of o from the place on, until it
+// returns false. Values are lent.
+func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
+	var sources []slotCursor
+	for _, c := range o.pendingLayers() {
+		if c.urls.len() > 0 {
+			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
+		}
+	}
+	file := &urlBucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
+	file.key, file.value = file.cursor.Seek(appendURLKey(q.keyBuf[:0], o.number, from))
+	sources = append(sources, file)
+	for {
+		first, ok := takeFirstSlot(sources, from)
+		if !ok || first.value != nil && !yield(first) {
+			return
+		}
+	}
+}
+
+// get returns what is in a slot; nil if nothing. It is lent.
+func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
+	for _, c := range o.pendingLayers() {
+		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
+			return found.value
+		}
+	}
+	return tx.Bucket([]byte(bucketURLs)).Get(appendURLKey(q.keyBuf[:0], o.number, at))
+}
+
+// unparkBatch judges some parked URLs of o from the slot on, which it moves, and
+// reports whether there may be more before the end.
+func (q *urlQueues) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
+	items, more := q.firstUnleased(tx, o, *from, batchSize)
+	for _, i := range items {
+		if i.seq > end {
+			return unparked, false
+		}
+		at := laneSlot{parkedLane, i.lanePosition}
+		from.lanePosition = lanePosition{i.sortKey, i.seq + 1}
+		e, err := parseEntry(i.value, o.number, o.name, at)
+		if err != nil {
+			q.removeParked(o, at)
+			q.quarantine(o, at, i.value, err)
+			continue
+		}
+		if shouldUnpark(e) {
+			q.removeParked(o, at)
+			q.put(o, laneOfEntry(&e), rankOfEntry(&e), &e)
+			unparked++
+		}
+	}
+	return unparked, more
+}
+
+// rescheduleIfModified brings the revisit of a page forward, if it rests and was modified.
+func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.SitemapLastmod, now time.Time) bool {
+	p := fingerprintOfURL(g.URL)
+	at, ok := q.findRevisitSlot(tx, o, p)
+	if !ok || slices.Contains(o.leasedSlots, at) {
+		return false
+	}
+	value := q.get(tx, o, at)
+	e, err := parseEntry(value, o.number, o.name, at)
+	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
+		return false
+	}
+	var history storage.VisitHistorySummary
+	if e.VisitHistorySummary != nil {
+		history = *e.VisitHistorySummary
+	}
+	if !history.VisitedAt.Before(g.Modified) {
+		return false
+	}
+	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
+	q.journal.deleteURL(o, at)
+	l := o.getOrCreateLane(schedule.AwaitingRevisit)
+	q.heads.clear(l)
+	l.count--
+	q.put(o, schedule.AwaitingRevisit, min(at.sortKey, schedule.Nanos(now)), &e)
+	return true
+}
+
+// findRevisitSlot returns where the page of the fingerprint rests.
+func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerprint) (at laneSlot, ok bool) {
+	for _, c := range o.pendingLayers() {
+		if pos, known := c.revisitPositions[p]; known {
+			return laneSlot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
+		}
+	}
+	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
+	if err != nil {
+		q.damage.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
+			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
+		return at, false
+	}
+	_, at, ok = parseURLKey(key)
+	return at, ok
+}
+
+// laneOfEntry returns the lane of a new URL.
+func laneOfEntry(e *storage.Entry) schedule.LaneID {
+	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
+}
+
+// rankOfEntry returns the rank of a new URL in its lane. Hops know none.
+func rankOfEntry(e *storage.Entry) int64 {
+	if laneOfEntry(e).IsRobotsHop() {
+		return 0
+	}
+	return int64(e.PriorityRank)
+}
+
+// parseEntry reads the record of a slot of an origin. It returns an error if the record
+// was changed.
+func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneSlot) (storage.Entry, error) {
+	var key [urlKeyLen]byte
+	value, err := verifyAndTrimChecksum(appendURLKey(key[:0], number, at), checksummed)
+	if err != nil {
+		return storage.Entry{}, fmt.Errorf("a URL of %v: %w", name, err)
+	}
+	return record.ParseEntry(value, name)
+}
+
+// A slotCursor gives slots in order.
+type slotCursor interface {
+	peek() (slotChange, bool)
+	advance()
+}
+
+// urlBucketSlotCursor is the bucket urls as a source, of one lane.
+type urlBucketSlotCursor struct {
+	cursor       *bbolt.Cursor
+	originNumber uint32
+	lane         byte
+	key, value   []byte
+}
+
+func (f *urlBucketSlotCursor) peek() (slotChange, bool) {
+	number, s, ok := parseURLKey(f.key)
+	if !ok || number != f.originNumber || byte(s.lane) != f.lane {
+		return slotChange{}, false
+	}
+	return slotChange{s, f.value}, true
+}
+
+func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
+
+// takeFirstSlot takes the first slot of the lane out of the sources. Where several
+// have it, the first of them holds.
+func takeFirstSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
+	for _, s := range sources {
+		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
+			first, ok = c, true
+		}
+	}
+	for _, s := range sources {
+		if c, hasNext := s.peek(); ok && hasNext && c.compare(first) == 0 {
+			s.advance()
+		}
+	}
+	return first, ok
+}
