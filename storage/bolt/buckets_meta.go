@@ -69,7 +69,7 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	s.lastLeaseToken = (openCount + 1) << 40
+	s.leases.lastToken = (openCount + 1) << 40
 	if s.index.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
 		return err
 	}

@@ -98,10 +98,11 @@ func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 	case storage.StateParked:
 		first, n = parkedLane, 1
 	case storage.StateQueued:
-		leased, err := s.leasedEntriesOfOrigin(ctx, name)
-		if err != nil {
+		if err := s.lockIfOpen(ctx); err != nil {
 			return err
 		}
+		leased := s.leases.entriesOf(name)
+		s.mu.Unlock()
 		for _, e := range leased {
 			if !yield(e, time.Time{}) {
 				return nil
@@ -114,20 +115,6 @@ func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 		}
 	}
 	return nil
-}
-
-// leasedEntriesOfOrigin returns the URLs of an origin that are out.
-func (s *Store) leasedEntriesOfOrigin(ctx context.Context, name decorum.Origin) (leased []storage.Entry, err error) {
-	if err := s.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	for _, l := range s.leases {
-		if l.Origin.Queue.name == name {
-			leased = append(leased, l.entry)
-		}
-	}
-	return leased, nil
 }
 
 // forEachEntryInLane tells of the URLs that wait in one lane. Records that make no sense

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // A Store is a storage.Store in a file. Use Open.
@@ -27,12 +26,11 @@ type Store struct {
 
 // memoryState is what the crawl holds, as far as it is in memory.
 type memoryState struct {
-	index          *originIndex
-	leases         map[uint64]*lease
-	lastLeaseToken uint64 // the last one given
-	seen           seenSet
-	queues         urlQueues
-	admittedHosts  admittedHostCounter
+	index         *originIndex
+	leases        leaseTable
+	seen          seenSet
+	queues        urlQueues
+	admittedHosts admittedHostCounter
 
 	heads headCache
 
@@ -47,12 +45,6 @@ var (
 	_ storage.OriginLister    = (*Store)(nil)
 	_ storage.FailureNotifier = (*Store)(nil)
 )
-
-type lease struct {
-	*schedule.Lease[*loadedOrigin]
-	entry    storage.Entry
-	laneSlot laneSlot
-}
 
 // lockIfOpen locks s for a call that changes nothing on disk.
 func (s *Store) lockIfOpen(ctx context.Context) error {
@@ -126,10 +118,8 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
-		opts: opts.withDefaults(),
-		memoryState: memoryState{
-			leases: make(map[uint64]*lease),
-		},
+		opts:        opts.withDefaults(),
+		memoryState: memoryState{},
 	}
 	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
 	s.heads.opts = &s.opts
@@ -140,6 +130,7 @@ func Open(path string, opts Options) (*Store, error) {
 	s.seen = seenSet{journal: s.journal, damage: &s.damage}
 	s.index = newOriginIndex(&s.opts, &s.damage, s.journal, &s.heads)
 	s.queues = urlQueues{journal: s.journal, damage: &s.damage, heads: &s.heads, index: s.index}
+	s.leases = leaseTable{schedule: &s.index.schedule, journal: s.journal, queues: &s.queues, leases: make(map[uint64]*lease)}
 	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.index.keepRecent)
 	if err := s.file.open(s.opts.noSync, s.load); err != nil {
 		return nil, err
@@ -227,11 +218,7 @@ func (s *Store) Close() error {
 	if s.file.faulted {
 		return s.closeFaulted()
 	}
-	for _, l := range s.leases {
-		h := l.Origin.Queue.host
-		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.PostInterruptionDelay)))
-		s.journal.markOriginAndHostChanged(l.Origin.Queue)
-	}
+	s.leases.delayHosts(s.opts.Now, s.opts.PostInterruptionDelay)
 	s.mu.Unlock()
 	defer s.leaveMemoryBudget()
 	s.committer.stop()

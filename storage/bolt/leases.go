@@ -1,0 +1,178 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// A lease is a URL that is out.
+type lease struct {
+	*schedule.Lease[*loadedOrigin]
+	entry    storage.Entry
+	laneSlot laneSlot
+}
+
+// A leaseTable holds the leases that are out. The URL of a lease stays in the file where it was,
+// so that it is back in its queue if the process ends. It requires the lock of the store.
+type leaseTable struct {
+	schedule  *schedule.Schedule[*loadedOrigin]
+	journal   *journal
+	queues    *urlQueues
+	leases    map[uint64]*lease // by token
+	lastToken uint64            // the last one given
+}
+
+// leaseNext leases the next URL of o, whose turn it is; false if there is none that
+// makes sense, which is set aside.
+func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
+	revisited := o.revisitAlternation.LastWasRevisit
+	l := o.nextLane(now)
+	if revisited != o.revisitAlternation.LastWasRevisit {
+		t.journal.markChanged(o)
+	}
+	if !l.isHeadLoaded() {
+		t.queues.loadHead(tx, o, l)
+	}
+	if l.count == 0 { // fewer than were counted
+		t.schedule.UpdateOrigin(&o.Origin)
+		return storage.Lease{}, false
+	}
+	i := t.queues.heads.pop(l)
+	at := laneSlot{l.id, i.lanePosition}
+	o.AddURLs(l.id, -1)
+	e, err := parseEntry(i.value, o.number, o.name, at)
+	if err != nil {
+		t.queues.quarantine(o, at, i.value, err)
+		t.schedule.UpdateOrigin(&o.Origin)
+		return storage.Lease{}, false
+	}
+	o.leasedSlots = append(o.leasedSlots, at)
+	t.lastToken++
+	t.leases[t.lastToken] = &lease{t.schedule.BeginLease(&o.Origin, t.lastToken, now, expires), e, at}
+	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: t.lastToken, Expires: expires}
+	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
+	if e.VisitHistorySummary != nil {
+		history := *e.VisitHistorySummary
+		leased.VisitHistorySummary = &history
+	}
+	return leased, true
+}
+
+// find returns the lease that l is of; nil if it has ended.
+func (t *leaseTable) find(l *storage.Lease) *lease {
+	if found := t.leases[l.Token]; found != nil && found.entry.URL == l.URL {
+		return found
+	}
+	return nil
+}
+
+// renew lets a lease run until expires.
+func (t *leaseTable) renew(l *storage.Lease, now, expires time.Time) error {
+	found := t.find(l)
+	if found == nil || !found.Expires.After(now) {
+		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
+	}
+	t.schedule.Advance(now)
+	t.schedule.RenewLease(found.Lease, expires)
+	return nil
+}
+
+// markSent sets or clears Entry.Sent of a leased URL.
+func (t *leaseTable) markSent(l *storage.Lease, sent bool) error {
+	found := t.find(l)
+	if found == nil {
+		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
+	}
+	found.entry.Sent = sent
+	o := found.Origin.Queue
+	t.journal.putURL(o, found.laneSlot, t.queues.encode(o, found.laneSlot, &found.entry))
+	return nil
+}
+
+// ack ends a lease as a says.
+func (t *leaseTable) ack(a *storage.Ack) error {
+	l := t.find(&a.Lease)
+	if l == nil {
+		return fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease)
+	}
+	e := a.Lease.Entry
+	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+	t.end(l, &e, a.Outcome, a.NotBefore)
+	if a.HostState != nil {
+		l.Origin.Host.SetState(schedule.HostState(*a.HostState))
+		t.journal.markOriginAndHostChanged(l.Origin.Queue)
+	}
+	t.schedule.EndLease(l.Lease)
+	return nil
+}
+
+// expire gives back the URLs of leases that ran out.
+func (t *leaseTable) expire(now time.Time) {
+	for {
+		expired := t.schedule.ExpireNext(now)
+		if expired == nil {
+			return
+		}
+		l := t.leases[expired.Token]
+		t.journal.markOriginAndHostChanged(expired.Origin.Queue)
+		t.end(l, &l.entry, storage.Requeue, time.Time{})
+		t.schedule.UpdateOrigin(expired.Origin)
+	}
+}
+
+// end takes a leased URL out of its place and puts it where the outcome says.
+func (t *leaseTable) end(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
+	o := l.Origin.Queue
+	delete(t.leases, l.Token)
+	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {
+		o.leasedSlots[i] = o.leasedSlots[len(o.leasedSlots)-1]
+		o.leasedSlots = o.leasedSlots[:len(o.leasedSlots)-1]
+	}
+	if len(o.leasedSlots) == 0 {
+		o.leasedSlots = nil
+	}
+	t.journal.deleteURL(o, l.laneSlot)
+	if l.laneSlot.lane == schedule.AwaitingRevisit {
+		t.journal.setRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
+	}
+	switch outcome {
+	case storage.Requeue:
+		t.queues.put(o, laneOfEntry(e).ReturnedLane(), 0, e)
+	case storage.RetryAt:
+		t.queues.put(o, laneOfEntry(e).DelayedLane(), schedule.Nanos(at), e)
+	case storage.RevisitAt:
+		if e.RobotsFor.IsZero() { // else it is a hop, and done
+			t.queues.put(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)
+		}
+	case storage.Park:
+		t.queues.put(o, parkedLane, 0, e)
+	}
+}
+
+// entriesOf returns the URLs of an origin that are out.
+func (t *leaseTable) entriesOf(name decorum.Origin) (leased []storage.Entry) {
+	for _, l := range t.leases {
+		if l.Origin.Queue.name == name {
+			leased = append(leased, l.entry)
+		}
+	}
+	return leased
+}
+
+// delayHosts lets the hosts of which a URL is out rest their delay from now on, and at least
+// minDelay.
+func (t *leaseTable) delayHosts(now func() time.Time, minDelay time.Duration) {
+	for _, l := range t.leases {
+		h := l.Origin.Queue.host
+		h.PostponeUntil(now().Add(max(h.LostVisitDelay, minDelay)))
+		t.journal.markOriginAndHostChanged(l.Origin.Queue)
+	}
+}
