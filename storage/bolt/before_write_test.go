@@ -28,7 +28,7 @@ func TestBeforeWrite(t *testing.T) {
 		}
 		return nil
 	}})
-	update := s.file.update
+	update := s.engine.file.update
 	s.setUpdate(func(write func(*bbolt.Tx) error) error { writes.Add(1); return update(write) })
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))

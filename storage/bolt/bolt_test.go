@@ -52,9 +52,9 @@ func stopStore(t *testing.T, s *Store, asCrash bool) {
 		must(t, s.Close())
 		return
 	}
-	close(s.committer.quit)
-	<-s.committer.done
-	must(t, s.file.db.Close())
+	close(s.engine.committer.quit)
+	<-s.engine.committer.done
+	must(t, s.engine.file.db.Close())
 }
 
 // newEntry returns an entry of the URL that the format makes.

@@ -62,36 +62,39 @@ func createBuckets(tx *bbolt.Tx) error {
 	return writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion), keyOpenCount: encodeUvarint(0), keyClean: {1}})
 }
 
-// loadMetaAndMarkOpen reads the bucket meta, and says there that the file is open.
-func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
+// An openedMeta is what the bucket meta says when the file is opened.
+type openedMeta struct {
+	openCount       uint64    // how often it was opened before
+	minDue          time.Time // no host is due before
+	crashedAt       time.Time // when the file was last opened after an unclean stop
+	outputMayBeTorn bool      // see Store.OutputMayBeTorn
+}
+
+// readMetaAndMarkOpen reads the bucket meta, and says there that the file is open.
+func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) {
 	meta := tx.Bucket([]byte(bucketMeta))
-	openCount, err := readMetaNumber(meta, keyOpenCount)
-	if err != nil {
-		return err
+	if m.openCount, err = readMetaNumber(meta, keyOpenCount); err != nil {
+		return m, err
 	}
-	s.leases.lastToken = (openCount + 1) << 40
-	if s.index.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
-		return err
+	if m.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
+		return m, err
 	}
-	if s.index.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
-		return err
+	if m.crashedAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
+		return m, err
 	}
-	if err := s.admittedHosts.load(tx); err != nil {
-		return err
-	}
-	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(openCount + 1)}
+	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(m.openCount + 1)}
 	clean, err := checksummedBucket{Bucket: meta}.get([]byte(keyClean))
-	s.outputFiles.mayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
+	m.outputMayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
 	if err != nil || clean == nil {
-		s.outputFiles.mayBeTorn, values[keyUnchecked] = true, []byte{1}
-		s.index.openedAfterCrashAt = s.opts.Now()
-		values[keyCrashedAt] = record.AppendTime(nil, s.index.openedAfterCrashAt)
-		if minDue := s.index.openedAfterCrashAt.Add(s.opts.PostInterruptionDelay); minDue.After(s.index.minDue) {
-			s.index.minDue = minDue
-			values[keyMinDue] = record.AppendTime(nil, s.index.minDue)
+		m.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
+		m.crashedAt = opts.Now()
+		values[keyCrashedAt] = record.AppendTime(nil, m.crashedAt)
+		if minDue := m.crashedAt.Add(opts.PostInterruptionDelay); minDue.After(m.minDue) {
+			m.minDue = minDue
+			values[keyMinDue] = record.AppendTime(nil, m.minDue)
 		}
 	}
-	return writeMeta(tx, values)
+	return m, writeMeta(tx, values)
 }
 
 // markClean says that the file was closed in order.

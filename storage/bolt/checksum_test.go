@@ -42,19 +42,19 @@ func TestMigrateFormat3(t *testing.T) {
 	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1
 	checkpointAll(s)
 	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("folded: -before +after:\n%s", diff)
 	}
 	verifyAllChecksums(t, s)
-	must(t, s.file.db.Close())
+	must(t, s.engine.file.db.Close())
 }
 
 // verifyAllChecksums checks the checksum of every value in the file.
 func verifyAllChecksums(t *testing.T, s *Store) {
 	t.Helper()
-	must(t, s.file.db.View(func(tx *bbolt.Tx) error {
+	must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {
 				if _, err := verifyAndTrimChecksum(key, value); err != nil {
@@ -95,7 +95,7 @@ func TestMigrateFormat3InParts(t *testing.T) {
 			t.Fatalf("after part %d: -before +after:\n%s", parts, diff)
 		}
 		verifyAllChecksums(t, s)
-		must(t, s.file.db.Close())
+		must(t, s.engine.file.db.Close())
 	}
 	if parts < 15 {
 		t.Errorf("%d parts: the test sees too little", parts)
@@ -241,9 +241,9 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 		if i == 200 {
 			checkpointAll(s)
 		}
-		s.committer.commit()
+		s.engine.committer.commit()
 	}
-	must(t, s.file.db.Close())
+	must(t, s.engine.file.db.Close())
 	must(t, Compact(storePath(dir))) // what is copied often is small
 	return urls
 }
@@ -328,7 +328,7 @@ func TestDamagedSeenSet(t *testing.T) {
 	for i := range 4000 { // so many that each part is written again
 		addEntries(t, s, newEntry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
 	}
-	s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1
 	checkpointAll(s)
 	for i := range 100 {
 		post := newEntry(t, "https://a.example/form/%d", i)
@@ -337,7 +337,7 @@ func TestDamagedSeenSet(t *testing.T) {
 			t.Fatalf("request %d, which may have been sent, was queued after the damaged part was written again", i)
 		}
 	}
-	must(t, s.file.db.Close())
+	must(t, s.engine.file.db.Close())
 }
 
 // TestOutputFiles: lengths are written with the changes, and are there after a crash.

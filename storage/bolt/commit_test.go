@@ -18,16 +18,16 @@ import (
 
 // setUpdate replaces what writes the file.
 func (s *Store) setUpdate(update func(func(*bbolt.Tx) error) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.file.update = update
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	s.engine.file.update = update
 }
 
 // diskFullUpdate does all of a write but for its end.
 func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 	return func(write func(*bbolt.Tx) error) error {
-		return s.file.db.Update(func(tx *bbolt.Tx) error {
-			return errors.Join(write(tx), &fs.PathError{Op: "write", Path: s.file.path, Err: syscall.ENOSPC})
+		return s.engine.file.db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(write(tx), &fs.PathError{Op: "write", Path: s.engine.file.path, Err: syscall.ENOSPC})
 		})
 	}
 }
@@ -44,7 +44,7 @@ func TestDiskFull(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2")) // nobody knows yet
 	must(t, s.SetNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
-	want := "nothing can be written for now: " + s.file.path + ": no space left on device: make room on the disk, and the crawl goes on"
+	want := "nothing can be written for now: " + s.engine.file.path + ": no space left on device: make room on the disk, and the crawl goes on"
 	stalled := func(name string, err error) {
 		t.Helper()
 		if !errors.Is(err, storage.ErrWriteStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
@@ -64,7 +64,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("counts %+v (%v), want 3 queued", c, err)
 	}
 
-	s.setUpdate(s.file.db.Update)
+	s.setUpdate(s.engine.file.db.Update)
 	must(t, s.Flush(t.Context()))
 	if len(reported) != 2 || reported[1] != nil {
 		t.Errorf("told %v, want that it goes on", reported[1:])
@@ -99,7 +99,7 @@ func TestDiskFullRecovers(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	for s.waitForAttempt() == nil { // a tick
 	}
-	s.setUpdate(s.file.db.Update)
+	s.setUpdate(s.engine.file.db.Update)
 	for s.waitForAttempt() != nil {
 	}
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
@@ -107,13 +107,13 @@ func TestDiskFullRecovers(t *testing.T) {
 
 // waitForAttempt waits for the end of a write, and returns its error.
 func (s *Store) waitForAttempt() error {
-	s.mu.Lock()
-	done := s.status.attemptDone
-	s.mu.Unlock()
+	s.engine.mu.Lock()
+	done := s.engine.status.attemptDone
+	s.engine.mu.Unlock()
 	<-done
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status.err
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	return s.engine.status.err
 }
 
 func TestCloseOnAFullDisk(t *testing.T) {
@@ -132,17 +132,17 @@ func TestCloseOnAFullDisk(t *testing.T) {
 func TestFaultOnAFullDisk(t *testing.T) {
 	var reported []error
 	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
-	defer s.file.db.Close()
+	defer s.engine.file.db.Close()
 	addEntries(t, s, newEntry(t, "https://a.example/"))
 	s.setUpdate(diskFullUpdate(s))
-	s.committer.commit()
+	s.engine.committer.commit()
 	writes := 0
 	s.setUpdate(func(func(*bbolt.Tx) error) error {
 		writes++
 		panic("page 7: invalid page type")
 	})
 	for range 3 {
-		s.committer.commit()
+		s.engine.committer.commit()
 	}
 	if writes != 1 {
 		t.Errorf("%d writes after the fault, want none", writes-1)
@@ -160,7 +160,7 @@ func TestBackPressure(t *testing.T) {
 	free := make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		<-free
-		return s.file.db.Update(write)
+		return s.engine.file.db.Update(write)
 	})
 	n := 0
 	call := func(ctx context.Context) error {
@@ -189,13 +189,13 @@ func TestBackPressure(t *testing.T) {
 func TestCloseWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true, maxCheckpointPages: 1})
-		s.committer.quit = make(chan struct{}) // for Close
+		s.engine.committer.quit = make(chan struct{}) // for Close
 		var entries []storage.Entry
 		for i := range 20 {
 			entries = append(entries, newEntry(t, "https://h%d.example/", i))
 		}
 		addEntries(t, s, entries...)
-		s.committer.commit() // the log, and one of the origins
+		s.engine.committer.commit() // the log, and one of the origins
 		refused := make(chan error)
 		go func() {
 			_, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0)
@@ -225,18 +225,18 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	must(t, s.Flush(t.Context()))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
 	heads := 0
-	for _, o := range s.index.origins {
+	for _, o := range s.engine.index.origins {
 		for _, l := range o.lanes {
 			for _, i := range l.headURLs {
 				heads += changeWeight(i.value)
 			}
 		}
 	}
-	if heads != s.heads.weight || heads > cached {
-		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.heads.weight, cached)
+	if heads != s.engine.heads.weight || heads > cached {
+		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.engine.heads.weight, cached)
 	}
 }
 
@@ -252,8 +252,8 @@ func TestCheckpointsBesideLittleWork(t *testing.T) {
 				entries = append(entries, newEntry(t, "https://h%d.example/%d", (i+n)%hosts, i))
 			}
 			addEntries(t, s, entries...)
-			s.committer.commit()
-			maxSeen = max(maxSeen, s.journal.bufferedChangeCount)
+			s.engine.committer.commit()
+			maxSeen = max(maxSeen, s.engine.journal.bufferedChangeCount)
 		}
 		return maxSeen
 	}
@@ -281,32 +281,32 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 		}
 	}
 	must(t, s.Flush(t.Context()))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
 	buffered := 0
-	for _, o := range s.index.origins {
+	for _, o := range s.engine.index.origins {
 		for _, c := range o.pendingLayers() {
 			buffered += c.weightedChangeCount
 		}
 	}
-	if s.journal.bufferedChangeCount != buffered || buffered == 0 {
-		t.Errorf("%d changes are held, %d are counted", buffered, s.journal.bufferedChangeCount)
+	if s.engine.journal.bufferedChangeCount != buffered || buffered == 0 {
+		t.Errorf("%d changes are held, %d are counted", buffered, s.engine.journal.bufferedChangeCount)
 	}
-	s.mu.Unlock()
+	s.engine.mu.Unlock()
 	checkpointAll(s)
-	s.mu.Lock()
-	if s.journal.bufferedChangeCount != 0 || s.journal.loggedChangeCount != 0 {
-		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.journal.bufferedChangeCount, s.journal.loggedChangeCount)
+	s.engine.mu.Lock()
+	if s.engine.journal.bufferedChangeCount != 0 || s.engine.journal.loggedChangeCount != 0 {
+		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.engine.journal.bufferedChangeCount, s.engine.journal.loggedChangeCount)
 	}
 }
 
 // checkpointAll writes until all is in its place.
 func checkpointAll(s *Store) {
 	for more := true; more; {
-		s.committer.commit()
-		s.mu.Lock()
-		more = s.status.err == nil && s.journal.loggedChangeCount > 0
-		s.mu.Unlock()
+		s.engine.committer.commit()
+		s.engine.mu.Lock()
+		more = s.engine.status.err == nil && s.engine.journal.loggedChangeCount > 0
+		s.engine.mu.Unlock()
 	}
 }
 
@@ -318,8 +318,8 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		close(begun)
 		<-free
-		s.setUpdate(s.file.db.Update)
-		return s.file.db.Update(write)
+		s.setUpdate(s.engine.file.db.Update)
+		return s.engine.file.db.Update(write)
 	})
 	var entries []storage.Entry
 	for i := range 10 {
@@ -328,11 +328,11 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	addEntries(t, s, entries...)
 	o := entries[0].URL.Origin()
 	must(t, s.SetNote(t.Context(), o, "key", []byte("value")))
-	s.committer.request()
+	s.engine.committer.request()
 	<-begun
-	s.mu.Lock()
-	s.opts.MaxBufferedChanges = 1 << 20 // no call waits
-	s.mu.Unlock()
+	s.engine.mu.Lock()
+	s.engine.opts.MaxBufferedChanges = 1 << 20 // no call waits
+	s.engine.mu.Unlock()
 
 	if added := storage.CountAdded(must1(s.Add(t.Context(), entries, 0))); added != 0 {
 		t.Errorf("%d URLs were added twice", added)

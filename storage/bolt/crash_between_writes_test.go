@@ -46,38 +46,38 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			if r.IntN(4) == 0 {
 				s.setUpdate(diskFullUpdate(s))
 			}
-			if s.journal.batchToWrite == nil { // else it is written again as it was
+			if s.engine.journal.batchToWrite == nil { // else it is written again as it was
 				pendingDump = dumpStore(t, s)
 			}
-			logged := s.journal.loggedChangeCount
-			s.journal.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
-			s.committer.commit()
-			if s.journal.loggedChangeCount < logged {
+			logged := s.engine.journal.loggedChangeCount
+			s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
+			s.engine.committer.commit()
+			if s.engine.journal.loggedChangeCount < logged {
 				trims++
 			}
-			if s.journal.batchToWrite == nil {
+			if s.engine.journal.batchToWrite == nil {
 				durable = pendingDump
 			}
-			s.setUpdate(s.file.db.Update)
+			s.setUpdate(s.engine.file.db.Update)
 			w.file = filepath.Join(t.TempDir(), "frontier.db")
-			must(t, s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
+			must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			if diff := cmp.Diff(durable, dumpStore(t, again)); diff != "" {
-				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.status.err != nil, diff)
+				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.engine.status.err != nil, diff)
 			}
-			must(t, again.file.db.Close())
-			if len(s.journal.originsToCheckpoint) > 0 {
+			must(t, again.engine.file.db.Close())
+			if len(s.engine.journal.originsToCheckpoint) > 0 {
 				partial++
 			}
 		}
 		if round%10 == 9 { // goes on from what the crash left
-			must(t, s.file.db.Close())
+			must(t, s.engine.file.db.Close())
 			s = openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			w.store, w.leases = s, nil
 			durable = dumpStore(t, s)
 		}
 	}
-	must(t, s.file.db.Close())
+	must(t, s.engine.file.db.Close())
 	if trims == 0 || partial == 0 {
 		t.Errorf("of the transactions %d cut the log, and %d were within a pass: the test sees too little", trims, partial)
 	}
@@ -95,45 +95,45 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 	maxInBatch := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		fingerprints := 0
-		for _, f := range s.journal.batchToWrite.originCheckpoints {
+		for _, f := range s.engine.journal.batchToWrite.originCheckpoints {
 			fingerprints += f.seenURLFingerprints.len()
 		}
 		maxInBatch = max(maxInBatch, fingerprints)
-		return s.file.db.Update(write)
+		return s.engine.file.db.Update(write)
 	})
 	want := dumpStore(t, s)
-	for n := 0; n == 0 || s.journal.bufferedChangeCount > 0; n++ {
+	for n := 0; n == 0 || s.engine.journal.bufferedChangeCount > 0; n++ {
 		if n == 10 { // what comes meanwhile is folded too
 			addEntries(t, s, newEntry(t, "https://h.example/meanwhile"))
 			want = dumpStore(t, s)
 		}
-		s.journal.unchangedSinceWrite = true
-		s.committer.commit()
+		s.engine.journal.unchangedSinceWrite = true
+		s.engine.committer.commit()
 		if diff := cmp.Diff(want, dumpStore(t, s)); diff != "" {
 			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
 		}
-		if n%10 == 0 || s.journal.bufferedChangeCount == 0 {
+		if n%10 == 0 || s.engine.journal.bufferedChangeCount == 0 {
 			file := filepath.Join(t.TempDir(), "frontier.db")
-			must(t, s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
+			must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(file), opts)
 			if diff := cmp.Diff(want, dumpStore(t, again)); diff != "" {
 				t.Fatalf("transaction %d (-before a crash +after):\n%s", n, diff)
 			}
-			must(t, again.file.db.Close())
+			must(t, again.engine.file.db.Close())
 		}
 	}
 	if maxInBatch > 2*pages {
 		t.Errorf("%d fingerprints in one transaction, want %d at most", maxInBatch, 2*pages)
 	}
-	must(t, s.file.db.Close())
+	must(t, s.engine.file.db.Close())
 }
 
 // openWithoutCommitter opens a store of which only the test writes the file.
 func openWithoutCommitter(t *testing.T, dir string, opts Options) *Store {
 	t.Helper()
 	s := openStore(t, dir, opts)
-	close(s.committer.quit)
-	<-s.committer.done
+	close(s.engine.committer.quit)
+	<-s.engine.committer.done
 	return s
 }
 
@@ -149,8 +149,8 @@ type randomCaller struct {
 
 func (w *randomCaller) callRandom() {
 	w.now = w.now.Add(time.Second)
-	w.store.opts.MaxBufferedChanges = 1 << 30 // nobody else commits, so no call must wait
-	stalled := w.store.status.err != nil
+	w.store.engine.opts.MaxBufferedChanges = 1 << 30 // nobody else commits, so no call must wait
+	stalled := w.store.engine.status.err != nil
 	ctx, o := w.Context(), newEntry(w.T, "https://h%d.example/", w.rand.IntN(9)).URL.Origin()
 	switch n := w.rand.IntN(10); {
 	case n < 4:

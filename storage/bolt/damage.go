@@ -35,10 +35,3 @@ func (d *damageReporter) reportOnce(place, format string, args ...any) {
 func (d *damageReporter) reportQuarantinedURL(cause error) {
 	d.onDamaged(fmt.Errorf("%s: one URL is set aside: %w", d.path, cause))
 }
-
-// lockAndReportDamage is damageReporter.reportOnce for callers that do not hold the lock.
-func (s *Store) lockAndReportDamage(place, format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.damage.reportOnce(place, format, args...)
-}

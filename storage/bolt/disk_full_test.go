@@ -128,7 +128,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true})
 	must(t, os.Truncate(filepath.Join(dir, "frontier.db"), int64(2*os.Getpagesize())))
 	_, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1)
-	want := fmt.Sprintf("read %s: the file makes no sense, or is cut short", s.file.path)
+	want := fmt.Sprintf("read %s: the file makes no sense, or is cut short", s.engine.file.path)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Lease: %v, want %s", err, want)
 	}

@@ -33,14 +33,14 @@ func openManualCommit(t testing.TB, path string, hosts int) *Store {
 func commitAndCheckpoint(t testing.TB, s *Store) {
 	t.Helper()
 	for range 1000 {
-		if ok, _ := s.committer.commit(); !ok {
+		if ok, _ := s.engine.committer.commit(); !ok {
 			t.Fatal("cannot write")
 		}
-		if s.journal.bufferedChangeCount == 0 {
+		if s.engine.journal.bufferedChangeCount == 0 {
 			return
 		}
 	}
-	t.Fatalf("%d changes are left", s.journal.bufferedChangeCount)
+	t.Fatalf("%d changes are left", s.engine.journal.bufferedChangeCount)
 }
 
 // addHosts adds a URL of each of n hosts, every seventh on https, too.
@@ -126,7 +126,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 		if got[0] != got[1] {
 			t.Fatalf("step %d: with idle hosts %s, without %s", step, got[0], got[1])
 		}
-		minInMemory = min(minInMemory, len(stores[0].index.hosts))
+		minInMemory = min(minInMemory, len(stores[0].engine.index.hosts))
 	}
 	if visits < steps {
 		t.Errorf("%d visits in both stores, want most of %d", visits, 2*steps)
@@ -146,8 +146,8 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 	infos := func(hosts int) (list []string) {
 		s := openManualCommit(t, path, hosts)
 		defer func() { must(t, s.Close()) }()
-		if hosts == 1 && len(s.index.hosts) > 10 {
-			t.Errorf("%d hosts are in memory", len(s.index.hosts))
+		if hosts == 1 && len(s.engine.index.hosts) > 10 {
+			t.Errorf("%d hosts are in memory", len(s.engine.index.hosts))
 		}
 		must(t, s.Origins(t.Context(), func(o storage.OriginInfo) bool {
 			list = append(list, fmt.Sprintf("%+v", o))
@@ -181,7 +181,7 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	s := openManualCommit(t, path, 1)
 	addHosts(t, s, hosts)
 	commitAndCheckpoint(t, s)
-	if n := len(s.index.hosts); n > 100 {
+	if n := len(s.engine.index.hosts); n > 100 {
 		t.Errorf("%d hosts are in memory after all was folded, want a few", n)
 	}
 	must(t, s.Close())
@@ -222,7 +222,7 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		}
 	}
 	commitAndCheckpoint(t, s)
-	if hosts, heads := len(s.index.hosts), len(s.heads.origins); hosts > 100 || heads > 100 {
+	if hosts, heads := len(s.engine.index.hosts), len(s.engine.heads.origins); hosts > 100 || heads > 100 {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
 	}
 	must(t, s.Close())
@@ -240,8 +240,8 @@ type checkpointingStore struct {
 func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error) {
 	if s.calls++; s.calls%3 == 0 {
 		commitAndCheckpoint(s.t, s.Store)
-		for n := range s.index.lastOriginNumber {
-			if s.index.schedule.EvictedHostByNumber(n+1) != nil {
+		for n := range s.Store.engine.index.lastOriginNumber {
+			if s.Store.engine.index.schedule.EvictedHostByNumber(n+1) != nil {
 				s.evicted.Add(1)
 			}
 		}
@@ -270,8 +270,8 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	addHosts(t, s, 500)
 	commitAndCheckpoint(t, s)
 	evicted := func() (hosts []*schedule.EvictedHostStub) {
-		for n := range s.index.lastOriginNumber {
-			hosts = append(hosts, s.index.schedule.EvictedHostByNumber(n+1))
+		for n := range s.engine.index.lastOriginNumber {
+			hosts = append(hosts, s.engine.index.schedule.EvictedHostByNumber(n+1))
 		}
 		return hosts
 	}

@@ -48,7 +48,7 @@ func TestDamagedRecords(t *testing.T) {
 		t.Errorf("told %q, want %q", reported, want)
 	}
 	checkpointAll(s)
-	must(t, s.file.db.View(func(tx *bbolt.Tx) error {
+	must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error {
 		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
 		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane || string(must1(verifyAndTrimChecksum(key, value))) != "makes no sense" {
 			t.Errorf("%x: %q is in the file, want the record that was set aside", key, value)
@@ -75,8 +75,8 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	checkpointAll(s)
 	check := func() {
 		t.Helper()
-		if len(s.index.origins) > maxRecentOrigins+1 || len(s.index.hosts) > maxRecentOrigins+1 || len(s.index.originsByNumber) != len(s.index.origins) || len(s.index.recentOrigins) > maxRecentOrigins {
-			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.index.origins), len(s.index.hosts), len(s.index.originsByNumber), len(s.index.recentOrigins))
+		if len(s.engine.index.origins) > maxRecentOrigins+1 || len(s.engine.index.hosts) > maxRecentOrigins+1 || len(s.engine.index.originsByNumber) != len(s.engine.index.origins) || len(s.engine.index.recentOrigins) > maxRecentOrigins {
+			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.engine.index.origins), len(s.engine.index.hosts), len(s.engine.index.originsByNumber), len(s.engine.index.recentOrigins))
 		}
 	}
 	check()

@@ -3,7 +3,10 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -11,14 +14,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// ReadNote implements storage.Store.
-func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
-	if err := s.lockIfOpen(ctx); err != nil {
+// Notes are the notes of origins in a file.
+type notes struct {
+	engine *engine
+}
+
+// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
+func (n *notes) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
+	if err := n.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer s.trimUnlockAndCommitIfDue()
-	err = s.file.view(func(tx *bbolt.Tx) error {
-		o, err := s.index.find(tx, name)
+	defer n.engine.trimUnlockAndCommitIfDue()
+	err = n.engine.file.view(func(tx *bbolt.Tx) error {
+		o, err := n.engine.index.find(tx, name)
 		if o == nil || err != nil {
 			return err
 		}
@@ -30,7 +38,7 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 		}
 		v, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
 		if err != nil {
-			return s.damage.errorf("note %q of %v: %v", key, name, err)
+			return n.engine.damage.errorf("note %q of %v: %v", key, name, err)
 		}
 		value = bytes.Clone(v)
 		return nil
@@ -38,12 +46,53 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 	return value, err
 }
 
-// SetNote implements storage.Store.
-func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
+// SetNote keeps value, of at most storage.MaxNoteBytes bytes; nil deletes.
+func (n *notes) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
-	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
-		s.journal.setNote(o, key, value)
+	return n.engine.changeOrigin(ctx, name, func(o *loadedOrigin) {
+		n.engine.journal.setNote(o, key, value)
+	})
+}
+
+// OriginNotes calls yield with what SetNote kept for an origin, in no order, until yield returns
+// false. yield must not call n. First come those that are not folded.
+func (n *notes) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+	pending := make(map[string][]byte)
+	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
+		for _, layer := range slices.Backward(o.pendingLayers()) {
+			maps.Copy(pending, layer.notes)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for key, value := range pending {
+		if value != nil && !yield(key, bytes.Clone(value)) {
+			return nil
+		}
+	}
+	var damage error
+	err = n.engine.forEachValueOfOrigin(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
+		key = key[4:]
+		if _, isPending := pending[string(key)]; isPending {
+			return true
+		}
+		if err != nil {
+			damage = n.engine.damage.errorf("note %q of %v: %v", key, name, err)
+			return false
+		}
+		return yield(string(key), value)
+	})
+	return errors.Join(err, damage)
+}
+
+// OriginNames calls yield with the origins that notes were ever set for, in no order, until yield
+// returns false. The zero Origin is not one. yield must not call n.
+func (n *notes) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return forEachOrigin(ctx, n.engine, yield, func(tx *bbolt.Tx, number uint32) (decorum.Origin, bool, error) {
+		name, err := n.engine.index.name(tx, number)
+		return name, !name.IsZero(), err
 	})
 }

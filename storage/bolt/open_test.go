@@ -185,7 +185,7 @@ func TestRestart(t *testing.T) {
 			defer s.Close()
 			addEntries(t, s, newEntry(t, "https://new.example/"))
 			for host, delay := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others, "new.example": tt.others} {
-				if due := s.index.hosts[host].Due; due.After(now.Add(delay)) || delay > 0 && due.Before(now.Add(delay)) {
+				if due := s.engine.index.hosts[host].Due; due.After(now.Add(delay)) || delay > 0 && due.Before(now.Add(delay)) {
 					t.Errorf("%s is due %v after Open, want %v", host, due.Sub(now), delay)
 				}
 			}
@@ -221,7 +221,7 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 	must(t, s.Close())
 	s = openStore(t, dir, opts)
 	defer s.Close()
-	if due := s.index.hosts["a.example"].Due; !due.Equal(now.Add(time.Minute)) {
+	if due := s.engine.index.hosts["a.example"].Due; !due.Equal(now.Add(time.Minute)) {
 		t.Errorf("due %v after Close, want %v", due.Sub(now), time.Minute)
 	}
 }

@@ -30,14 +30,14 @@ func TestFingerprints(t *testing.T) {
 			added = added[:1]
 		}
 		slices.Sort(added)
-		must(t, s.file.db.Update(func(tx *bbolt.Tx) error {
+		must(t, s.engine.file.db.Update(func(tx *bbolt.Tx) error {
 			return addFingerprints(openChecksummedBucket(tx, bucketFingerprints), origin, added)
 		}))
 		for _, p := range added {
 			want[key{origin, p}] = true
 		}
 	}
-	must(t, s.file.db.View(func(tx *bbolt.Tx) error {
+	must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketFingerprints))
 		has := func(k key) bool {
 			has, damaged := hasFingerprintOnDisk(b.Cursor(), k.origin, k.fingerprint, nil)

@@ -20,7 +20,7 @@ func TestMemoryBudget(t *testing.T) {
 	wantShare(t, first, total/2)
 	wantShare(t, second, total/2)
 	fillCache(t, second, total)
-	if got := second.heads.weight; got > total/2 || got < total/4 {
+	if got := second.engine.heads.weight; got > total/2 || got < total/4 {
 		t.Errorf("%d of %d URLs are cached, the share is %d", got, total, total/2)
 	}
 	must(t, second.Close())
@@ -43,8 +43,8 @@ func TestMinShare(t *testing.T) {
 
 func wantShare(t *testing.T, s *Store, want int) {
 	t.Helper()
-	if s.opts.cachedURLLimit() != want || s.opts.bufferedChangeLimit() != want {
-		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.opts.cachedURLLimit(), s.opts.bufferedChangeLimit(), want)
+	if s.engine.opts.cachedURLLimit() != want || s.engine.opts.bufferedChangeLimit() != want {
+		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.engine.opts.cachedURLLimit(), s.engine.opts.bufferedChangeLimit(), want)
 	}
 }
 

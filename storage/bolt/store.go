@@ -2,151 +2,274 @@ package bolt
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
-	"sync"
+	"time"
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // A Store is a storage.Store in a file. Use Open.
+//
+// Its methods lock the engine, read the file where they must, and leave the work to the part
+// that has the data.
 type Store struct {
-	opts              Options
-	file              storeFile
-	committer         *committer
-	leaveMemoryBudget func() // the SharedMemoryBudget
-
-	mu     sync.Mutex // of all below
-	closed bool
-	memoryState
-	journal *journal
-}
-
-// memoryState is what the crawl holds, as far as it is in memory.
-type memoryState struct {
-	index         *originIndex
-	leases        leaseTable
-	seen          seenSet
-	queues        urlQueues
-	admittedHosts admittedHostCounter
-
-	heads headCache
-
-	damage      damageReporter
-	status      *writeStatus
-	outputFiles outputFiles
+	engine *engine // whose lock guards the other parts
+	notes  notes
+	seen   seenSet
+	queues urlQueues
+	leases leaseTable
 }
 
 var (
 	_ storage.Store           = (*Store)(nil)
 	_ storage.Inspector       = (*Store)(nil)
 	_ storage.OriginLister    = (*Store)(nil)
+	_ storage.Importer        = (*Store)(nil)
 	_ storage.FailureNotifier = (*Store)(nil)
 )
-
-// lockIfOpen locks s for a call that changes nothing on disk.
-func (s *Store) lockIfOpen(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return storage.ErrClosed
-	}
-	return nil
-}
-
-// lockForChange locks s for a call that changes something. It waits while too much is
-// held. A store that has failed for good changes no more.
-func (s *Store) lockForChange(ctx context.Context) error {
-	for {
-		if err := s.lockIfOpen(ctx); err != nil {
-			return err
-		}
-		if s.status.hasFailed() {
-			defer s.mu.Unlock()
-			return s.status.err
-		}
-		if !s.journal.isFull() {
-			return nil
-		}
-		attemptDone, stalled := s.status.attemptDone, s.status.err != nil
-		s.mu.Unlock()
-		if !stalled { // else the committer tries again in its own time
-			s.committer.request()
-		}
-		select {
-		case <-attemptDone:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// trimUnlockAndCommitIfDue unlocks s after a call.
-func (s *Store) trimUnlockAndCommitIfDue() {
-	commitNow := s.status.err == nil && s.journal.shouldWriteNow()
-	s.heads.trim()
-	s.mu.Unlock()
-	if commitNow {
-		s.committer.request()
-	}
-}
-
-// Counts implements storage.Store.
-func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	if err := s.lockIfOpen(ctx); err != nil {
-		return storage.Counts{}, err
-	}
-	defer s.mu.Unlock()
-	return storage.Counts{
-		QueuedHosts:     s.index.schedule.HostCount,
-		DueHosts:        s.index.schedule.CountDueHosts(),
-		QueuedURLs:      s.index.schedule.QueuedURLCount,
-		LeasedURLs:      s.index.schedule.LeasedURLCount(),
-		ParkedURLs:      s.queues.parkedCount,
-		SeenURLs:        s.seen.count,
-		SuspendedURLs:   s.index.schedule.SuspendedURLCount,
-		AwaitingRevisit: s.index.schedule.AwaitingRevisitCount,
-	}, nil
-}
 
 // Open opens the store at path, and makes it if there is none. Only one
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
-	s := &Store{
-		opts:        opts.withDefaults(),
-		memoryState: memoryState{},
-	}
-	s.damage = damageReporter{path: path, onDamaged: s.opts.OnDamaged}
-	s.heads.opts = &s.opts
-	s.admittedHosts.damage = &s.damage
-	s.journal = newJournal(&s.opts, &s.damage, &s.admittedHosts)
-	s.status = newWriteStatus(path, s.opts.OnStallChange)
-	s.file = storeFile{path: path, status: s.status}
-	s.seen = seenSet{journal: s.journal, damage: &s.damage}
-	s.index = newOriginIndex(&s.opts, &s.damage, s.journal, &s.heads)
-	s.queues = urlQueues{journal: s.journal, damage: &s.damage, heads: &s.heads, index: s.index}
-	s.leases = leaseTable{schedule: &s.index.schedule, journal: s.journal, queues: &s.queues, leases: make(map[uint64]*lease)}
-	s.committer = newCommitter(&s.mu, &s.opts, &s.file, s.journal, &s.outputFiles, s.index.keepRecent)
-	if err := s.file.open(s.opts.noSync, s.load); err != nil {
+	e, meta, totals, err := openEngine(path, opts)
+	if err != nil {
 		return nil, err
 	}
-	s.leaveMemoryBudget = s.opts.SharedMemoryBudget.addStore()
-	go s.committer.run()
+	s := &Store{engine: e, notes: notes{e}}
+	s.seen = seenSet{journal: e.journal, damage: &e.damage, count: totals.seenCount}
+	s.queues = urlQueues{journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount}
+	s.leases = leaseTable{
+		schedule: &e.index.schedule, journal: e.journal, queues: &s.queues,
+		leases: make(map[uint64]*lease), lastToken: (meta.openCount + 1) << 40,
+	}
+	e.start()
 	return s, nil
 }
 
-// FileStats returns how large the file is.
-func (s *Store) FileStats() (FileStats, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f, err := s.file.stats()
-	f.UnappliedLogChanges = s.journal.loggedChangeCount
-	return f, err
+// Add implements storage.Store.
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	if err := storage.ValidateEntries(entries); err != nil {
+		return nil, err
+	}
+	if err := s.engine.lockForChange(ctx); err != nil {
+		return nil, err
+	}
+	defer s.engine.trimUnlockAndCommitIfDue()
+	results := make([]storage.AddOutcome, len(entries))
+	err := s.engine.file.view(func(tx *bbolt.Tx) (err error) {
+		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
+		for i := range entries {
+			if results[i], err = s.addEntryIfNew(tx, c, &entries[i], maxPerOrigin); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// addEntryIfNew queues e, unless c finds it among the seen ones or there are most of its
+// origin.
+func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddOutcome, error) {
+	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
+		return storage.Duplicate, err
+	}
+	o, err := s.engine.index.getOrCreate(tx, e.URL.Origin())
+	if err != nil {
+		return 0, err
+	}
+	if e.RobotsFor.IsZero() {
+		p := fingerprintOfEntry(e)
+		seen, certain := s.seen.has(c, o, p)
+		if seen || !certain && !e.Request.IsSafe() { // the request may have been sent
+			return storage.Duplicate, nil
+		}
+		if maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
+			return storage.OverLimit, nil
+		}
+		s.seen.add(o, p)
+	}
+	s.queues.put(o, laneOfEntry(e), rankOfEntry(e), e)
+	s.engine.index.schedule.UpdateOrigin(&o.Origin)
+	return storage.Added, nil
+}
+
+// isDuplicateOfUnloadedOrigin reports whether e is known and its origin is only on disk. Most links
+// lead to known pages: these do not bring an idle host into memory.
+func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
+	name := e.URL.Origin()
+	if !e.RobotsFor.IsZero() || s.engine.index.origins[name] != nil {
+		return false, nil
+	}
+	number, err := s.engine.index.number(tx, name)
+	if number == nil || err != nil {
+		return false, err
+	}
+	seen, certain := s.seen.hasOnDisk(c, binary.BigEndian.Uint32(number), name, fingerprintOfEntry(e))
+	return seen || !certain && !e.Request.IsSafe(), nil
+}
+
+// Lease implements storage.Store.
+func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
+		return nil, storage.Wait{}, err
+	}
+	defer s.engine.trimUnlockAndCommitIfDue()
+	if s.engine.status.err != nil {
+		return nil, storage.Wait{}, s.engine.status.err
+	}
+	s.engine.index.schedule.Advance(now)
+	s.leases.expire(now)
+	var leases []storage.Lease
+	err := s.engine.file.view(func(tx *bbolt.Tx) error {
+		if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil {
+			return err
+		}
+		for len(leases) < max {
+			origin := s.engine.index.schedule.NextOrigin(now)
+			if origin == nil {
+				break
+			}
+			if l, ok := s.leases.leaseNext(tx, origin.Queue, now, now.Add(ttl)); ok {
+				leases = append(leases, l)
+			}
+			if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && len(leases) == 0 {
+		return nil, storage.Wait{}, err
+	}
+	remaining, until := s.engine.index.schedule.RemainingWorkKindAndTime() // an error will be met again
+	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
+}
+
+// Renew implements storage.Store.
+func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer s.engine.mu.Unlock()
+	return s.leases.renew(&l, now, now.Add(ttl))
+}
+
+// MarkSent implements storage.Store.
+func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+	if err := s.engine.lockForChange(ctx); err != nil {
+		return err
+	}
+	defer s.engine.trimUnlockAndCommitIfDue()
+	return s.leases.markSent(&l, sent)
+}
+
+// Ack implements storage.Store.
+func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
+	if err := storage.ValidateAcks(acks); err != nil {
+		return err
+	}
+	if err := s.engine.lockForChange(ctx); err != nil {
+		return err
+	}
+	defer s.engine.trimUnlockAndCommitIfDue()
+	var errs []error
+	for i := range acks {
+		if err := s.leases.ack(&acks[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Hold implements storage.Store.
+func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, suspended bool) error {
+	return s.engine.changeOrigin(ctx, name, func(o *loadedOrigin) {
+		o.Origin.HeldUntil, o.Suspended = until, suspended
+		s.engine.journal.markChanged(o)
+		s.engine.index.schedule.UpdateOrigin(&o.Origin)
+	})
+}
+
+// RescheduleByLastmod implements storage.Store.
+func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	if err := s.engine.lockForChange(ctx); err != nil {
+		return 0, err
+	}
+	defer s.engine.trimUnlockAndCommitIfDue()
+	err = s.engine.file.view(func(tx *bbolt.Tx) error {
+		for _, g := range lastmods {
+			o, err := s.engine.index.find(tx, g.URL.Origin())
+			if err != nil {
+				return err
+			}
+			if o != nil && s.queues.rescheduleIfModified(tx, o, g, now) {
+				s.engine.index.schedule.UpdateOrigin(&o.Origin)
+				rescheduled++
+			}
+		}
+		return nil
+	})
+	return rescheduled, err
+}
+
+// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
+func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
+	for more := true; more; {
+		if err := s.engine.lockForChange(ctx); err != nil {
+			return unparked, err
+		}
+		err := s.engine.file.view(func(tx *bbolt.Tx) (err error) {
+			o, err := s.engine.index.find(tx, name)
+			if o == nil || o.parkedCount == 0 || err != nil {
+				more = false
+				return err
+			}
+			if end < 0 { // what is parked meanwhile was judged by who parks it
+				end = o.lastSeq
+			}
+			var n int
+			n, more = s.queues.unparkBatch(tx, o, &from, end, shouldUnpark)
+			unparked += n
+			s.engine.index.schedule.UpdateOrigin(&o.Origin)
+			return nil
+		})
+		s.engine.trimUnlockAndCommitIfDue()
+		if err != nil {
+			return unparked, err
+		}
+	}
+	return unparked, nil
+}
+
+// OriginsWithParkedURLs implements storage.Store.
+func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
+	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
+		if i.ParkedURLs > 0 {
+			origins = append(origins, i.Origin)
+		}
+		return true
+	})
+	return origins, err
+}
+
+// ReadNote implements storage.Store.
+func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) ([]byte, error) {
+	return s.notes.ReadNote(ctx, name, key)
+}
+
+// SetNote implements storage.Store.
+func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
+	return s.notes.SetNote(ctx, name, key, value)
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
@@ -156,20 +279,20 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	if err := s.lockForChange(ctx); err != nil {
+	if err := s.engine.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.trimUnlockAndCommitIfDue()
+	defer s.engine.trimUnlockAndCommitIfDue()
 	results := make([]storage.HostAdmissionResult, len(hosts))
-	err := s.file.view(func(tx *bbolt.Tx) error {
+	err := s.engine.file.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
-			count, err := s.admittedHosts.count(tx, h)
+			count, err := s.engine.admittedHosts.count(tx, h)
 			if err != nil {
 				return err
 			}
 			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
-				s.journal.admitHost(h, count.DomainHosts+1)
+				s.engine.journal.admitHost(h, count.DomainHosts+1)
 			}
 		}
 		return nil
@@ -182,69 +305,104 @@ func (s *Store) AdmitHostsWithinLimits(
 
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.HostAdmissionCounts, err error) {
-	if err := s.lockIfOpen(ctx); err != nil {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return count, err
 	}
-	defer s.trimUnlockAndCommitIfDue()
-	err = s.file.view(func(tx *bbolt.Tx) error {
-		count, err = s.admittedHosts.count(tx, h)
+	defer s.engine.trimUnlockAndCommitIfDue()
+	err = s.engine.file.view(func(tx *bbolt.Tx) error {
+		count, err = s.engine.admittedHosts.count(tx, h)
 		return err
 	})
 	return count, err
 }
 
-// FailureChannel implements storage.FailureNotifier.
-func (s *Store) FailureChannel() <-chan struct{} { return s.status.failedForGood }
+// Import implements storage.Importer. Each parcel is atomic.
+func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+	if err := storage.ValidateDumps(dumps); err != nil {
+		return err
+	}
+	for i := range dumps {
+		if err := s.engine.lockForChange(ctx); err != nil {
+			return err
+		}
+		err := s.engine.file.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
+		s.engine.trimUnlockAndCommitIfDue()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importOriginDump puts a parcel where it belongs.
+func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
+	o, err := s.engine.index.getOrCreate(tx, p.Origin)
+	if err != nil {
+		return err
+	}
+	if p.HostState != nil {
+		o.host.SetState(schedule.HostState(*p.HostState))
+		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
+		s.engine.journal.markOriginAndHostChanged(o)
+	}
+	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
+	for i := range p.URLs {
+		k := &p.URLs[i]
+		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
+			continue
+		}
+		s.queues.putStored(o, k)
+	}
+	for _, f := range p.SeenURLFingerprints {
+		s.seen.addIfNew(c, o, urlFingerprint(f))
+	}
+	s.engine.index.schedule.UpdateOrigin(&o.Origin)
+	return nil
+}
+
+// Counts implements storage.Store.
+func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
+		return storage.Counts{}, err
+	}
+	defer s.engine.mu.Unlock()
+	return storage.Counts{
+		QueuedHosts:     s.engine.index.schedule.HostCount,
+		DueHosts:        s.engine.index.schedule.CountDueHosts(),
+		QueuedURLs:      s.engine.index.schedule.QueuedURLCount,
+		LeasedURLs:      s.engine.index.schedule.LeasedURLCount(),
+		ParkedURLs:      s.queues.parkedCount,
+		SeenURLs:        s.seen.count,
+		SuspendedURLs:   s.engine.index.schedule.SuspendedURLCount,
+		AwaitingRevisit: s.engine.index.schedule.AwaitingRevisitCount,
+	}, nil
+}
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
-func (s *Store) Flush(ctx context.Context) error {
-	if err := s.lockIfOpen(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	return s.committer.flush(ctx)
-}
+func (s *Store) Flush(ctx context.Context) error { return s.engine.flush(ctx) }
 
-// Close implements storage.Store. Hosts of which a URL was out rest their Gap
-// from now on, and PostInterruptionDelay at least, for those that have none yet: the end
-// of its visit is not known. What is in the log stays there: the next one to
-// open the file goes on from it. A store that has failed for good writes nothing at
-// its end: the next Open finds what was durable before, as after a crash.
-func (s *Store) Close() error {
-	if err := s.lockIfOpen(context.Background()); err != nil {
-		return err
-	}
-	s.closed = true
-	if s.file.faulted {
-		return s.closeFaulted()
-	}
-	s.leases.delayHosts(s.opts.Now, s.opts.PostInterruptionDelay)
-	s.mu.Unlock()
-	defer s.leaveMemoryBudget()
-	s.committer.stop()
-	return s.file.close()
-}
-
-// closeFaulted closes the file of a store that has faulted, without a call to bbolt. It
-// requires the lock, and releases it.
-func (s *Store) closeFaulted() error {
-	err := fmt.Errorf("close: what was not flushed is lost: %w", s.status.err)
-	close(s.committer.quit) // it may wait for bbolt for good
-	s.status.signalAttemptDone()
-	s.mu.Unlock()
-	defer s.leaveMemoryBudget()
-	return errors.Join(err, s.file.closeWithoutBbolt())
-}
+// FailureChannel implements storage.FailureNotifier.
+func (s *Store) FailureChannel() <-chan struct{} { return s.engine.status.failedForGood }
 
 // OutputFiles returns the files that the store knows, by path, as of its last write.
 func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
-	if err := s.lockIfOpen(ctx); err != nil {
+	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
-	return outputFilesByPath(s.outputFiles.extents), nil
+	defer s.engine.mu.Unlock()
+	return outputFilesByPath(s.engine.outputFiles.extents), nil
 }
 
 // OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
 // order before Open, or before an earlier Open, and has written no lengths since.
-func (s *Store) OutputMayBeTorn() bool { return s.outputFiles.mayBeTorn }
+func (s *Store) OutputMayBeTorn() bool { return s.engine.outputFiles.mayBeTorn }
+
+// FileStats returns how large the file is.
+func (s *Store) FileStats() (FileStats, error) { return s.engine.fileStats() }
+
+// Close implements storage.Store. Hosts of which a URL was out rest their Gap
+// from now on, and PostInterruptionDelay at least, for those that have none yet: the end
+// of its visit is not known.
+func (s *Store) Close() error {
+	return s.engine.close(func() { s.leases.delayHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
+}

@@ -37,22 +37,22 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	s := openWithoutCommitter(t, dir, Options{noSync: true, BeforeWrite: func() error { return beforeErr },
 		OnStallChange: func(err error) { reported = append(reported, err) }})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
-	s.committer.commit()
+	s.engine.committer.commit()
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	writes := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		if writes++; ofFile && writes == 1 {
-			return &fs.PathError{Op: "sync", Path: s.file.path, Err: cause}
+			return &fs.PathError{Op: "sync", Path: s.engine.file.path, Err: cause}
 		}
-		return s.file.db.Update(write)
+		return s.engine.file.db.Update(write)
 	})
 	if !ofFile {
 		beforeErr = cause
 	}
-	s.committer.commit()
+	s.engine.committer.commit()
 	beforeErr = nil // the next fsync goes well
 	written := writes
-	s.committer.commit()
+	s.engine.committer.commit()
 	if writes != written {
 		t.Errorf("%d writes after the failure, want none", writes-written)
 	}
@@ -78,7 +78,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	if c := must1(s.Counts(ctx)); c.QueuedURLs != 2 {
 		t.Errorf("counts %+v, want what was there", c)
 	}
-	s.committer.quit = make(chan struct{}) // for Close
+	s.engine.committer.quit = make(chan struct{}) // for Close
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
 		t.Errorf("Close: %v, after %d more writes", err, writes-written)
 	}
@@ -114,10 +114,10 @@ func TestDiskFullIsTemporary(t *testing.T) {
 func TestFailureEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{MaxBufferedChanges: 10, noSync: true})
-		defer s.file.db.Close()
+		defer s.engine.file.db.Close()
 		for i := range 10 {
 			addEntries(t, s, newEntry(t, "https://a.example/%d", i))
-			if s.journal.bufferedChangeCount >= 10 {
+			if s.engine.journal.bufferedChangeCount >= 10 {
 				break
 			}
 		}
@@ -129,7 +129,7 @@ func TestFailureEndsWaiting(t *testing.T) {
 		go func() { ends <- s.Flush(t.Context()) }()
 		synctest.Wait()
 		s.setUpdate(func(func(*bbolt.Tx) error) error { return syscall.EIO })
-		s.committer.commit()
+		s.engine.committer.commit()
 		for range 2 {
 			if err := <-ends; !errors.Is(err, storage.ErrFailed) {
 				t.Errorf("returned %v, want %v", err, storage.ErrFailed)

@@ -70,16 +70,16 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 		for _, l := range mustLease(t, s, now, 5) {
 			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 		}
-		s.mu.Lock()
+		s.engine.mu.Lock()
 		bytes := 0
-		for _, o := range s.index.origins {
+		for _, o := range s.engine.index.origins {
 			for _, l := range o.lanes {
 				for _, i := range l.headURLs {
 					bytes += len(i.value)
 				}
 			}
 		}
-		s.mu.Unlock()
+		s.engine.mu.Unlock()
 		if bytes > 256*cached {
 			t.Fatalf("%d bytes are cached, the limit is about %d", bytes, 256*cached)
 		}

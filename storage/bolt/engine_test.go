@@ -1,0 +1,55 @@
+package bolt
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// An engine without queues keeps what was changed of origins, and is used no more once closed.
+func TestEngine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frontier.db")
+	name, until := newEntry(t, "https://a.example/").URL.Origin(), time.Unix(2e9, 0).UTC()
+	e, meta, _, err := openEngine(path, Options{FlushEvery: time.Hour})
+	must(t, err)
+	e.start()
+	change := func(o *loadedOrigin) {
+		o.HeldUntil, o.seenCount = until, 3
+		e.journal.markChanged(o)
+	}
+	must(t, e.changeOrigin(t.Context(), name, change))
+	must(t, e.flush(t.Context()))
+	if stats, err := e.fileStats(); err != nil || stats.Size == 0 || stats.UnappliedLogChanges == 0 {
+		t.Errorf("file stats %+v (%v), want a change in the log", stats, err)
+	}
+	ended := false
+	must(t, e.close(func() { ended = true }))
+	if !ended {
+		t.Error("the last changes were not asked for")
+	}
+	for call, err := range map[string]error{
+		"change": e.changeOrigin(t.Context(), name, change), "flush": e.flush(t.Context()), "close": e.close(func() {}),
+		"view": e.viewOrigin(t.Context(), name, func(*bbolt.Tx, *loadedOrigin) {}),
+	} {
+		if !errors.Is(err, storage.ErrClosed) {
+			t.Errorf("%s after close: %v, want %v", call, err, storage.ErrClosed)
+		}
+	}
+	again, metaAgain, totals, err := openEngine(path, Options{})
+	must(t, err)
+	again.start()
+	defer again.close(func() {})
+	if totals.seenCount != 3 || metaAgain.openCount != meta.openCount+1 || !metaAgain.crashedAt.IsZero() {
+		t.Errorf("opened again: %+v, %+v, want the origin's count, and no crash", metaAgain, totals)
+	}
+	found := false
+	must(t, again.viewOrigin(t.Context(), name, func(_ *bbolt.Tx, o *loadedOrigin) { found = o.HeldUntil.Equal(until) }))
+	if !found {
+		t.Error("the change is not there")
+	}
+}
