@@ -1,8 +1,11 @@
 package bolt
 
 import (
+	"encoding/binary"
+
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -63,4 +66,120 @@ func (o *loadedOrigin) info() storage.OriginInfo {
 		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
 		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
 	}
+}
+
+// What else an origin may be.
+const (
+	flagSuspended = 1 << iota
+	flagLastWasRevisit
+)
+
+func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
+	b = record.AppendString(b, o.name.String())
+	b = binary.AppendUvarint(b, uint64(o.lastSeq))
+	b = record.AppendTime(b, o.HeldUntil)
+	b = append(b, 0)
+	if o.Suspended {
+		b[len(b)-1] |= flagSuspended
+	}
+	if o.revisitAlternation.LastWasRevisit {
+		b[len(b)-1] |= flagLastWasRevisit
+	}
+	b = binary.AppendUvarint(b, uint64(o.seenCount))
+	b = binary.AppendUvarint(b, uint64(o.parkedCount))
+	for i := range o.lanes {
+		l := &o.lanes[i]
+		if n, first := o.storedCountAndFirstKey(l); n > 0 {
+			b = append(b, byte(l.id))
+			b = binary.AppendUvarint(b, uint64(n))
+			b = binary.AppendVarint(b, first)
+		}
+	}
+	return b
+}
+
+func parseOriginRecord(b []byte, o *loadedOrigin) error {
+	r := record.FieldReader{RemainingData: b}
+	o.name = r.Origin()
+	o.originQueue = originQueue{}
+	o.lastSeq = int64(r.Int())
+	o.HeldUntil = r.Time()
+	flags := r.Byte()
+	o.Suspended, o.revisitAlternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
+	o.seenCount = r.Int()
+	o.parkedCount = r.Int()
+	for r.Err == nil && len(r.RemainingData) > 0 {
+		id := schedule.LaneID(r.Byte())
+		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
+			r.MarkDamaged()
+			break
+		}
+		l := o.getOrCreateLane(id)
+		l.count, l.firstSortKey = r.Int(), r.Varint()
+		l.lowerBound = firstPosition
+		o.AddURLs(id, l.count)
+	}
+	return r.CheckFullyRead()
+}
+
+// A slotChange is what becomes of a slot.
+type slotChange struct {
+	laneSlot
+	value []byte // nil deletes
+}
+
+func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.laneSlot) }
+
+// originChanges are those of one origin that are in the log, or on their way to it,
+// and not in their place in the file.
+type originChanges struct {
+	urls                sortedSliceSet[slotChange]
+	seenURLFingerprints sortedSliceSet[urlFingerprint]
+	notes               map[string][]byte               // nil deletes
+	revisitPositions    map[urlFingerprint]lanePosition // nowhere deletes
+	// weightedChangeCount is about how many they are, long ones counted for several:
+	// fingerprints, which are short and come with a URL, for none.
+	weightedChangeCount int
+}
+
+// changeWeight returns for how many changes one of a value counts.
+func changeWeight(value []byte) int { return 1 + len(value)/256 }
+
+func (c *originChanges) putURL(s laneSlot, value []byte) {
+	c.urls.put(slotChange{s, value})
+	c.weightedChangeCount += changeWeight(value)
+}
+
+func (c *originChanges) addSeen(p urlFingerprint) { c.seenURLFingerprints.put(p) }
+
+func (c *originChanges) setNote(key string, value []byte) {
+	if c.notes == nil {
+		c.notes = make(map[string][]byte)
+	}
+	c.notes[key] = value
+	c.weightedChangeCount += changeWeight(value)
+}
+
+func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at lanePosition) {
+	if c.revisitPositions == nil {
+		c.revisitPositions = make(map[urlFingerprint]lanePosition)
+	}
+	c.revisitPositions[p] = at
+	c.weightedChangeCount++
+}
+
+// estimateDBPages returns about how many pages of the file it takes to fold them.
+func (c *originChanges) estimateDBPages() int {
+	return 3 + c.urls.len()/16 + c.seenURLFingerprints.len()/64 + c.weightedChangeCount/64
+}
+
+// pendingLayers are what is not in the file of an origin, the newest first.
+func (o *loadedOrigin) pendingLayers() []*originChanges {
+	layers := make([]*originChanges, 0, 2)
+	for _, c := range []*originChanges{o.pendingChanges, o.checkpointingChanges} {
+		if c != nil {
+			layers = append(layers, c)
+		}
+	}
+	return layers
 }
