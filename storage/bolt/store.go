@@ -19,7 +19,7 @@ import (
 // that has the data.
 type Store struct {
 	engine *engine // whose lock guards the other parts
-	notes  notes
+	notes  Notes
 	seen   seenSet
 	queues urlQueues
 	leases leaseTable
@@ -40,7 +40,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{engine: e, notes: notes{e}}
+	s := &Store{engine: e, notes: Notes{e}}
 	s.seen = seenSet{journal: e.journal, damage: &e.damage, count: totals.seenCount}
 	s.queues = urlQueues{journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount}
 	s.leases = leaseTable{
