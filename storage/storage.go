@@ -115,10 +115,7 @@ type Store interface {
 	// OriginsWithParkedURLs returns the origins that have parked URLs.
 	OriginsWithParkedURLs(ctx context.Context) ([]decorum.Origin, error)
 
-	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
-	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value, of at most MaxNoteBytes bytes; nil deletes.
-	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
+	Notes
 
 	// HostAdmitter counts the hosts whose URLs the crawl queues.
 	HostAdmitter

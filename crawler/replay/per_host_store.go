@@ -228,6 +228,11 @@ func (s *PerHostStore) Origins(ctx context.Context, yield func(storage.OriginInf
 	return nil
 }
 
+// OriginNames tells of the names of all origins.
+func (s *PerHostStore) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return s.Origins(ctx, func(o storage.OriginInfo) bool { return yield(o.Origin) })
+}
+
 // Origin tells of one origin.
 func (s *PerHostStore) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())

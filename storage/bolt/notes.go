@@ -21,6 +21,8 @@ type Notes struct {
 	engine *engine
 }
 
+var _ storage.NoteStore = (*Notes)(nil)
+
 // OpenNotes opens the notes at path, and makes the file if there is none. Only one process can
 // have it open. Of opts it uses none that are about queues. Close must be called in the end.
 func OpenNotes(path string, opts Options) (*Notes, error) {

@@ -10,7 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-var _ storage.Inspector = (*Store)(nil)
+var (
+	_ storage.Inspector    = (*Store)(nil)
+	_ storage.OriginLister = (*Store)(nil)
+)
 
 // Origins implements storage.Inspector.
 func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
@@ -28,6 +31,11 @@ func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 		}
 	}
 	return nil
+}
+
+// OriginNames implements storage.OriginLister.
+func (m *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return m.Origins(ctx, func(o storage.OriginInfo) bool { return yield(o.Origin) })
 }
 
 // Origin implements storage.Inspector.
