@@ -16,7 +16,10 @@ type HostDueStore struct {
 	// Store keeps rests of ten seconds and more, in notes with the http origin of
 	// the host; they are durable before the visit is acked. It may be that of the
 	// robots records.
-	Store storage.Store
+	Store interface {
+		storage.Notes
+		Flush(context.Context) error
+	}
 	// RestartedAt is when this process began to go on with what an earlier one did.
 	// Any host may have been visited just before, by a visit that a kill has hidden,
 	// or whose rest was short: none is visited in the first ten seconds, nor before

@@ -54,14 +54,14 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 					}
 					return errors.Join(c.Run(ctx), store.Close())
 				}
-				hosts, hostDue := politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, shared)}
+				hosts, hostDue := politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, shared)}
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/0"); err != nil {
 					t.Fatal(err)
 				}
 				if err := run(ctx, "first", hosts, hostDue, numberedSeeds(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
-				hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, copied), RestartedAt: time.Now()}
+				hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, copied), RestartedAt: time.Now()}
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/1"); err != nil {
 					t.Fatal(err)
 				}

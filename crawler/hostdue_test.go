@@ -62,7 +62,8 @@ func TestARetryAfterIsForAll(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir, web, hosts := t.TempDir(), newBusyWeb(), politeness.NewSharedHosts()
 				shared := filepath.Join(dir, "robots.db")
-				hostDue := &crawler.HostDueStore{Store: openBolt(t, shared)}
+				notes := openNotes(t, shared)
+				hostDue := &crawler.HostDueStore{Store: notes}
 				first := newStoreSharingCrawl(t, web, filepath.Join(dir, "first.db"), hosts, hostDue, numberedSeeds(1, "a.test", "busy")...)
 				ctx, stop := context.WithCancel(t.Context())
 				acked := make(chan string, 1)
@@ -77,12 +78,12 @@ func TestARetryAfterIsForAll(t *testing.T) {
 				}
 				switch file := <-acked; next {
 				case "stopped":
-					if err := hostDue.Store.Close(); err != nil {
+					if err := notes.Close(); err != nil {
 						t.Fatal(err)
 					}
-					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, shared), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, shared), RestartedAt: time.Now()}
 				case "killed":
-					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, file), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openNotes(t, file), RestartedAt: time.Now()}
 				}
 				second := newStoreSharingCrawl(t, web, filepath.Join(dir, "second.db"), hosts, hostDue, numberedSeeds(3, "a.test", "x")...)
 				if err := second.Run(t.Context()); err != nil {

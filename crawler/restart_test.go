@@ -26,6 +26,17 @@ func openBolt(t *testing.T, file string) storage.Store {
 	return s
 }
 
+// openNotes opens a file of notes, which is closed with the test.
+func openNotes(t *testing.T, file string) *bolt.Notes {
+	t.Helper()
+	n, err := bolt.OpenNotes(file, bolt.Options{FlushEvery: time.Minute}) // each costs an fsync in real time
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
 // copyStoreFile returns the file of a store as it is while the store is open: what a
 // process would find after this one was killed.
 func copyStoreFile(t *testing.T, file string) string {

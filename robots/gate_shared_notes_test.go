@@ -17,9 +17,9 @@ import (
 )
 
 // openNotes opens the store of several Gates.
-func openNotes(t *testing.T, file string) *bolt.Store {
+func openNotes(t *testing.T, file string) *bolt.Notes {
 	t.Helper()
-	notes, err := bolt.Open(file, bolt.Options{})
+	notes, err := bolt.OpenNotes(file, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -63,7 +62,8 @@ type Crawl struct {
 	*Collector
 
 	crawler          *crawler.Crawler
-	stores           []storage.Store // the gate's notes first
+	gateNotes        storage.NoteStore
+	frontierStore    storage.Store
 	ledger           *ledgerWriter   // nil: none
 	ctx              context.Context // of colly.StdlibContext
 	async            atomic.Bool     // of colly.Async
@@ -108,7 +108,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 		}
 	}()
 	if o.KeepCookies {
-		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore())
+		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore)
 	}
 	fetcher, err := NewHTTPFetcher(o.FetchConfig)
 	if err != nil {
@@ -140,7 +140,7 @@ func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 // openStores opens the state of the crawl.
 func (c *Crawl) openStores(o WrapOptions) error {
 	if o.StateDir == "" {
-		c.stores = []storage.Store{memory.New(memory.Config{})}
+		c.gateNotes, c.frontierStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 		return nil
 	}
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
@@ -151,16 +151,20 @@ func (c *Crawl) openStores(o WrapOptions) error {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
 		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
-	err := c.openBolt(o.StateDir, "robots.db", opts)
+	notes, err := bolt.OpenNotes(filepath.Join(o.StateDir, "robots.db"), opts)
 	if err == nil {
+		c.gateNotes = notes
 		err = c.openLedgerIfEnabled(o)
 	}
 	if err == nil {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
-		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
+		opts.BeforeWrite = func() error { return errors.Join(notes.Flush(context.Background()), c.ledger.sync()) }
 		opts.ListOutputFiles = c.ledger.durableFileExtents
-		err = c.openBolt(o.StateDir, "frontier.db", opts)
+		var s *bolt.Store
+		if s, err = bolt.Open(filepath.Join(o.StateDir, "frontier.db"), opts); err == nil {
+			c.frontierStore = s
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
@@ -169,28 +173,16 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	return nil
 }
 
-// openBolt opens one of the files of the crawl's state.
-func (c *Crawl) openBolt(dir, name string, opts bolt.Options) error {
-	s, err := bolt.Open(filepath.Join(dir, name), opts)
-	if err == nil {
-		c.stores = append(c.stores, s)
-	}
-	return err
-}
-
-// frontierStore returns the store of the crawl's frontier.
-func (c *Crawl) frontierStore() storage.Store { return c.stores[len(c.stores)-1] }
-
 // assembleCrawler puts the rooms of the house together.
 func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}
 	limits := politeness.NewLimiter(o.LimiterConfig)
-	gate := robots.NewGate(o.RobotsConfig, c.stores[0])
+	gate := robots.NewGate(o.RobotsConfig, c.gateNotes)
 	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = gate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.frontierStore(), o.FrontierConfig), Gate: gate, Policy: o.Policy, Limiter: limits,
+		Frontier: frontier.New(c.frontierStore, o.FrontierConfig), Gate: gate, Policy: o.Policy, Limiter: limits,
 		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 	if c.ledger != nil {
@@ -266,8 +258,11 @@ func (c *Crawl) Close() (err error) {
 	if c.Collector != nil {
 		c.fetcher.CloseIdleConnections()
 	}
-	for _, s := range slices.Backward(c.stores) { // the frontier waits for the gate's notes
-		err = errors.Join(err, s.Close())
+	if c.frontierStore != nil { // it waits for the gate's notes, and is closed before
+		err = c.frontierStore.Close()
+	}
+	if c.gateNotes != nil {
+		err = errors.Join(err, c.gateNotes.Close())
 	}
 	return errors.Join(err, c.ledger.close())
 }

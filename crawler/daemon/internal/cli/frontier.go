@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -102,7 +103,7 @@ func (k *stoppedCrawl) frontierStats(ctx context.Context) (*inspect.FrontierStat
 func (k *stoppedCrawl) readStoreFileStats() (files []inspect.StoreFileStats, err error) {
 	for _, f := range []struct {
 		name  string
-		store datadir.StoreInspectorImporter
+		store storage.NoteStore
 	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)

@@ -159,9 +159,9 @@ func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
 }
 
 // listOrigins returns the origins of a store.
-func (x *frontierExporter) listOrigins(ctx context.Context, s datadir.StoreInspectorImporter) (names []decorum.Origin) {
-	x.keepFirstError(s.Origins(ctx, func(o storage.OriginInfo) bool {
-		names = append(names, o.Origin)
+func (x *frontierExporter) listOrigins(ctx context.Context, s storage.OriginLister) (names []decorum.Origin) {
+	x.keepFirstError(s.OriginNames(ctx, func(o decorum.Origin) bool {
+		names = append(names, o)
 		return true
 	}))
 	return names
@@ -212,7 +212,7 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 }
 
 // writeStoredNotes writes what a store keeps for its origins.
-func (x *frontierExporter) writeStoredNotes(ctx context.Context, s datadir.StoreInspectorImporter, name string) {
+func (x *frontierExporter) writeStoredNotes(ctx context.Context, s storage.NoteStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == datadir.ImportNoteKey || frontier.IsStoreSpecificNote(key)) {

@@ -402,7 +402,7 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			return true
 		}))
 	}
-	for name, s := range map[string]datadir.StoreInspectorImporter{"frontier": k.FrontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]storage.NoteStore{"frontier": k.FrontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == datadir.ImportNoteKey && o.IsZero() {

@@ -270,7 +270,7 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (
 			return err
 		}
 	}
-	to := m.stores.Frontier
+	var to storage.Notes = m.stores.Frontier
 	if l.StoreName == "robots" {
 		to = m.stores.Robots
 	}
@@ -290,7 +290,7 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 	case imported && !storedStatus.Complete:
 		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
 	}
-	for _, s := range []datadir.StoreInspectorImporter{m.stores.Frontier, m.stores.Robots} {
+	for _, s := range []storage.NoteStore{m.stores.Frontier, m.stores.Robots} {
 		if empty, err := datadir.IsEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {

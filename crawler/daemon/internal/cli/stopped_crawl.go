@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -22,7 +23,7 @@ import (
 type stoppedCrawl struct {
 	inspect.Inspector
 	dir           datadir.StateDir
-	robotsStore   datadir.StoreInspectorImporter
+	robotsStore   storage.NoteStore
 	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
@@ -111,7 +112,7 @@ func (k *stoppedCrawl) openStores(a *program) (err error) {
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []datadir.StoreInspectorImporter{k.FrontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
+	for _, s := range []storage.NoteStore{k.FrontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

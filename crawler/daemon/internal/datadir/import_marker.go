@@ -50,9 +50,9 @@ func RequireCompleteImport(frontier StoreInspectorImporter) error {
 }
 
 // IsEmptyStore reports whether a store was never used.
-func IsEmptyStore(ctx context.Context, s StoreInspectorImporter) (bool, error) {
+func IsEmptyStore(ctx context.Context, s storage.NoteStore) (bool, error) {
 	empty := true
-	err := s.Origins(ctx, func(storage.OriginInfo) bool {
+	err := s.OriginNames(ctx, func(decorum.Origin) bool {
 		empty = false
 		return false
 	})

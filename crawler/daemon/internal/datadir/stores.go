@@ -15,8 +15,9 @@ import (
 // Stores keep the state of a crawl. What is known of robots.txt files has one of
 // its own, which crawls of one process share.
 type CrawlStores struct {
-	Frontier, Robots StoreInspectorImporter
-	IsRemote         bool // in Redis: others work on them too, and they may be out of reach
+	Frontier StoreInspectorImporter
+	Robots   storage.NoteStore
+	IsRemote bool // in Redis: others work on them too, and they may be out of reach
 }
 
 // OpenStores opens the state of the crawl, which must be whole.
@@ -42,7 +43,7 @@ func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s Cr
 	}
 	robotsOpts := opts
 	robotsOpts.ListOutputFiles = nil // the frontier keeps the files
-	if s.Robots, err = OpenBoltStore(dir.robotsStorePath(), robotsOpts); err != nil {
+	if s.Robots, err = OpenBoltNotes(dir.robotsStorePath(), robotsOpts); err != nil {
 		return CrawlStores{}, err
 	}
 	if s.Frontier, err = OpenBoltFrontier(dir.Path(StoreFile), opts, s.Robots); err != nil {
@@ -54,7 +55,7 @@ func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s Cr
 // OpenBoltFrontier opens the file of a frontier. What was learnt of robots.txt files is on
 // the disk before the frontier says that they have been asked for: else a crash between
 // the two would have a crawl wait for a redirect of a robots.txt that was followed.
-func OpenBoltFrontier(file string, opts bolt.Options, robots StoreInspectorImporter) (StoreInspectorImporter, error) {
+func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) (StoreInspectorImporter, error) {
 	beforeWrite := opts.BeforeWrite
 	opts.BeforeWrite = func() error {
 		err := robots.Flush(context.Background())
@@ -83,6 +84,15 @@ func OpenBoltStore(file string, opts bolt.Options) (StoreInspectorImporter, erro
 		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
 	return s, nil
+}
+
+// OpenBoltNotes returns an interface that is nil where the notes are.
+func OpenBoltNotes(file string, opts bolt.Options) (storage.NoteStore, error) {
+	n, err := bolt.OpenNotes(file, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
+	}
+	return n, nil
 }
 
 // FrontierHasFailed reports whether the frontier has failed for good; it must then be opened
@@ -117,5 +127,6 @@ func (s CrawlStores) CloseProjectStores() error {
 type StoreInspectorImporter interface {
 	storage.Store
 	storage.Inspector
+	storage.OriginLister
 	storage.Importer
 }

@@ -29,7 +29,7 @@ type projectRunner struct {
 	dir              datadir.StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
-	robotsStore      datadir.StoreInspectorImporter // of all projects
+	robotsStore      storage.NoteStore // of all projects
 	engine.SharedResources
 	getOrStartRedisBrakes func(*loadedProject) *engine.SharedBrakes
 	metrics               *metrics.Metrics

@@ -21,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -34,7 +35,7 @@ type Supervisor struct {
 	directoryLock                 *datadir.DirectoryLock
 	// HasSocket says that ListenSocket has made the socket, which Close removes.
 	HasSocket   bool
-	robotsStore datadir.StoreInspectorImporter // what is known of robots.txt files, by all projects
+	robotsStore storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
@@ -116,7 +117,7 @@ func (s *Supervisor) openDaemonStores() (err error) {
 	}
 	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
-	if s.robotsStore, err = datadir.OpenBoltStore(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
+	if s.robotsStore, err = datadir.OpenBoltNotes(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
