@@ -57,7 +57,9 @@ func createBuckets(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	return writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion), keyOpenCount: encodeUvarint(0), keyClean: {1}})
+	return writeMeta(tx, map[string][]byte{
+		keyFormat: encodeUvarint(formatVersion), keyOpenCount: encodeUvarint(0), keyClean: {1},
+	})
 }
 
 // An openedMeta is what the bucket meta says when the file is opened.

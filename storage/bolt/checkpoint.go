@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// maxCheckpointPages is about how many pages of the file one transaction folds into:
+// maxCheckpointPages is about how many pages of the file one transaction's checkpoints change:
 // bbolt holds each of them in memory, twice.
 const maxCheckpointPages = 2000
 
@@ -18,16 +18,16 @@ const maxCheckpointPages = 2000
 // middle, where one origin ends and the next begins.
 const fillPercent = 0.75
 
-// A writeBatch is what one transaction brings to the file: the pieces of the log
+// A writeBatch is what one transaction brings to the file: the segments of the log
 // since the write before, and some origins' changes, each in its place. It is
 // written whole or not at all, and does not change once it is made.
 type writeBatch struct {
 	number             uint64
 	segments           [][]byte
-	firstSegment       uint64 // number of the first piece
+	firstSegment       uint64 // number of the first segment
 	originCheckpoints  []originCheckpoint
 	newHosts           *unwrittenNewHosts // new hosts; nil: no host is new
-	trimBeforeSegment  uint64             // the whole log before this piece is folded; 0: a part is not
+	trimBeforeSegment  uint64             // the whole log before this segment is checkpointed; 0: a part is not
 	trimmedChangeCount int                // changes of the log that go with that
 }
 
@@ -38,7 +38,7 @@ type originCheckpoint struct {
 	originNumber   uint32
 	isNew          bool // perhaps not in names yet
 	name           string
-	record         []byte          // nil if only some of the fingerprints are folded
+	record         []byte          // nil if only some of the fingerprints are checkpointed
 	hostCheckpoint *hostCheckpoint // if it has changed
 }
 
@@ -77,7 +77,7 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 	return w.updateLog(tx.Bucket([]byte(bucketLog)))
 }
 
-// updateLog brings the log up to date. What is folded already does not go there.
+// updateLog brings the log up to date. What is checkpointed already does not go there.
 func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 	b.FillPercent = 1 // it grows at its end
 	for i, segment := range w.segments {

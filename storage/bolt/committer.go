@@ -26,7 +26,9 @@ type committer struct {
 	done     chan struct{} // closed by it
 }
 
-func newCommitter(mu *sync.Mutex, opts *Options, file *storeFile, j *journal, outputFiles *outputFiles, checkpointed func(*loadedOrigin)) *committer {
+func newCommitter(
+	mu *sync.Mutex, opts *Options, file *storeFile, j *journal, outputFiles *outputFiles, checkpointed func(*loadedOrigin),
+) *committer {
 	return &committer{
 		mu: mu, opts: opts, file: file, journal: j, outputFiles: outputFiles, checkpointed: checkpointed,
 		requests: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
@@ -100,7 +102,9 @@ func (c *committer) commit() (ok, more bool) {
 
 // write syncs the output first, and then writes w and the lengths of the output's files
 // into the file. With repair it makes up for a failed write.
-func (c *committer) write(w *writeBatch, update func(func(*bbolt.Tx) error) error, repair bool) (files []OutputFileExtent, err error) {
+func (c *committer) write(
+	w *writeBatch, update func(func(*bbolt.Tx) error) error, repair bool,
+) (files []OutputFileExtent, err error) {
 	began := time.Now()
 	err = catchFault(func() error {
 		if repair {

@@ -5,8 +5,8 @@
 // from the file until Close. After a crash Open is all that there is to do: what
 // was leased is in its queue again, and hosts rest before they are visited. Options
 // say how often changes are written, what must be on the disk before they are
-// (BeforeWrite), and who is told when they cannot be (OnStallChange, OnDamaged). Compact
-// gives back the room that is free in a file.
+// (BeforeWrite), and what is called when they cannot be (OnStallChange, OnDamaged). Compact
+// gives back the space that is free in a file. OpenNotes opens a file for its notes alone.
 //
 // # How a change reaches the file
 //
@@ -16,17 +16,17 @@
 // So a crash loses a suffix of the calls, never one out of the middle and never
 // half of one.
 //
-// Changes stay in memory, by origin, until they are folded: put into their
+// Changes stay in memory, by origin, until they are checkpointed: put into their
 // place in the file. That is done for some origins at a time, in the order of
 // the file, round after round, when there are many changes or little else to
 // do. URLs of a crawl come scattered over all its sites; written where they
 // belong at once, each would rewrite a page or two of the file, and by the time
-// an origin is folded there are several on the same page. When a round, or
-// pass, is over, the log from before it is deleted. The fold of an origin is
+// an origin is checkpointed there are several on the same page. When a round, or
+// sweep, is over, the log from before it is deleted. The checkpoint of an origin is
 // part of a transaction that appends to the log, and takes all that was done to
 // the origin until then: so the file and its log together are always the state
 // of one moment. To open the file after a crash, or after Close, is to read the
-// log back into memory; what of it was folded already is folded again, which
+// log back into memory; what of it was checkpointed already is checkpointed again, which
 // makes no difference.
 //
 // While nothing can be written, the changes wait in memory and the committer
@@ -36,7 +36,7 @@
 //
 // The hosts that have something to hand out, up to Options.MaxHostsInMemory, and their
 // origins; of hosts beyond, which are idle, when their turn comes; the heads of
-// queues that were asked for; changes that are not folded. URLs are on disk: a
+// queues that were asked for; changes that are not checkpointed. URLs are on disk: a
 // queue is read from there, some URLs at a time, as it is worked off. An origin
 // that holds nothing is forgotten, and read back when it is met again. A lease
 // writes nothing: its URL stays in the file where it was, and is back in its
@@ -58,7 +58,7 @@
 //	resting  number 4, fingerprint 8                → key in urls
 //	notes    number 4, key                          → value
 //	counted  domain, 0, host                        → empty; without a host: how many there are
-//	log      number of the piece 8                  → changes
+//	log      number of the segment 8                → changes
 //	files    path of a file, or a directory         → name in it, serial, bytes on the disk
 //
 // Lanes are those of package schedule, and two more: for what is parked, and
@@ -66,7 +66,7 @@
 // rank. prints is the seen set; the fingerprint is FNV-1a, of path and query and of
 // what else an entry's request is, if it is no GET. resting is the index for
 // Recall. The value of a URL in the log has its own checksum, so that nothing has to
-// be computed again when it is folded.
+// be computed again when it is checkpointed.
 //
 // Open migrates an older format, a portion at a time, each in a transaction, so that
 // it may be broken off at any moment and the next Open goes on. Format 3 is 2 with
@@ -89,4 +89,32 @@
 // these changes. After a crash, what lies before a length must be there, and
 // what lies behind it may be torn. That stays known (Store.OutputMayBeTorn) until lengths are
 // written again, though the store is opened meanwhile, to be looked into.
+//
+// # The code
+//
+// Begin with store.go: its methods are those of storage.Store. inspector.go has those of
+// storage.Inspector, and notes.go those of Notes. They lock the engine, read the file where they
+// must, and leave the work to a part. A part calls those below it, and none calls a Store:
+//
+//	Store, Notes         the verbs
+//	leaseTable           leases
+//	urlQueues            URLs in their lanes
+//	seenSet              fingerprints
+//	engine               opens, locks, flushes and closes all of the following
+//	committer            writes what the journal has; the only goroutine
+//	originIndex          origins and hosts, in memory and in the file, and their schedule
+//	headCache            how many URLs are in memory
+//	journal              changes that are not in their place in the file: log and checkpoints
+//	admittedHostCounter  hosts that the crawl admitted
+//	outputFiles          lengths of the files of output
+//	storeFile            the file, by bbolt
+//	writeStatus          whether the file can be written
+//	damageReporter       what is damaged in it
+//
+// Open and OpenNotes start one goroutine, committer.run; Close ends it and waits for it. There is
+// one lock, engine.mu: every method of a part requires it, but those of the committer that say
+// otherwise. It comes before the locks of bbolt: a call that reads the file holds it. The
+// committer writes without it, so that calls go on in memory meanwhile, and takes it before and
+// after, never within a transaction. The functions of Options are called with it, or while the
+// committer writes, and must not call the store.
 package bolt

@@ -20,7 +20,7 @@ type engine struct {
 	committer         *committer
 	leaveMemoryBudget func() // the SharedMemoryBudget
 
-	mu            sync.Mutex // guards all below: see there for what may be used without it
+	mu            sync.Mutex // guards all below; the committer writes to file without it
 	closed        bool
 	file          storeFile
 	status        *writeStatus

@@ -47,7 +47,9 @@ func (x *originIndex) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 
 // restoreHost takes an idle host into memory, with all its origins and o, which may
 // be one of them.
-func (x *originIndex) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.EvictedHostStub, o *loadedOrigin) error {
+func (x *originIndex) restoreHost(
+	tx *bbolt.Tx, h *loadedHost, evicted *schedule.EvictedHostStub, o *loadedOrigin,
+) error {
 	// Read all of them first: an error leaves the host idle.
 	origins := make([]*loadedOrigin, len(evicted.Origins))
 	hasOwn := false

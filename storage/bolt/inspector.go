@@ -39,7 +39,9 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 
 // OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
-func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) OriginURLsInState(
+	ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
+) error {
 	first, n := schedule.LaneID(0), schedule.AwaitingRevisit
 	switch state {
 	case storage.StateAwaitingRevisit:
@@ -68,7 +70,9 @@ func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 
 // forEachEntryInLane tells of the URLs that wait in one lane. Records that make no sense
 // are passed by: Lease sets them aside.
-func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lane schedule.LaneID, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+func (s *Store) forEachEntryInLane(
+	ctx context.Context, name decorum.Origin, lane schedule.LaneID, yield func(storage.Entry, time.Time) bool,
+) (more bool, err error) {
 	for from := (laneSlot{lane, firstPosition}); ; {
 		number, items, more, err := s.readLanePage(ctx, name, from)
 		if err != nil {
@@ -77,7 +81,8 @@ func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lan
 		for _, i := range items {
 			e, err := parseEntry(i.value, number, name, laneSlot{lane, i.lanePosition})
 			if err != nil {
-				s.engine.lockAndReportDamage(fmt.Sprintf("url %d %v", number, laneSlot{lane, i.lanePosition}), "%v: it is passed by", err)
+				place := fmt.Sprintf("url %d %v", number, laneSlot{lane, i.lanePosition})
+				s.engine.lockAndReportDamage(place, "%v: it is passed by", err)
 				continue
 			}
 			var at time.Time
@@ -117,8 +122,10 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	return known, err
 }
 
-// SeenURLFingerprints implements storage.Inspector. First come those that are not folded.
-func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
+// SeenURLFingerprints implements storage.Inspector. First come those that are not checkpointed.
+func (s *Store) SeenURLFingerprints(
+	ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool,
+) error {
 	var pending sortedSliceSet[urlFingerprint]
 	err := s.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
@@ -145,7 +152,8 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yi
 	}
 	return s.engine.forEachValueOfOrigin(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
 		if err != nil {
-			s.engine.lockAndReportDamage("prints "+string(key), "a part of the seen set of %v: what is left of it is listed", name)
+			s.engine.lockAndReportDamage("prints "+string(key),
+				"a part of the seen set of %v: what is left of it is listed", name)
 			value = mergeFingerprints(nil, salvageFingerprints(value))
 		}
 		for i := range len(value) / fingerprintLen {

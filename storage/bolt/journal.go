@@ -36,15 +36,15 @@ type journal struct {
 	unchangedSinceWrite    bool        // nothing has changed since the last write
 
 	// The log in the file.
-	nextSegment           uint64 // number of the next piece
+	nextSegment           uint64 // number of the next segment
 	loggedChangeCount     int    // changes in the log
-	sweepEndSegment       uint64 // the present pass folds all of the log before this piece
+	sweepEndSegment       uint64 // the present sweep checkpoints all of the log before this segment
 	changesBeforeSweepEnd int    // changes there
 
-	// Changes by origin, until they are folded.
+	// Changes by origin, until they are checkpointed.
 	bufferedChangeCount int             // changes in memory
-	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass
-	originsToCheckpoint []*loadedOrigin // to be folded in this one, in the order of their numbers
+	dirtyOrigins        []*loadedOrigin // with changes, to be checkpointed in the next sweep
+	originsToCheckpoint []*loadedOrigin // to be checkpointed in this one, in the order of their numbers
 }
 
 func newJournal(opts *Options, damage *damageReporter, newHosts *admittedHostCounter) *journal {
@@ -136,13 +136,13 @@ func (j *journal) nextBatch() *writeBatch {
 	return j.batchToWrite
 }
 
-// isCheckpointUrgent reports whether so much is held that it should be folded now.
+// isCheckpointUrgent reports whether so much is held that it should be checkpointed now.
 func (j *journal) isCheckpointUrgent() bool {
 	maxChanges := j.opts.bufferedChangeLimit()
 	return j.bufferedChangeCount >= maxChanges*3/4 || j.loggedChangeCount >= maxLogFactor*maxChanges*3/4
 }
 
-// shouldCheckpointWhileBusy reports whether there is time to fold beside so many changes that are to be
+// shouldCheckpointWhileBusy reports whether there is time to checkpoint beside so many changes that are to be
 // written, and enough held for it to be worth it: several for each origin. A store
 // that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
 func (j *journal) shouldCheckpointWhileBusy(unwritten int) bool {
@@ -195,8 +195,8 @@ func (j *journal) appendChangedOriginsAndHosts() {
 	j.unloggedOrigins, j.unloggedHosts = j.unloggedOrigins[:0], j.unloggedHosts[:0]
 }
 
-// addDirtyOriginsToBatch adds the next origins of the pass to w: their state of now, all of
-// which is in the log or in w. A pass folds every origin that has changes at
+// addDirtyOriginsToBatch adds the next origins of the sweep to w: their state of now, all of
+// which is in the log or in w. A sweep checkpoints every origin that has changes at
 // its beginning, in the order of the file; when it has ended, the log from
 // before is not needed any more.
 func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
@@ -227,7 +227,10 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 
 // takeChangesForCheckpoint takes the changes of an origin.
 func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
-	f := originCheckpoint{originChanges: o.pendingChanges, origin: o, originNumber: o.number, isNew: o.isNew, name: o.name.String(), record: appendOriginRecord(nil, o)}
+	f := originCheckpoint{
+		originChanges: o.pendingChanges, origin: o, originNumber: o.number, isNew: o.isNew,
+		name: o.name.String(), record: appendOriginRecord(nil, o),
+	}
 	o.pendingChanges, o.checkpointingChanges, o.isNew = nil, o.pendingChanges, false
 	if h := o.host; h.uncheckpointed || f.isNew {
 		h.uncheckpointed = false
@@ -238,9 +241,10 @@ func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 
 // takeSeenForCheckpoint takes the first n fingerprints of an origin, ahead of its other
 // changes, where there are so many that each could be on a page of its own.
-// Until the pass is over they are in the log too, with the URLs they are of.
+// Until the sweep is over they are in the log too, with the URLs they are of.
 func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
-	f := originCheckpoint{originChanges: &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}, origin: o, originNumber: o.number}
+	taken := &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}
+	f := originCheckpoint{originChanges: taken, origin: o, originNumber: o.number}
 	o.checkpointingChanges = f.originChanges
 	return f
 }
@@ -262,7 +266,7 @@ func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*loadedOrigi
 }
 
 // replay reads the log back into memory: its changes become what they were before the process
-// ended, changes that are yet to be folded. Where they were folded already, that makes no
+// ended, changes that are yet to be checkpointed. Where they were checkpointed already, that makes no
 // difference. adoptReplayed must be called with each origin of the result.
 func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
 	log := &replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}

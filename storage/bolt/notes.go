@@ -72,7 +72,7 @@ func (n *Notes) SetNote(ctx context.Context, name decorum.Origin, key string, va
 }
 
 // OriginNotes calls yield with what SetNote kept for an origin, in no order, until yield returns
-// false. yield must not call n. First come those that are not folded.
+// false. yield must not call n. First come those that are not checkpointed.
 func (n *Notes) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	pending := make(map[string][]byte)
 	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {

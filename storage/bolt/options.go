@@ -18,7 +18,7 @@ type Options struct {
 	FlushAfterChanges int
 	// MaxBufferedChanges is how many changes are kept in memory at most, in the log but not
 	// in their place in the file; calls wait while there are as many. Beyond
-	// three quarters of it they are folded into the file all the time, beyond an
+	// three quarters of it they are checkpointed into the file all the time, beyond an
 	// eighth when little else is to be written and origins have several, below
 	// when nothing is. 0 means 393,216, of about 150 bytes each.
 	MaxBufferedChanges int

@@ -15,18 +15,18 @@ type loadedHost struct {
 	number             uint32 // that of its first origin
 	originsInMemory    int    // in memory
 	hasUnloggedChanges bool   // changed since the last write
-	uncheckpointed     bool   // changed since it was folded
+	uncheckpointed     bool   // changed since it was checkpointed
 }
 
 // A loadedOrigin is its own schedule.OriginURLQueue. It is in memory while it has something
-// to hand out, is changed and not folded, or was just looked at.
+// to hand out, is changed and not checkpointed, or was just looked at.
 type loadedOrigin struct {
 	schedule.Origin[*loadedOrigin]
 	originQueue
 	name                 decorum.Origin
 	host                 *loadedHost
-	pendingChanges       *originChanges // since the last fold; nil if there are none
-	checkpointingChanges *originChanges // that are being folded
+	pendingChanges       *originChanges // since the last checkpoint; nil if there are none
+	checkpointingChanges *originChanges // that are being checkpointed
 	leasedSlots          []laneSlot     // leased: in the file, but not in the lanes
 	lastSeq              int64          // the last one given
 	seenCount            int
@@ -64,7 +64,8 @@ func (o *loadedOrigin) info() storage.OriginInfo {
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
-		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
+		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit,
+		ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
 	}
 }
 
@@ -168,7 +169,7 @@ func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at lanePosition)
 	c.weightedChangeCount++
 }
 
-// estimateDBPages returns about how many pages of the file it takes to fold them.
+// estimateDBPages returns about how many pages of the file it takes to checkpoint them.
 func (c *originChanges) estimateDBPages() int {
 	return 3 + c.urls.len()/16 + c.seenURLFingerprints.len()/64 + c.weightedChangeCount/64
 }

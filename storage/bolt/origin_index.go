@@ -20,7 +20,7 @@ import (
 const maxRecentOrigins = 4096
 
 // An originIndex finds origins and hosts, in memory and in the file. In memory are the origins
-// that have something to hand out, are changed and not folded, or were just looked at, with
+// that have something to hand out, are changed and not checkpointed, or were just looked at, with
 // their hosts; the schedule says whose turn it is. It requires the lock of the store.
 type originIndex struct {
 	opts    *Options
@@ -41,7 +41,8 @@ type originIndex struct {
 func newOriginIndex(opts *Options, damage *damageReporter, j *journal, heads *headCache) *originIndex {
 	return &originIndex{
 		opts: opts, damage: damage, journal: j, heads: heads,
-		hosts: make(map[string]*loadedHost), origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
+		hosts: make(map[string]*loadedHost), origins: make(map[decorum.Origin]*loadedOrigin),
+		originsByNumber: make(map[uint32]*loadedOrigin),
 	}
 }
 

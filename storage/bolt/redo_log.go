@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Sizes of the pieces of the log, in bytes: the first of them is small, for a
+// Sizes of the segments of the log, in bytes: the first of them is small, for a
 // crawl that hardly does anything.
 const (
 	minSegmentBytes = 4 << 10
@@ -28,7 +28,7 @@ const (
 )
 
 // A redoLogBuffer is the changes since the last write, one after the other, as they go
-// into the log: in pieces, none of which cuts a change in two. Values of
+// into the log: in segments, none of which cuts a change in two. Values of
 // changes that are kept in memory are parts of it.
 type redoLogBuffer struct {
 	segments       [][]byte // full
@@ -109,7 +109,7 @@ func (r *redoLogBuffer) putRecord(op byte, number uint32, record []byte) {
 	r.appendLengthPrefixed(record)
 }
 
-// takeSegments returns the pieces, and begins anew. What room the last one has is used.
+// takeSegments returns the segments, and begins anew. What room the last one has is used.
 func (r *redoLogBuffer) takeSegments() [][]byte {
 	segments := r.segments
 	if len(r.currentSegment) > 0 {
@@ -126,7 +126,7 @@ type logReplayTarget interface {
 	setHost(number uint32, record []byte)
 }
 
-// replaySegment reads a piece of the log, of which the changes take parts, and
+// replaySegment reads a segment of the log, of which the changes take parts, and
 // returns how many changes it is.
 func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
 	for r := (redoLogSegmentReader{record.FieldReader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
@@ -166,7 +166,7 @@ func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
 	return n, nil
 }
 
-// A redoLogSegmentReader takes a piece of the log apart.
+// A redoLogSegmentReader takes a segment of the log apart.
 type redoLogSegmentReader struct{ record.FieldReader }
 
 func (r *redoLogSegmentReader) readSlot() laneSlot {

@@ -46,8 +46,10 @@ func (s *seenSet) has(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen,
 	return s.hasOnDisk(c, o.number, o.name, p)
 }
 
-// hasOnDisk is has for the folded part of the file. number is the origin's.
-func (s *seenSet) hasOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint) (seen, certain bool) {
+// hasOnDisk is has for the checkpointed part of the file. number is the origin's.
+func (s *seenSet) hasOnDisk(
+	c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint,
+) (seen, certain bool) {
 	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
 	if damaged != nil {
 		s.damage.reportOnce("prints "+string(damaged),

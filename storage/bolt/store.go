@@ -42,7 +42,9 @@ func Open(path string, opts Options) (*Store, error) {
 	}
 	s := &Store{engine: e, notes: Notes{e}}
 	s.seen = seenSet{journal: e.journal, damage: &e.damage, count: totals.seenCount}
-	s.queues = urlQueues{journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount}
+	s.queues = urlQueues{
+		journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount,
+	}
 	s.leases = leaseTable{
 		schedule: &e.index.schedule, journal: e.journal, queues: &s.queues,
 		leases: make(map[uint64]*lease), lastToken: (meta.openCount + 1) << 40,
@@ -78,7 +80,9 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 
 // addEntryIfNew queues e, unless c finds it among the seen ones or there are most of its
 // origin.
-func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddOutcome, error) {
+func (s *Store) addEntryIfNew(
+	tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int,
+) (storage.AddOutcome, error) {
 	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
@@ -118,7 +122,9 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 }
 
 // Lease implements storage.Store.
-func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
+func (s *Store) Lease(
+	ctx context.Context, now time.Time, ttl time.Duration, max int,
+) ([]storage.Lease, storage.Wait, error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}
@@ -200,7 +206,9 @@ func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, 
 }
 
 // RescheduleByLastmod implements storage.Store.
-func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *Store) RescheduleByLastmod(
+	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
+) (rescheduled int, err error) {
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return 0, err
 	}
@@ -222,7 +230,9 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 }
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
-func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) UnparkMatchingURLs(
+	ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool,
+) (unparked int, err error) {
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		if err := s.engine.lockForChange(ctx); err != nil {
@@ -304,7 +314,9 @@ func (s *Store) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.HostAdmissionCounts, err error) {
+func (s *Store) AdmittedHostTotalsFor(
+	ctx context.Context, h storage.HostToAdmit,
+) (count storage.HostAdmissionCounts, err error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return count, err
 	}
@@ -316,7 +328,7 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	return count, err
 }
 
-// Import implements storage.Importer. Each parcel is atomic.
+// Import implements storage.Importer. Each dump is atomic.
 func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
@@ -334,7 +346,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// importOriginDump puts a parcel where it belongs.
+// importOriginDump puts the URLs, fingerprints and host of a dump where they belong.
 func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	o, err := s.engine.index.getOrCreate(tx, p.Origin)
 	if err != nil {

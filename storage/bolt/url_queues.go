@@ -106,7 +106,9 @@ func (q *urlQueues) loadHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
 
 // firstUnleased returns the first URLs of a lane from the place on that are not leased,
 // at most max, fewer where they are long, and whether there may be more.
-func (q *urlQueues) firstUnleased(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int) (items []storedURL, more bool) {
+func (q *urlQueues) firstUnleased(
+	tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int,
+) (items []storedURL, more bool) {
 	weight := 0
 	q.forEachSlot(tx, o, from, func(c slotChange) bool {
 		if !slices.Contains(o.leasedSlots, c.laneSlot) {
@@ -120,7 +122,7 @@ func (q *urlQueues) firstUnleased(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, 
 }
 
 // forEachSlot calls yield with what is in a lane of o from the place on, until it
-// returns false. Values are lent.
+// returns false. Values are valid during the call of yield.
 func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
 	var sources []slotCursor
 	for _, c := range o.pendingLayers() {
@@ -128,7 +130,8 @@ func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yi
 			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
 		}
 	}
-	file := &urlBucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
+	cursor := tx.Bucket([]byte(bucketURLs)).Cursor()
+	file := &urlBucketSlotCursor{cursor: cursor, originNumber: o.number, lane: byte(from.lane)}
 	file.key, file.value = file.cursor.Seek(appendURLKey(q.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {
@@ -139,7 +142,7 @@ func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yi
 	}
 }
 
-// get returns what is in a slot; nil if nothing. It is lent.
+// get returns what is in a slot; nil if nothing. It is valid during the transaction.
 func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 	for _, c := range o.pendingLayers() {
 		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
@@ -151,7 +154,9 @@ func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 
 // unparkBatch judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
-func (q *urlQueues) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
+func (q *urlQueues) unparkBatch(
+	tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool,
+) (unparked int, more bool) {
 	items, more := q.firstUnleased(tx, o, *from, batchSize)
 	for _, i := range items {
 		if i.seq > end {

@@ -26,7 +26,9 @@ type writeStatus struct {
 }
 
 func newWriteStatus(path string, onStallChange func(error)) *writeStatus {
-	return &writeStatus{path: path, onStallChange: onStallChange, failedForGood: make(chan struct{}), attemptDone: make(chan struct{})}
+	return &writeStatus{
+		path: path, onStallChange: onStallChange, failedForGood: make(chan struct{}), attemptDone: make(chan struct{}),
+	}
 }
 
 // hasFailed reports whether the store has failed for good.
