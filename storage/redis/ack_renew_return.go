@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // A heldLease is a lease that this process has.
@@ -49,7 +50,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	if err := s.recordLeaseTTL(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	reply, _, err := s.runUpdateScript(ctx, p, false, renewScript,
+	reply, _, err := s.runUpdateScript(ctx, p, false, lua.RenewLease,
 		s.scriptClock.localMicrosArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
@@ -80,7 +81,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	}
 	e.Sent = sent
 	h.encodedEntry, h.sent = encodeEntry(&e), sent
-	reply, _, err := s.runUpdateScript(ctx, h.partition, true, markSentScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
+	reply, _, err := s.runUpdateScript(ctx, h.partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
@@ -119,7 +120,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	var mu sync.Mutex
 	var stale []error
 	var longDelays []*storage.Ack
-	err = s.sendBatches(ctx, batches, false, ackScript, nil, func(i int, reply byte, retried bool) error {
+	err = s.sendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch a := &acks[i]; {
@@ -194,7 +195,7 @@ func (s *Store) returnHeldLeases(ctx context.Context) error {
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
-			if _, _, err := s.runUpdateScript(ctx, p, false, returnLeasesScript, args...); err != nil {
+			if _, _, err := s.runUpdateScript(ctx, p, false, lua.ReturnLeases, args...); err != nil {
 				return fmt.Errorf("leases run out by themselves: %w", err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // Hosts are counted in the first partition, whatever partition their URLs are in:
@@ -44,7 +45,7 @@ func (s *Store) AdmitHostsWithinLimits(
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, admitHostsScript, args...)
+		reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, lua.AdmitHosts, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
@@ -76,7 +77,7 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitions[0], lua.HostCount, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		count = storage.HostAdmissionCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // A server that takes over may not know of the last acks. For the rests that hosts owe to
@@ -28,7 +29,7 @@ func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) erro
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
 		return name, []string{name, s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
 	})
-	err := s.sendBatches(ctx, batches, true, confirmDueScript, nil, func(int, byte, bool) error { return nil })
+	err := s.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

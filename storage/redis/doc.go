@@ -59,7 +59,7 @@
 //
 // Hosts are cut into partitions by their names. All keys of a partition begin with
 // prefix:{tag}:, and tags are chosen so that slots, and so servers, have equal shares.
-// Scripts are in lua/, and say what they take and return.
+// Scripts are in internal/lua, and say what they take and return.
 //
 //	m            hash        sums; the reign under which it was served last, its fence
 //	u            hash        what all workers have done together (of the first partition)

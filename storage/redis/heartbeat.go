@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // ErrWorkerExpired says that a worker was not heard of for so long that it was taken for dead,
@@ -50,7 +52,7 @@ func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (
 		return m, err
 	}
 	defer end()
-	reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, heartbeatScript, r.scriptArgs()...)
+	reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, lua.Heartbeat, r.scriptArgs()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}

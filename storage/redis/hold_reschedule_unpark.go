@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // Hold implements storage.Store.
@@ -21,7 +22,7 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, holdScript, o.String(), o.Host(), s.scriptClock.timeArg(until), boolArg(suspended))
+	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.scriptClock.timeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -44,7 +45,7 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
-		err := s.runQuery(ctx, b.partition, awaitingRevisitScript, func(m rueidis.RedisMessage) error {
+		err := s.runQuery(ctx, b.partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
 			return parseAwaitingRevisitRecords(m, b.indexes, records)
 		}, b.args...)
 		if err != nil {
@@ -105,7 +106,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	page.SitemapLastmod = g.Modified
 	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
-	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, rescheduleScript,
+	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Reschedule,
 		s.scriptClock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
@@ -172,7 +173,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 			break
 		}
 		args, n := s.unparkArgs(o, records, shouldUnpark)
-		reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, unparkScript,
+		reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Unpark,
 			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
 			return unparked, fmt.Errorf("revive: %w", err)
@@ -186,7 +187,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 
 // readParkedChunk returns what read_parked.lua does.
 func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
-	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), readParkedScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		takenCount, parkedCount = f.readInt(), int(f.readInt())
 		if list, ok := f.readElement(); ok {
@@ -227,7 +228,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer end()
 	_, err = s.retry(ctx, s.partitions[0], func() error {
 		startSeq := s.replySeq.Load()
-		for i, a := range s.tryScriptCalls(ctx, summaryScript, callsToPartitions(s.partitions)) {
+		for i, a := range s.tryScriptCalls(ctx, lua.Summary, callsToPartitions(s.partitions)) {
 			if a.err != nil {
 				return a.err
 			}

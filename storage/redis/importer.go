@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 var _ storage.Importer = (*Store)(nil)
@@ -36,7 +37,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	for _, b := range batches { // the calls of a partition are made one after another
 		b.args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.args...)
 	}
-	err = s.sendBatches(ctx, batches, true, importScript, nil, func(int, byte, bool) error { return nil })
+	err = s.sendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // Origins implements storage.Inspector, a portion at a time, in the order in which
@@ -88,7 +89,7 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.runQuery(ctx, p, originInfoScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		now := f.readInt()
 		all := f.readList()
@@ -182,7 +183,7 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 // listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
 func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), listQueuesScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		now = f.readInt()
 		all := f.readList()
@@ -213,7 +214,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
+		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -266,7 +267,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 		return false, err
 	}
 	defer end()
-	err = s.runQuery(ctx, s.partitionOfHost(u.Origin().Host()), hasSeenScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
 		n, err := m.AsInt64()
 		seen = n == 1
 		return err
@@ -283,7 +284,7 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
 		var fingerprints []string
-		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), listSeenScript, func(m rueidis.RedisMessage) (err error) {
+		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
 			f := newReplyListReader(m)
 			n = f.readInt()
 			list, _ := f.readElement()

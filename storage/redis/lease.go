@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // unreachableRetryDelay is how often servers that do not answer are asked again.
@@ -113,7 +114,7 @@ func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 // handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
 func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*partition) error {
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptCalls(ctx, leaseScript, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
+	for i, a := range s.tryScriptCalls(ctx, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseAndApplyLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 	startSeq, sentAt := s.replySeq.Load(), time.Now()
 	var all []leaseWithHostDueTime
 	defer s.unconfirmedUpdateSeq.Add(1)
-	for i, a := range s.tryScriptCalls(ctx, leaseScript, calls) {
+	for i, a := range s.tryScriptCalls(ctx, lua.Lease, calls) {
 		more, e := s.parseAndApplyLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
 		all, err = append(all, more...), errors.Join(err, e)
 		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {
@@ -230,7 +231,7 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, reply []r
 		l, name, encoded, err := s.parseLease(m, header[1], sentAt)
 		if err != nil {
 			s.opts.OnDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
-			_, _, err := s.runUpdateScript(ctx, p, false, ackScript, damagedLeaseAckArgs(l.Token, name)...)
+			_, _, err := s.runUpdateScript(ctx, p, false, lua.Ack, damagedLeaseAckArgs(l.Token, name)...)
 			if err != nil {
 				return leases, err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // noteCacheTTL bounds how long a note is kept in memory, whatever the servers say.
@@ -74,7 +75,7 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 		args = append(args, string(value))
 	}
 	p := s.partitionOfHost(o.Host())
-	if _, _, err = s.runUpdateScript(ctx, p, true, setNoteScript, args...); err != nil {
+	if _, _, err = s.runUpdateScript(ctx, p, true, lua.SetNote, args...); err != nil {
 		return err
 	}
 	// The call may have gone by a connection of its own. When the one that reads notes

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // A server that takes over may know none of the leases that the one before has given out.
@@ -25,7 +27,7 @@ func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLe
 		return quotas, nil
 	}
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptCallsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
+	for i, a := range s.tryScriptCallsDurably(ctx, lua.RecordLeaseTTL, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
 		p, err := unrecorded[i], a.err
 		if err == nil {
 			_, err = s.parseAndApplyUpdateReply(p, startSeq, a.message)
@@ -44,7 +46,7 @@ func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Durat
 	if p.recordedMaxLeaseTTL() >= ttl {
 		return nil
 	}
-	_, _, err := s.runUpdateScript(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArgWithMargin(ttl))
+	_, _, err := s.runUpdateScript(ctx, p, true, lua.RecordLeaseTTL, s.leaseTTLArgWithMargin(ttl))
 	if err == nil {
 		p.raiseCachedMaxLeaseTTL(ttl)
 	}

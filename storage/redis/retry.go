@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // Between attempts there is a pause, which grows.
@@ -86,7 +87,7 @@ func (s *Store) markUnreachableAndNotify(p *partition, err error) {
 
 // runUpdateScript makes a call of a verb that changes something, until it is done, and keeps
 // what it says of the partition. It returns the rest of the answer.
-func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool, sc *luaScript, args ...string) (rest string, retried bool, err error) {
+func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool, sc *lua.Script, args ...string) (rest string, retried bool, err error) {
 	retried, err = s.retry(ctx, p, func() error {
 		startSeq := s.replySeq.Load()
 		try := s.tryScript
@@ -108,7 +109,7 @@ func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool,
 // runUpdateScripts makes calls of a verb that changes something, those to a server in one go,
 // and has the rest of each answer read, some at a time. Calls that fail are made again,
 // each by itself, until they are done.
-func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *luaScript, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
+func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *lua.Script, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
 	startSeq := s.replySeq.Load()
 	try := s.tryScriptCalls
 	if durable {
@@ -173,7 +174,7 @@ func (s *Store) applyPartitionSummary(p *partition, startSeq uint64, m rueidis.R
 }
 
 // runQuery calls a script that changes nothing, until it is answered, and reads the answer.
-func (s *Store) runQuery(ctx context.Context, p *partition, sc *luaScript, read func(rueidis.RedisMessage) error, args ...string) error {
+func (s *Store) runQuery(ctx context.Context, p *partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
 	_, err := s.retry(ctx, p, func() error {
 		m, err := s.tryScript(ctx, p, sc, args...)
 		if err != nil {

@@ -2,76 +2,23 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
-	"embed"
-	"encoding/hex"
 	"errors"
-	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
-
-//go:embed lua/*.lua
-var luaFiles embed.FS
-
-// A luaScript is a verb. Servers know it by its SHA-1 once they have seen it.
-type luaScript struct{ text, sha string }
-
-// The verbs: each file says what it takes and returns.
-var (
-	addScript             = assembleScript("add")
-	leaseScript           = assembleScript("lease")
-	recordLeaseTTLScript  = assembleScript("record_lease_ttl")
-	ackScript             = assembleScript("ack")
-	summaryScript         = assembleScript("summary")
-	confirmDueScript      = assembleScript("confirm_due")
-	renewScript           = assembleScript("renew_lease")
-	markSentScript        = assembleScript("mark_sent")
-	returnLeasesScript    = assembleScript("return_leases")
-	holdScript            = assembleScript("hold")
-	setNoteScript         = assembleScript("set_note")
-	awaitingRevisitScript = assembleScript("awaiting_revisit")
-	rescheduleScript      = assembleScript("reschedule")
-	readParkedScript      = assembleScript("read_parked")
-	unparkScript          = assembleScript("unpark")
-	hasSeenScript         = assembleScript("has_seen")
-	listSeenScript        = assembleScript("list_seen")
-	originInfoScript      = assembleScript("origin_info")
-	listQueuesScript      = assembleScript("list_queues")
-	queueRecordsScript    = assembleScript("queue_records")
-	importScript          = assembleScript("import")
-	setSharedValueScript  = assembleScript("set_shared_value")
-	sharedValuesScript    = assembleScript("get_shared_values")
-	heartbeatScript       = assembleScript("heartbeat")
-	admitHostsScript      = assembleScript("admit_hosts")
-
-	hostCountScript = assembleScript("host_count")
-)
-
-// assembleScript puts a verb together with what all verbs share.
-func assembleScript(verb string) *luaScript {
-	var text strings.Builder
-	for _, name := range []string{"common", "lanes", "schedule", "seen_set", verb} {
-		part, err := luaFiles.ReadFile("lua/" + name + ".lua")
-		if err != nil {
-			panic(err) // it is part of the program
-		}
-		text.Write(part)
-	}
-	sum := sha1.Sum([]byte(text.String()))
-	return &luaScript{text.String(), hex.EncodeToString(sum[:])}
-}
 
 // newScriptCommand returns the call of a script, by its name or with its text.
-func (s *Store) newScriptCommand(sc *luaScript, withText bool, p *partition, args []string) rueidis.Completed {
+func (s *Store) newScriptCommand(sc *lua.Script, withText bool, p *partition, args []string) rueidis.Completed {
 	if withText {
-		return s.client.B().Eval().Script(sc.text).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
+		return s.client.B().Eval().Script(sc.Text).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 	}
-	return s.client.B().Evalsha().Sha1(sc.sha).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
+	return s.client.B().Evalsha().Sha1(sc.SHA1).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 }
 
 // tryScript calls a script once. The first argument, the time, is put before args.
-func (s *Store) tryScript(ctx context.Context, p *partition, sc *luaScript, args ...string) (rueidis.RedisMessage, error) {
+func (s *Store) tryScript(ctx context.Context, p *partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	args = append([]string{s.scriptClock.nowArg()}, args...)
@@ -104,7 +51,7 @@ type scriptReply struct {
 }
 
 // tryScriptCalls makes calls of a script once, those to a server in one go.
-func (s *Store) tryScriptCalls(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
+func (s *Store) tryScriptCalls(ctx context.Context, sc *lua.Script, calls []scriptCall) []scriptReply {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -121,7 +68,7 @@ func (s *Store) tryScriptCalls(ctx context.Context, sc *luaScript, calls []scrip
 }
 
 // newScriptCommands returns calls of a script by its name.
-func (s *Store) newScriptCommands(sc *luaScript, calls []scriptCall) []rueidis.Completed {
+func (s *Store) newScriptCommands(sc *lua.Script, calls []scriptCall) []rueidis.Completed {
 	now := s.scriptClock.nowArg()
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {
@@ -136,7 +83,7 @@ var errNotReplicated = errors.New("no replica has confirmed it")
 // tryScriptDurably is try for what must not be lost: it returns an error unless that is
 // where Options.Durability wants it. WAIT speaks of the connection that it comes
 // by, which so is the one of the script: a redirection to another server is an error.
-func (s *Store) tryScriptDurably(ctx context.Context, p *partition, sc *luaScript, args ...string) (m rueidis.RedisMessage, err error) {
+func (s *Store) tryScriptDurably(ctx context.Context, p *partition, sc *lua.Script, args ...string) (m rueidis.RedisMessage, err error) {
 	if s.opts.Durability == DurabilityNone {
 		return s.tryScript(ctx, p, sc, args...)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // routeTable say which server has which partition, so that what goes to one server can go
@@ -101,7 +103,7 @@ func (s *Store) groupCallsByServer(ctx context.Context, calls []scriptCall) []*s
 
 // tryScriptCallsDurably is tryScriptCalls for what must not be lost: see tryScriptDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
-func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
+func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *lua.Script, calls []scriptCall) []scriptReply {
 	if s.opts.Durability == DurabilityNone {
 		return s.tryScriptCalls(ctx, sc, calls)
 	}
@@ -118,7 +120,7 @@ func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *luaScript, calls 
 
 // tryServerCalls makes the calls of a group. The client takes a connection of its own for what
 // waits, and sends all of it by that.
-func (s *Store) tryServerCalls(ctx context.Context, sc *luaScript, calls []scriptCall, g *serverCallGroup, replies []scriptReply) {
+func (s *Store) tryServerCalls(ctx context.Context, sc *lua.Script, calls []scriptCall, g *serverCallGroup, replies []scriptReply) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	if g.node != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // A store has a board: a few values by name that all processes read which have the
@@ -23,7 +25,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 	}
 	defer end()
 	version := strconv.FormatUint(rand.Uint64(), 36)
-	reply, retried, err := s.runUpdateScript(ctx, s.partitions[0], true, setSharedValueScript, name, value, old, version)
+	reply, retried, err := s.runUpdateScript(ctx, s.partitions[0], true, lua.SetSharedValue, name, value, old, version)
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -39,7 +41,7 @@ func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (valu
 		return nil, "", err
 	}
 	defer end()
-	m, err := s.tryScript(ctx, s.partitions[0], sharedValuesScript, version)
+	m, err := s.tryScript(ctx, s.partitions[0], lua.GetSharedValues, version)
 	if err != nil {
 		return nil, "", fmt.Errorf("board: %w", err)
 	}

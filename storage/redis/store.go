@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // A Store is a storage.Store and a storage.Inspector on Redis Cluster. Use Open.
@@ -104,7 +105,7 @@ func (s *Store) batchByPartition(n int, item func(i int) (host string, args []st
 
 // sendBatches makes the calls of batches, those of a partition one after another, and
 // gives what is said of each item to each.
-func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable bool, sc *luaScript, commonArgs []string, each func(i int, reply byte, retried bool) error) error {
+func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable bool, sc *lua.Script, commonArgs []string, each func(i int, reply byte, retried bool) error) error {
 	for len(all) > 0 {
 		var round, later []*partitionBatch
 		var calls []scriptCall
@@ -176,7 +177,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})
 	results := make([]storage.AddOutcome, len(entries))
-	err = s.sendBatches(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
+	err = s.sendBatches(ctx, batches, true, lua.Add, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
 		switch reply {
 		case 'a':
 			results[i] = storage.Added
@@ -222,7 +223,7 @@ func (s *Store) confirmEarlierUpdates(ctx context.Context) error {
 	if s.confirmedUpdateSeq.Load() == unconfirmed {
 		return nil
 	}
-	err := s.runUpdateScripts(ctx, true, setNoteScript, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
+	err := s.runUpdateScripts(ctx, true, lua.SetNote, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
 	if err == nil {
 		s.confirmedUpdateSeq.Store(unconfirmed)
 	}

@@ -1,0 +1,59 @@
+package lua
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// A Script is the text of a script, together with what all scripts share. Servers know
+// it by its SHA-1 once they have seen it.
+type Script struct{ Text, SHA1 string }
+
+// The scripts: each file says what it takes and returns.
+var (
+	Add             = assemble("add")
+	Lease           = assemble("lease")
+	RecordLeaseTTL  = assemble("record_lease_ttl")
+	Ack             = assemble("ack")
+	Summary         = assemble("summary")
+	ConfirmDue      = assemble("confirm_due")
+	RenewLease      = assemble("renew_lease")
+	MarkSent        = assemble("mark_sent")
+	ReturnLeases    = assemble("return_leases")
+	Hold            = assemble("hold")
+	SetNote         = assemble("set_note")
+	AwaitingRevisit = assemble("awaiting_revisit")
+	Reschedule      = assemble("reschedule")
+	ReadParked      = assemble("read_parked")
+	Unpark          = assemble("unpark")
+	HasSeen         = assemble("has_seen")
+	ListSeen        = assemble("list_seen")
+	OriginInfo      = assemble("origin_info")
+	ListQueues      = assemble("list_queues")
+	QueueRecords    = assemble("queue_records")
+	Import          = assemble("import")
+	SetSharedValue  = assemble("set_shared_value")
+	GetSharedValues = assemble("get_shared_values")
+	Heartbeat       = assemble("heartbeat")
+	AdmitHosts      = assemble("admit_hosts")
+	HostCount       = assemble("host_count")
+)
+
+// assemble puts a script together with what all scripts share.
+func assemble(name string) *Script {
+	var text strings.Builder
+	for _, name := range []string{"common", "lanes", "schedule", "seen_set", name} {
+		part, err := files.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		text.Write(part)
+	}
+	sum := sha1.Sum([]byte(text.String()))
+	return &Script{text.String(), hex.EncodeToString(sum[:])}
+}
