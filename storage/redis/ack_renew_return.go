@@ -162,13 +162,7 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	if a.HostState == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(append(args, "1"), s.hostStateArgs(a.HostState)...)
-}
-
-// hostStateArgs returns the clock of a host as scripts take it: see setClock.
-func (s *Store) hostStateArgs(h *storage.HostState) []string {
-	return []string{s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10), strconv.Itoa(h.Slots),
-		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
+	return append(append(args, "1"), hostStateArgs(&s.scriptClock, a.HostState)...)
 }
 
 // damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.

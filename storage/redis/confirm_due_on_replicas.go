@@ -20,7 +20,7 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 		return false
 	}
 	failoverDelay := s.partitionOfHost(a.Lease.URL.Origin().Host()).recordedMaxLeaseTTL()
-	return a.HostState.LostVisitDelay > failoverDelay || s.scriptClock.untilDue(a.HostState) > failoverDelay
+	return a.HostState.LostVisitDelay > failoverDelay || s.scriptClock.until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.

@@ -58,7 +58,7 @@ func (i *importItem) scriptArgs() []string {
 // appendImportItems appends the items of a parcel, in their order.
 func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.scriptClock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.scriptClock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(&s.scriptClock, p.HostState)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})

@@ -117,7 +117,7 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
 	i.NextDue = microsToTime(s.scriptClock.toLocalMicros(f.readInt(), now))
-	i.HostState = f.readHostState(&s.scriptClock, now)
+	i.HostState = readHostState(f, &s.scriptClock, now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged

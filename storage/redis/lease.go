@@ -250,7 +250,7 @@ func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) 
 	l.Expires = s.scriptClock.localLeaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()
 	encoded = f.readString()
-	l.HostState = f.readHostState(&s.scriptClock, now)
+	l.HostState = readHostState(f, &s.scriptClock, now)
 	l.dueSince = s.scriptClock.toLocalMicros(f.readInt(), now)
 	if f.err != nil {
 		return l, origin, encoded, f.err

@@ -33,7 +33,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		scriptClock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
 	}
 	s.closeCtx, s.cancelCalls = context.WithCancelCause(context.Background())
-	if err := s.checkServers(ctx); err != nil {
+	if err := checkServers(ctx, client.Nodes(), opts.Durability); err != nil {
 		client.Close()
 		return nil, err
 	}

@@ -2,11 +2,8 @@ package redis
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/redis/rueidis"
-
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // replyListReader reads an answer that is a list, field by field. After an error it
@@ -77,16 +74,4 @@ func (f *replyListReader) readUint64() uint64 {
 		f.err = errBadReply
 	}
 	return v
-}
-
-// readHostState reads the clock of a host.
-func (f *replyListReader) readHostState(c *scriptClock, now int64) storage.HostState {
-	h := storage.HostState{
-		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: time.Duration(clampMicroseconds(f.readInt())) * time.Microsecond,
-		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
-	}
-	if memo := f.readString(); memo != "" {
-		h.EncodedStats = []byte(memo)
-	}
-	return h
 }

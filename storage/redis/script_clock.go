@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // maxMicros is the last moment that is kept, in microseconds: what a double holds.
@@ -92,14 +90,14 @@ func (c *scriptClock) timeArg(t time.Time) string {
 	return strconv.FormatInt(durationMicros(d), 10)
 }
 
-// untilDue returns how long it is until the host is due.
-func (c *scriptClock) untilDue(h *storage.HostState) time.Duration {
+// until returns how long it is until t.
+func (c *scriptClock) until(t time.Time) time.Duration {
 	if !c.usesCallerTime {
-		return time.Until(h.Due)
+		return time.Until(t)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return h.Due.Sub(time.UnixMicro(c.latestCallerMicros))
+	return t.Sub(time.UnixMicro(c.latestCallerMicros))
 }
 
 // toLocalMicros returns the time at of a server that said that it is now there, in

@@ -14,12 +14,13 @@ import (
 // and then write.
 const minMajorVersion = 7
 
-// checkServers returns an error if a master is not as a store needs it. Of a
-// server that does not answer those that do know what it is to the cluster.
-func (s *Store) checkServers(ctx context.Context) error {
+// checkServers returns an error if a master is not as a store of the given durability
+// needs it. A server that does not answer is passed over: those that do answer know what
+// it is to the cluster.
+func checkServers(ctx context.Context, nodes map[string]rueidis.Client, d Durability) error {
 	masters := 0
 	var silent []error
-	for addr, node := range s.client.Nodes() {
+	for addr, node := range nodes {
 		info, err := readServerInfo(ctx, node)
 		if _, answers := rueidis.IsRedisErr(err); err != nil && !answers {
 			silent = append(silent, fmt.Errorf("%s: %w", addr, err))
@@ -32,7 +33,7 @@ func (s *Store) checkServers(ctx context.Context) error {
 			continue
 		}
 		masters++
-		if err := s.checkMasterSuitable(ctx, node, info); err != nil {
+		if err := checkMasterSuitable(ctx, node, info, d); err != nil {
 			return fmt.Errorf("%s: %w", addr, err)
 		}
 	}
@@ -43,7 +44,7 @@ func (s *Store) checkServers(ctx context.Context) error {
 }
 
 // checkMasterSuitable returns an error if a master is not as a store needs it.
-func (s *Store) checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string) error {
+func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string, d Durability) error {
 	if err := checkServerVersion(info); err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (s *Store) checkMasterSuitable(ctx context.Context, node rueidis.Client, in
 				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"]))
 		}
 	}
-	return s.checkServerDurability(ctx, node, info)
+	return checkServerDurability(ctx, node, info, d)
 }
 
 // checkServerVersion returns an error if the server is too old. Valkey and Kvrocks name
@@ -78,14 +79,14 @@ func checkServerVersion(info map[string]string) error {
 }
 
 // checkServerDurability returns an error if the server cannot keep what it must.
-func (s *Store) checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string) error {
-	if s.opts.Durability == DurabilityNone {
+func checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string, d Durability) error {
+	if d == DurabilityNone {
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", s.opts.Durability, DurabilityNone))
+		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", d, DurabilityNone))
 	}
-	if s.opts.Durability != DurabilityDisk {
+	if d != DurabilityDisk {
 		return nil
 	}
 	values, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
