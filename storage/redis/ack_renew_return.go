@@ -41,7 +41,7 @@ func (s *Store) removeHeldLease(token uint64) heldLease {
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 
 // MarkSent implements storage.Store. It is as safe as Add, at once.
 func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}

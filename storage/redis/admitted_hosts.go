@@ -33,7 +33,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err
 	}

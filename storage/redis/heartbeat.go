@@ -47,7 +47,7 @@ type SharedLimitsHeartbeatReply struct {
 // more than SharedCrawlLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
 func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (m SharedLimitsHeartbeatReply, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return m, err
 	}

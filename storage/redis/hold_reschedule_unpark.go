@@ -17,7 +17,7 @@ import (
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func boolArg(b bool) string {
 
 // RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +116,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 
 // OriginsWithParkedURLs implements storage.Store.
 func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ const chunkSize = 256
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -221,7 +221,7 @@ func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return storage.Counts{}, err
 	}

@@ -24,7 +24,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}

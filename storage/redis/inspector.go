@@ -52,7 +52,7 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 func (s *Store) forEachOriginChunk(
 	ctx context.Context, visit func(ctx context.Context, p *partition, names []string) (more bool, err error),
 ) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 
 // Origin implements storage.Inspector.
 func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
 	}
@@ -150,7 +150,7 @@ type queueID struct {
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
 func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin
 
 // HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -277,7 +277,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 
 // SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 
 // OriginNotes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}

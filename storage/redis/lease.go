@@ -36,7 +36,7 @@ const fullRefreshFactor = 20
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
 func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, storage.Wait{}, err
 	}

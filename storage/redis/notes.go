@@ -20,7 +20,7 @@ const noteCacheTTL = time.Minute
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.
 func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}

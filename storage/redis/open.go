@@ -31,8 +31,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
 		scriptClock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
+		calls: newCallTracker(),
 	}
-	s.closeCtx, s.cancelCalls = context.WithCancelCause(context.Background())
 	if err := checkServers(ctx, client.Nodes(), opts.Durability); err != nil {
 		client.Close()
 		return nil, err

@@ -19,7 +19,7 @@ import (
 // returns, the value is as safe as what Add adds. A post whose answer was lost counts
 // as made.
 func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (stored bool, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 // which is given. Before anything was put on it, that is empty. It asks once: a server
 // that does not answer is an error.
 func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -33,11 +33,7 @@ type Store struct {
 	stalled              atomic.Bool   // as Options.OnStallChange was told
 	failovers            atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
-	closeCtx    context.Context // done with ErrClosed
-	cancelCalls context.CancelCauseFunc
-
-	callsMu             sync.RWMutex // held by calls; Close waits for them
-	closed              bool
+	calls               *callTracker
 	summaryRefreshTimes summaryRefreshTimes
 
 	mu         sync.Mutex
@@ -48,26 +44,6 @@ var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Inspector = (*Store)(nil)
 )
-
-// beginCall begins a call: it is made unless ctx is done or the store closed, and ends
-// when either is. end must be called.
-func (s *Store) beginCall(ctx context.Context) (_ context.Context, end func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	s.callsMu.RLock()
-	if s.closed {
-		s.callsMu.RUnlock()
-		return nil, nil, storage.ErrClosed
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.closeCtx, func() { cancel(context.Cause(s.closeCtx)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-		s.callsMu.RUnlock()
-	}, nil
-}
 
 // portion bounds what one call of a script is given: it keeps its server busy.
 const (
@@ -163,7 +139,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +179,7 @@ const flushTimeouts = 6
 // Flush implements storage.Store: what is not where Options.Durability wants it
 // yet is waited for, though not for good: then it returns storage.ErrWriteStalled.
 func (s *Store) Flush(ctx context.Context) error {
-	ctx, end, err := s.beginCall(ctx)
+	ctx, end, err := s.calls.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,16 +214,11 @@ const closeTimeout = 2 * time.Second
 // out by themselves, and what was acked last may be visited again when their replicas take
 // over; then it returns an error that wraps storage.ErrWriteStalled.
 func (s *Store) Close() error {
-	s.cancelCalls(storage.ErrClosed) // what waits for a server waits no longer
-	s.callsMu.Lock()
-	defer s.callsMu.Unlock()
-	if s.closed {
-		return storage.ErrClosed
-	}
-	s.closed = true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
-	defer cancel()
-	err := errors.Join(s.returnHeldLeases(ctx), s.confirmEarlierUpdates(ctx))
-	s.client.Close()
-	return err
+	return s.calls.close(func() error {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
+		defer cancel()
+		err := errors.Join(s.returnHeldLeases(ctx), s.confirmEarlierUpdates(ctx))
+		s.client.Close()
+		return err
+	})
 }

@@ -1,0 +1,54 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Closing cancels a call that runs, and does its last work when that has ended; no call
+// begins afterwards.
+func TestCallTracker(t *testing.T) {
+	calls := newCallTracker()
+	ctx, end, err := calls.begin(t.Context())
+	must(t, err)
+	ended, closed := false, make(chan error)
+	go func() {
+		closed <- calls.close(func() error {
+			if !ended {
+				t.Error("the last work is done while a call runs")
+			}
+			return nil
+		})
+	}()
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("the call is canceled with %v, want %v", err, storage.ErrClosed)
+	}
+	ended = true
+	end()
+	must(t, <-closed)
+	if _, _, err := calls.begin(t.Context()); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("a call begins with %v after close, want %v", err, storage.ErrClosed)
+	}
+	if err := calls.close(func() error { t.Error("closed twice"); return nil }); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("the second close returns %v, want %v", err, storage.ErrClosed)
+	}
+}
+
+// A call ends when its own context does, and does not begin when that is done.
+func TestCallOfDoneContext(t *testing.T) {
+	calls := newCallTracker()
+	parent, cancel := context.WithCancel(t.Context())
+	ctx, end, err := calls.begin(parent)
+	must(t, err)
+	cancel()
+	<-ctx.Done()
+	end()
+	if _, _, err := calls.begin(parent); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call begins with %v, want %v", err, context.Canceled)
+	}
+	must(t, calls.close(func() error { return nil }))
+}
