@@ -228,7 +228,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer end()
 	_, err = s.retry(ctx, s.partitions[0], func() error {
 		startSeq := s.replySeq.Load()
-		for i, a := range s.tryScriptCalls(ctx, lua.Summary, callsToPartitions(s.partitions)) {
+		for i, a := range s.transport.tryAll(ctx, lua.Summary, callsToPartitions(s.partitions)) {
 			if a.err != nil {
 				return a.err
 			}

@@ -114,7 +114,7 @@ func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 // handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
 func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*partition) error {
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptCalls(ctx, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
+	for i, a := range s.transport.tryAll(ctx, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseAndApplyLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 	startSeq, sentAt := s.replySeq.Load(), time.Now()
 	var all []leaseWithHostDueTime
 	defer s.unconfirmedUpdateSeq.Add(1)
-	for i, a := range s.tryScriptCalls(ctx, lua.Lease, calls) {
+	for i, a := range s.transport.tryAll(ctx, lua.Lease, calls) {
 		more, e := s.parseAndApplyLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
 		all, err = append(all, more...), errors.Join(err, e)
 		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {

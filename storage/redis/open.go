@@ -33,6 +33,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		scriptClock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
 		calls: newCallTracker(),
 	}
+	s.transport = &scriptTransport{conn: client, clock: &s.scriptClock, timeout: opts.Timeout, awaitsReplicas: opts.Durability != DurabilityNone,
+		servers: &partitionServers{conn: client, partitions: s.partitions, timeout: opts.Timeout}}
 	if err := checkServers(ctx, client.Nodes(), opts.Durability); err != nil {
 		client.Close()
 		return nil, err

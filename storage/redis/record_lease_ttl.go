@@ -27,7 +27,7 @@ func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLe
 		return quotas, nil
 	}
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptCallsDurably(ctx, lua.RecordLeaseTTL, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
+	for i, a := range s.transport.tryAllDurably(ctx, lua.RecordLeaseTTL, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
 		p, err := unrecorded[i], a.err
 		if err == nil {
 			_, err = s.parseAndApplyUpdateReply(p, startSeq, a.message)

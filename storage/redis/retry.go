@@ -90,9 +90,9 @@ func (s *Store) markUnreachableAndNotify(p *partition, err error) {
 func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool, sc *lua.Script, args ...string) (rest string, retried bool, err error) {
 	retried, err = s.retry(ctx, p, func() error {
 		startSeq := s.replySeq.Load()
-		try := s.tryScript
+		try := s.transport.try
 		if durable {
-			try = s.tryScriptDurably
+			try = s.transport.tryDurably
 		}
 		m, err := try(ctx, p, sc, args...)
 		if err == nil {
@@ -111,9 +111,9 @@ func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool,
 // each by itself, until they are done.
 func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *lua.Script, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
 	startSeq := s.replySeq.Load()
-	try := s.tryScriptCalls
+	try := s.transport.tryAll
 	if durable {
-		try = s.tryScriptCallsDurably
+		try = s.transport.tryAllDurably
 	} else {
 		defer s.unconfirmedUpdateSeq.Add(1)
 	}
@@ -176,7 +176,7 @@ func (s *Store) applyPartitionSummary(p *partition, startSeq uint64, m rueidis.R
 // runQuery calls a script that changes nothing, until it is answered, and reads the answer.
 func (s *Store) runQuery(ctx context.Context, p *partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
 	_, err := s.retry(ctx, p, func() error {
-		m, err := s.tryScript(ctx, p, sc, args...)
+		m, err := s.transport.try(ctx, p, sc, args...)
 		if err != nil {
 			return err
 		}

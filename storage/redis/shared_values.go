@@ -41,7 +41,7 @@ func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (valu
 		return nil, "", err
 	}
 	defer end()
-	m, err := s.tryScript(ctx, s.partitions[0], lua.GetSharedValues, version)
+	m, err := s.transport.try(ctx, s.partitions[0], lua.GetSharedValues, version)
 	if err != nil {
 		return nil, "", fmt.Errorf("board: %w", err)
 	}

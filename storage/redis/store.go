@@ -25,8 +25,8 @@ type Store struct {
 	client               rueidis.Client
 	partitions           []*partition
 	scriptClock          scriptClock
+	transport            *scriptTransport
 	beforeAckCoalescer   coalescer
-	routes               routeTable
 	replySeq             atomic.Uint64 // answers that were kept
 	unconfirmedUpdateSeq atomic.Uint64 // calls that changed something, and did not wait until it is safe
 	confirmedUpdateSeq   atomic.Uint64 // so many of them have been waited for since

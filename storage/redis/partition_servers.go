@@ -1,0 +1,104 @@
+package redis
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// partitionServers says which server has which partition, so that what goes to one
+// server can go by one connection. A partition whose server is not known is called by
+// itself.
+type partitionServers struct {
+	conn       rueidis.Client
+	partitions []*partition
+	timeout    time.Duration
+
+	mu         sync.Mutex            // guards the fields below
+	addrOf     map[*partition]string // the address, as conn names it
+	lastLookup time.Time
+}
+
+// minLookupInterval is how often the cluster is asked at most where partitions are.
+const minLookupInterval = time.Second
+
+// addrsOfCalls returns the addresses of the servers of some calls, empty where it is not known.
+func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []scriptCall) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range calls {
+		if s.addrOf[c.partition] == "" && time.Since(s.lastLookup) >= minLookupInterval {
+			s.lastLookup = time.Now()
+			s.addrOf = s.lookUp(ctx)
+		}
+	}
+	addresses := make([]string, len(calls))
+	for i, c := range calls {
+		addresses[i] = s.addrOf[c.partition]
+	}
+	return addresses
+}
+
+// forget notes that a partition may be with another server now.
+func (s *partitionServers) forget(p *partition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.addrOf, p)
+}
+
+// lookUp asks the cluster which server has which partition. What it does not say, or says
+// in another way than expected, is not known.
+func (s *partitionServers) lookUp(ctx context.Context) map[*partition]string {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	addrOf := make(map[*partition]string)
+	slotRanges, err := s.conn.Do(ctx, s.conn.B().ClusterSlots().Build()).ToArray()
+	if err != nil {
+		return addrOf
+	}
+	for _, m := range slotRanges {
+		slotRange := newReplyListReader(m)
+		first, last := slotRange.readInt(), slotRange.readInt()
+		master, _ := slotRange.readElement()
+		server := newReplyListReader(master)
+		address := net.JoinHostPort(server.readString(), strconv.FormatInt(server.readInt(), 10))
+		if slotRange.err != nil || server.err != nil {
+			continue
+		}
+		for _, p := range s.partitions {
+			if first <= p.slot && p.slot <= last {
+				addrOf[p] = address
+			}
+		}
+	}
+	return addrOf
+}
+
+// A serverCallGroup is calls, by their index, that go to one server; nil if it is not known.
+type serverCallGroup struct {
+	node    rueidis.Client
+	indexes []int
+}
+
+// groupCalls sorts calls by their servers. One whose server is not known is a group.
+func (s *partitionServers) groupCalls(ctx context.Context, calls []scriptCall) []*serverCallGroup {
+	nodes := s.conn.Nodes()
+	var all []*serverCallGroup
+	current := make(map[rueidis.Client]*serverCallGroup)
+	for i, address := range s.addrsOfCalls(ctx, calls) {
+		g := current[nodes[address]]
+		if g == nil {
+			g = &serverCallGroup{node: nodes[address]}
+			all = append(all, g)
+		}
+		if g.node != nil {
+			current[g.node] = g
+		}
+		g.indexes = append(g.indexes, i)
+	}
+	return all
+}
