@@ -27,7 +27,7 @@ type heldLease struct {
 func (s *Store) addHeldLease(p *partition, l storage.Lease, record string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heldLeases[l.Token] = heldLease{p, s.replySeq.Load(), l.RobotsFor, record, l.Sent}
+	s.heldLeases[l.Token] = heldLease{p, s.client.replySeq.Load(), l.RobotsFor, record, l.Sent}
 }
 
 // removeHeldLease forgets a lease, and returns what was known of it.
@@ -41,30 +41,30 @@ func (s *Store) removeHeldLease(token uint64) heldLease {
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	p := s.partitionOfHost(l.URL.Origin().Host())
-	if err := s.recordLeaseTTL(ctx, p, ttl); err != nil {
+	p := s.client.partitionOfHost(l.URL.Origin().Host())
+	if err := s.leaseTTLs.record(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	reply, _, err := s.runUpdateScript(ctx, p, false, lua.RenewLease,
-		s.scriptClock.localMicrosArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
+	reply, _, err := s.client.runUpdate(ctx, p, false, lua.RenewLease,
+		s.client.clock.localMicrosArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.scriptClock.advanceTo(now)
+	s.client.clock.advanceTo(now)
 	return nil
 }
 
 // MarkSent implements storage.Store. It is as safe as Add, at once.
 func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	}
 	e.Sent = sent
 	h.encodedEntry, h.sent = encodeEntry(&e), sent
-	reply, _, err := s.runUpdateScript(ctx, h.partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
+	reply, _, err := s.client.runUpdate(ctx, h.partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
@@ -102,7 +102,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,14 +113,14 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := s.beforeAckCoalescer.do(s.opts.BeforeAck); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}
-	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
+	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
 		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.removeHeldLease(a.Lease.Token))
 	})
 	var mu sync.Mutex
 	var stale []error
 	var longDelays []*storage.Ack
-	err = s.sendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
+	err = s.client.sendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch a := &acks[i]; {
@@ -151,9 +151,9 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	case a.Outcome == storage.Requeue:
 		outcome, lane = "again", lane.ReturnedLane()
 	case a.Outcome == storage.RetryAt:
-		outcome, lane, at = "later", lane.DelayedLane(), s.scriptClock.timeArg(a.NotBefore)
+		outcome, lane, at = "later", lane.DelayedLane(), s.client.clock.timeArg(a.NotBefore)
 	case a.Outcome == storage.RevisitAt && e.RobotsFor.IsZero():
-		outcome, at = "rest", s.scriptClock.timeArg(a.NotBefore)
+		outcome, at = "rest", s.client.clock.timeArg(a.NotBefore)
 	case a.Outcome == storage.Park:
 		outcome = "parked"
 	}
@@ -162,7 +162,7 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	if a.HostState == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(append(args, "1"), hostStateArgs(&s.scriptClock, a.HostState)...)
+	return append(append(args, "1"), hostStateArgs(s.client.clock, a.HostState)...)
 }
 
 // damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.
@@ -189,7 +189,7 @@ func (s *Store) returnHeldLeases(ctx context.Context) error {
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
-			if _, _, err := s.runUpdateScript(ctx, p, false, lua.ReturnLeases, args...); err != nil {
+			if _, _, err := s.client.runUpdate(ctx, p, false, lua.ReturnLeases, args...); err != nil {
 				return fmt.Errorf("leases run out by themselves: %w", err)
 			}
 		}

@@ -33,7 +33,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) AdmitHostsWithinLimits(
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, lua.AdmitHosts, args...)
+		reply, _, err := s.client.runUpdate(ctx, s.client.partitions[0], true, lua.AdmitHosts, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
@@ -71,13 +71,13 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.runQuery(ctx, s.partitions[0], lua.HostCount, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, s.client.partitions[0], lua.HostCount, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		count = storage.HostAdmissionCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err

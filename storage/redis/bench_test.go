@@ -154,7 +154,7 @@ func BenchmarkScripts(b *testing.B) {
 			_, err := s.Add(b.Context(), sameHost, 0)
 			return err
 		}},
-		{"ask", func() error { return s.handleExpiryAndRefreshSummaries(b.Context(), s.partitions[n%64:n%64+1]) }},
+		{"ask", func() error { return s.handleExpiryAndRefreshSummaries(b.Context(), s.client.partitions[n%64:n%64+1]) }},
 		{"lease", func() error {
 			l, _, err := s.Lease(b.Context(), now(), time.Hour, 1)
 			leases = append(leases, l...)

@@ -19,17 +19,17 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
-	failoverDelay := s.partitionOfHost(a.Lease.URL.Origin().Host()).recordedMaxLeaseTTL()
-	return a.HostState.LostVisitDelay > failoverDelay || s.scriptClock.until(a.HostState.Due) > failoverDelay
+	failoverDelay := s.leaseTTLs.maxTTL(s.client.partitionOfHost(a.Lease.URL.Origin().Host()))
+	return a.HostState.LostVisitDelay > failoverDelay || s.client.clock.until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
-	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
+	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
+		return name, []string{name, s.client.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
 	})
-	err := s.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
+	err := s.client.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

@@ -47,12 +47,12 @@ type SharedLimitsHeartbeatReply struct {
 // more than SharedCrawlLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
 func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (m SharedLimitsHeartbeatReply, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return m, err
 	}
 	defer end()
-	reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, lua.Heartbeat, r.scriptArgs()...)
+	reply, _, err := s.client.runUpdate(ctx, s.client.partitions[0], true, lua.Heartbeat, r.scriptArgs()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}

@@ -17,12 +17,12 @@ import (
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.scriptClock.timeArg(until), boolArg(suspended))
+	_, _, err = s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.clock.timeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -35,17 +35,17 @@ func boolArg(b bool) string {
 
 // RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
 	records := make([]string, len(lastmods))
-	for _, b := range s.batchByPartition(len(lastmods), func(i int) (string, []string) {
+	for _, b := range s.client.partitions.batches(len(lastmods), func(i int) (string, []string) {
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
-		err := s.runQuery(ctx, b.partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
+		err := s.client.runQuery(ctx, b.partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
 			return parseAwaitingRevisitRecords(m, b.indexes, records)
 		}, b.args...)
 		if err != nil {
@@ -106,8 +106,8 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	page.SitemapLastmod = g.Modified
 	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
-	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Reschedule,
-		s.scriptClock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+	reply, retried, err := s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Reschedule,
+		s.client.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}
@@ -116,25 +116,25 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 
 // OriginsWithParkedURLs implements storage.Store.
 func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	for _, p := range s.partitions {
+	for _, p := range s.client.partitions {
 		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
-			page, err := s.scanParkedOriginBatch(ctx, p, cursor)
+			names, next, err := s.client.setChunk(ctx, p, "k", cursor, chunkSize)
 			if err != nil {
 				return nil, err
 			}
-			for _, name := range page.Elements {
+			for _, name := range names {
 				if o, ok := record.ParseOriginName(name); ok && !seen[name] {
 					seen[name] = true
 					origins = append(origins, o)
 				}
 			}
-			if cursor = page.Cursor; cursor == 0 {
+			if cursor = next; cursor == 0 {
 				break
 			}
 		}
@@ -142,20 +142,12 @@ func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Or
 	return origins, nil
 }
 
-func (s *Store) scanParkedOriginBatch(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
-	_, err = s.retry(ctx, p, func() (err error) {
-		page, err = s.client.Do(ctx, s.client.B().Sscan().Key(p.keyPrefix+"k").Cursor(cursor).Count(chunkSize).Build()).AsScanEntry()
-		return err
-	})
-	return page, err
-}
-
 // chunkSize is how many URLs, or origins, one call goes through.
 const chunkSize = 256
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +165,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 			break
 		}
 		args, n := s.unparkArgs(o, records, shouldUnpark)
-		reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, lua.Unpark,
+		reply, retried, err := s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Unpark,
 			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
 			return unparked, fmt.Errorf("revive: %w", err)
@@ -187,7 +179,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 
 // readParkedChunk returns what read_parked.lua does.
 func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
-	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		takenCount, parkedCount = f.readInt(), int(f.readInt())
 		if list, ok := f.readElement(); ok {
@@ -221,27 +213,16 @@ func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return storage.Counts{}, err
 	}
 	defer end()
-	_, err = s.retry(ctx, s.partitions[0], func() error {
-		startSeq := s.replySeq.Load()
-		for i, a := range s.transport.tryAll(ctx, lua.Summary, callsToPartitions(s.partitions)) {
-			if a.err != nil {
-				return a.err
-			}
-			if err := s.applyPartitionSummary(s.partitions[i], startSeq, a.message); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = s.client.refreshSummaries(ctx, lua.Summary)
 	if err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
-	all, _ := s.totalSummary()
+	all, _ := s.client.partitions.total()
 	return storage.Counts{
 		QueuedHosts: int(all.hostCount), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
 		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),

@@ -52,14 +52,14 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 func (s *Store) forEachOriginChunk(
 	ctx context.Context, visit func(ctx context.Context, p *partition, names []string) (more bool, err error),
 ) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	for _, p := range s.partitions {
+	for _, p := range s.client.partitions {
 		for from := int64(0); ; from += chunkSize {
-			names, err := s.readOriginNameChunk(ctx, p, from)
+			names, err := s.client.listChunk(ctx, p, "a", from, chunkSize)
 			if err != nil {
 				return err
 			}
@@ -74,22 +74,12 @@ func (s *Store) forEachOriginChunk(
 	return nil
 }
 
-// readOriginNameChunk returns a portion of the origins of a partition.
-func (s *Store) readOriginNameChunk(ctx context.Context, p *partition, from int64) (names []string, err error) {
-	_, err = s.retry(ctx, p, func() (err error) {
-		cmd := s.client.B().Lrange().Key(p.keyPrefix + "a").Start(from).Stop(from + chunkSize - 1).Build()
-		names, err = s.client.Do(ctx, cmd).AsStrSlice()
-		return err
-	})
-	return names, err
-}
-
 // readOriginInfos tells of the origins of one partition that were met.
 func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...string) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.runQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		now := f.readInt()
 		all := f.readList()
@@ -112,12 +102,12 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
 	f := newReplyListReader(m)
 	name := f.readString()
-	i.HeldUntil = s.scriptClock.toLocalTime(f.readInt(), now)
+	i.HeldUntil = s.client.clock.toLocalTime(f.readInt(), now)
 	i.Suspended = f.readInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
-	i.NextDue = microsToTime(s.scriptClock.toLocalMicros(f.readInt(), now))
-	i.HostState = readHostState(f, &s.scriptClock, now)
+	i.NextDue = microsToTime(s.client.clock.toLocalMicros(f.readInt(), now))
+	i.HostState = readHostState(f, s.client.clock, now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
@@ -128,12 +118,12 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 
 // Origin implements storage.Inspector.
 func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
 	}
 	defer end()
-	infos, err := s.readOriginInfos(ctx, s.partitionOfHost(o.Host()), o.String())
+	infos, err := s.readOriginInfos(ctx, s.client.partitionOfHost(o.Host()), o.String())
 	if err != nil || len(infos) == 0 {
 		return storage.OriginInfo{}, false, err
 	}
@@ -150,7 +140,7 @@ type queueID struct {
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
 func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,7 +173,7 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 // listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
 func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		now = f.readInt()
 		all := f.readList()
@@ -214,7 +204,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
+		err := s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -225,7 +215,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.scriptClock.toLocalTime(int64(us), now)
+				at = s.client.clock.toLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
@@ -239,13 +229,9 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 
 // forEachParkedEntryOfOrigin tells of the parked records of an origin.
 func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := s.partitionOfHost(o.Host())
+	p := s.client.partitionOfHost(o.Host())
 	for from := int64(0); ; from += chunkSize {
-		var all []string
-		_, err := s.retry(ctx, p, func() (err error) {
-			all, err = s.client.Do(ctx, s.client.B().Lrange().Key(p.keyPrefix+"k:"+o.String()).Start(from).Stop(from+chunkSize-1).Build()).AsStrSlice()
-			return err
-		})
+		all, err := s.client.listChunk(ctx, p, "k:"+o.String(), from, chunkSize)
 		if err != nil {
 			return err
 		}
@@ -262,12 +248,12 @@ func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin
 
 // HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	err = s.runQuery(ctx, s.partitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, s.client.partitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
 		n, err := m.AsInt64()
 		seen = n == 1
 		return err
@@ -277,14 +263,14 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 
 // SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
 		var fingerprints []string
-		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
+		err := s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
 			f := newReplyListReader(m)
 			n = f.readInt()
 			list, _ := f.readElement()
@@ -308,17 +294,12 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 
 // OriginNotes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	var keys []string
-	p := s.partitionOfHost(o.Host())
-	_, err = s.retry(ctx, p, func() (err error) {
-		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.originNotesKey(o)).Build()).AsStrSlice()
-		return err
-	})
+	keys, err := s.client.hashFieldNames(ctx, s.client.partitionOfHost(o.Host()), notesKey(o))
 	if err != nil {
 		return err
 	}

@@ -36,12 +36,12 @@ const fullRefreshFactor = 20
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
 func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	s.scriptClock.advanceTo(now)
+	s.client.clock.advanceTo(now)
 	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastCheck, s.opts.PartitionRefreshInterval) {
 		if err := s.refreshChangedPartitionSummaries(ctx); err != nil {
 			return nil, storage.Wait{}, err
@@ -56,7 +56,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil {
 		return leases, storage.Wait{}, err
 	}
-	if len(leases) == 0 && s.noPartitionReachable() {
+	if len(leases) == 0 && s.client.partitions.reachable() == 0 {
 		return nil, storage.Wait{}, fmt.Errorf("no server of the store answers: %w", storage.ErrWriteStalled)
 	}
 	return leases, s.nextWait(now), nil
@@ -76,35 +76,17 @@ func (s *Store) refreshChangedPartitionSummaries(ctx context.Context) error {
 		return s.refreshAllPartitionSummaries(ctx)
 	}
 	start := time.Now()
-	err := s.handleExpiryAndRefreshSummaries(ctx, s.changedOrUnreachablePartitions(ctx))
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.changedOrUnreachablePartitions(ctx))
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck = start
 	return err
 }
 
-// changedOrUnreachablePartitions returns the partitions of which something else is known than what they say
-// of themselves, or whose servers do not answer.
-func (s *Store) changedOrUnreachablePartitions(ctx context.Context) (changed []*partition) {
-	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	commands := make([]rueidis.Completed, len(s.partitions))
-	for i, p := range s.partitions {
-		commands[i] = s.client.B().Hget().Key(p.keyPrefix + "m").Field("version").Build()
-	}
-	for i, answer := range s.client.DoMulti(limited, commands...) {
-		version, err := answer.AsInt64()
-		if sum, up := s.partitions[i].lastPartitionSummary(); !up || version != sum.version || err != nil && !rueidis.IsRedisNil(err) {
-			changed = append(changed, s.partitions[i])
-		}
-	}
-	return changed
-}
-
 // refreshAllPartitionSummaries asks all partitions what there is.
 func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 	start := time.Now()
-	err := s.handleExpiryAndRefreshSummaries(ctx, s.partitions)
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.partitions)
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck, s.summaryRefreshTimes.lastFullRefresh = start, start
@@ -113,9 +95,8 @@ func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 
 // handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
 func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*partition) error {
-	startSeq := s.replySeq.Load()
-	for i, a := range s.transport.tryAll(ctx, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
-		if _, err := s.parseAndApplyLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
+	for i, r := range s.client.tryUpdates(ctx, false, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
+		if _, err := s.parseAndTrackLeases(ctx, partitions[i], r, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -127,12 +108,12 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 	if err := s.refreshPartitionSummariesAfterExpiry(ctx, now); err != nil {
 		return nil, err
 	}
-	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.partitions); attempts++ {
-		quotas := s.partitionLeaseQuotas(s.scriptClock.callerOrLocalMicros(now), maxLeases-len(leases))
+	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.client.partitions); attempts++ {
+		quotas := s.partitionLeaseQuotas(s.client.clock.callerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
 			break
 		}
-		quotas, err := s.ensureLeaseTTLRecorded(ctx, quotas, ttl)
+		quotas, err := s.recordLeaseTTLOfQuotas(ctx, quotas, ttl)
 		if err != nil {
 			return leases, err
 		}
@@ -149,18 +130,31 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now time.Time) error {
 	for {
 		var overdue []*partition
-		for _, p := range s.partitions {
-			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.scriptClock.callerOrLocalMicros(now)) {
+		for _, p := range s.client.partitions {
+			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.client.clock.callerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
 		if len(overdue) == 0 {
 			return nil
 		}
-		if err := s.handleExpiryAndRefreshSummaries(ctx, overdue); err != nil || !s.scriptClock.usesCallerTime {
+		if err := s.handleExpiryAndRefreshSummaries(ctx, overdue); err != nil || !s.client.clock.usesCallerTime {
 			return err // by the server's clock it may not have run out yet
 		}
 	}
+}
+
+// recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
+// so long. Where no replica confirms it nothing is leased.
+func (s *Store) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
+	partitions := make([]*partition, len(quotas))
+	for i, q := range quotas {
+		partitions[i] = q.partition
+	}
+	if err := s.leaseTTLs.tryRecord(ctx, partitions, ttl); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(quotas, func(q partitionLeaseQuota) bool { return s.leaseTTLs.maxTTL(q.partition) < ttl }), nil
 }
 
 // leaseFromPartitions takes shares of leases. A server that does not answer gives none.
@@ -169,13 +163,13 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 	for i, h := range quotas {
 		calls[i] = scriptCall{h.partition, s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, maxBatchItems))}
 	}
-	startSeq, sentAt := s.replySeq.Load(), time.Now()
+	sentAt := time.Now()
 	var all []leaseWithHostDueTime
-	defer s.unconfirmedUpdateSeq.Add(1)
-	for i, a := range s.transport.tryAll(ctx, lua.Lease, calls) {
-		more, e := s.parseAndApplyLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
+	defer s.client.countUnconfirmedUpdate()
+	for i, r := range s.client.tryUpdates(ctx, false, lua.Lease, calls) {
+		more, e := s.parseAndTrackLeases(ctx, quotas[i].partition, r, sentAt)
 		all, err = append(all, more...), errors.Join(err, e)
-		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {
+		if len(more) == 0 && r.err == nil && !s.opts.usesCallerTime {
 			s.backOffPartitionIfOvertaken(&quotas[i])
 		}
 	}
@@ -186,9 +180,22 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 	return leases, err
 }
 
+// ignoreTransient returns why a call is given up that does not wait: nil if the server may
+// answer a moment later, which is noted.
+func ignoreTransient(ctx context.Context, c *clusterClient, p *partition, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !isTransient(err) {
+		return fmt.Errorf("lease: %w", err)
+	}
+	c.markUnreachable(p, err)
+	return nil
+}
+
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{strconv.FormatInt(durationMicros(ttl), 10), s.scriptClock.localMicrosArg(dueBy), strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
+	args := []string{strconv.FormatInt(durationMicros(ttl), 10), s.client.clock.localMicrosArg(dueBy), strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
@@ -201,37 +208,22 @@ type leaseWithHostDueTime struct {
 	dueSince int64
 }
 
-// parseAndApplyLeaseReply reads the answer of lease.lua, or why there is none.
-func (s *Store) parseAndApplyLeaseReply(ctx context.Context, p *partition, startSeq uint64, sentAt time.Time, a scriptReply) ([]leaseWithHostDueTime, error) {
-	if a.err != nil {
-		return nil, s.ignoreTransient(ctx, p, a.err)
+// parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
+// no sense are given up.
+func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, r updateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
+	if r.err != nil {
+		return nil, ignoreTransient(ctx, s.client, p, r.err)
 	}
-	reply, err := a.message.ToArray()
-	if err != nil || len(reply) != 2 {
-		return nil, errBadReply
-	}
-	if err := s.applyPartitionSummary(p, startSeq, reply[0]); err != nil {
-		return nil, err
-	}
-	return s.parseAndTrackLeases(ctx, p, reply, sentAt)
-}
-
-// parseAndTrackLeases reads what lease.lua returns. Records that make no sense are given up.
-func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, reply []rueidis.RedisMessage, sentAt time.Time) ([]leaseWithHostDueTime, error) {
-	header, err := reply[0].AsIntSlice()
-	if err != nil {
-		return nil, errBadReply
-	}
-	items, err := reply[1].ToArray()
+	items, err := r.rest.ToArray()
 	if err != nil {
 		return nil, errBadReply
 	}
 	var leases []leaseWithHostDueTime
 	for _, m := range items {
-		l, name, encoded, err := s.parseLease(m, header[1], sentAt)
+		l, name, encoded, err := s.parseLease(m, r.serverNow, sentAt)
 		if err != nil {
 			s.opts.OnDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
-			_, _, err := s.runUpdateScript(ctx, p, false, lua.Ack, damagedLeaseAckArgs(l.Token, name)...)
+			_, _, err := s.client.runUpdate(ctx, p, false, lua.Ack, damagedLeaseAckArgs(l.Token, name)...)
 			if err != nil {
 				return leases, err
 			}
@@ -247,11 +239,11 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, reply []r
 func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
 	f := newReplyListReader(m)
 	l.Token = f.readUint64()
-	l.Expires = s.scriptClock.localLeaseExpiry(f.readInt(), now, sentAt)
+	l.Expires = s.client.clock.localLeaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()
 	encoded = f.readString()
-	l.HostState = readHostState(f, &s.scriptClock, now)
-	l.dueSince = s.scriptClock.toLocalMicros(f.readInt(), now)
+	l.HostState = readHostState(f, s.client.clock, now)
+	l.dueSince = s.client.clock.toLocalMicros(f.readInt(), now)
 	if f.err != nil {
 		return l, origin, encoded, f.err
 	}

@@ -6,39 +6,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// totalSummary adds up what is known of all partitions; false if not all answered.
-func (s *Store) totalSummary() (all partitionSummary, complete bool) {
-	all = partitionSummary{nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
-	complete = true
-	for _, p := range s.partitions {
-		sum, answers := p.lastPartitionSummary()
-		all, complete = all.add(sum), complete && answers
-	}
-	return all, complete
-}
-
-func (s *Store) allPartitionsReachable() bool {
-	for _, p := range s.partitions {
-		if _, up := p.lastPartitionSummary(); !up {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *Store) noPartitionReachable() bool {
-	for _, p := range s.partitions {
-		if _, up := p.lastPartitionSummary(); up {
-			return false
-		}
-	}
-	return true
-}
-
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
 func (s *Store) nextWait(callerNow time.Time) storage.Wait {
-	now := s.scriptClock.callerOrLocalMicros(callerNow)
-	all, up := s.totalSummary()
+	now := s.client.clock.callerOrLocalMicros(callerNow)
+	all, up := s.client.partitions.total()
 	next := all.asWait(now)
 	if !up {
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
@@ -46,7 +17,7 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	if !s.opts.usesCallerTime {
 		next.PollAt = microsToTime(now).Add(s.opts.PartitionRefreshInterval)
 	}
-	next.LossGeneration = s.failovers.Load()
+	next.LossGeneration = s.client.failoverCount()
 	return next
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -20,7 +18,7 @@ const noteCacheTTL = time.Minute
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.
 func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,26 +27,11 @@ func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (val
 }
 
 func (s *Store) readNoteThroughCache(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	p := s.partitionOfHost(o.Host())
-	_, err = s.retry(ctx, p, func() error {
-		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.originNotesKey(o)).Field(key).Cache(), noteCacheTTL).ToMessage()
-		if rueidis.IsRedisNil(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		v, err := m.ToString()
-		value = append([]byte{}, v...) // not nil
-		return err
-	})
-	return value, err
+	return s.client.cachedHashField(ctx, s.client.partitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
 }
 
-// originNotesKey returns the key of the notes of an origin.
-func (p *partition) originNotesKey(o decorum.Origin) string {
-	return p.keyPrefix + "n:" + originKeyPart(o)
-}
+// notesKey returns the key of the notes of an origin, in its partition.
+func notesKey(o decorum.Origin) string { return "n:" + originKeyPart(o) }
 
 // originKeyPart returns what stands for an origin in keys: nothing for the zero one.
 func originKeyPart(o decorum.Origin) string {
@@ -65,7 +48,7 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
-	ctx, end, err := s.calls.begin(ctx)
+	ctx, end, err := s.client.beginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,14 +57,11 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if value != nil {
 		args = append(args, string(value))
 	}
-	p := s.partitionOfHost(o.Host())
-	if _, _, err = s.runUpdateScript(ctx, p, true, lua.SetNote, args...); err != nil {
+	p := s.client.partitionOfHost(o.Host())
+	if _, _, err = s.client.runUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
 		return err
 	}
 	// The call may have gone by a connection of its own. When the one that reads notes
 	// has answered, it has told that the note is another, too.
-	_, err = s.retry(ctx, p, func() error {
-		return s.client.Do(ctx, s.client.B().Exists().Key(p.originNotesKey(o)).Build()).Error()
-	})
-	return err
+	return s.client.awaitInvalidation(ctx, p, notesKey(o))
 }

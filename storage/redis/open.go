@@ -20,7 +20,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	client, err := connect(ctx, rueidis.ClientOption{
+	conn, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
 		ClientName: "decorum", Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
 		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCacheBytes,
@@ -28,19 +28,14 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, asTransient(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
 	}
-	s := &Store{
-		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
-		scriptClock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
-		calls: newCallTracker(),
-	}
-	s.transport = &scriptTransport{conn: client, clock: &s.scriptClock, timeout: opts.Timeout, awaitsReplicas: opts.Durability != DurabilityNone,
-		servers: &partitionServers{conn: client, partitions: s.partitions, timeout: opts.Timeout}}
-	if err := checkServers(ctx, client.Nodes(), opts.Durability); err != nil {
-		client.Close()
+	c := newClusterClient(conn, &opts)
+	s := &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c), heldLeases: make(map[uint64]heldLease)}
+	if err := checkServers(ctx, conn.Nodes(), opts.Durability); err != nil {
+		conn.Close()
 		return nil, err
 	}
-	if err := s.ensureFormat(ctx); err != nil {
-		client.Close()
+	if err := ensureFormat(ctx, c, &opts); err != nil {
+		conn.Close()
 		return nil, err
 	}
 	return s, nil
@@ -65,23 +60,15 @@ func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, 
 const keyFormat = "1"
 
 // ensureFormat notes format and partitions in a new store, and compares them in another.
-func (s *Store) ensureFormat(ctx context.Context) error {
-	key := s.opts.Prefix + ":store" // wherever partitions are: that is what is asked
-	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(s.opts.Partitions)} {
-		var got string
-		_, err := s.retry(ctx, s.partitions[0], func() (err error) {
-			set := s.client.B().Hsetnx().Key(key).Field(field).Value(want).Build()
-			if err := s.client.Do(ctx, set).Error(); err != nil {
-				return err
-			}
-			got, err = s.client.Do(ctx, s.client.B().Hget().Key(key).Field(field).Build()).ToString()
-			return err
-		})
+func ensureFormat(ctx context.Context, c *clusterClient, opts *Options) error {
+	key := opts.Prefix + ":store" // wherever partitions are: that is what is asked
+	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(opts.Partitions)} {
+		got, err := c.setHashFieldOnce(ctx, key, field, want)
 		if err != nil {
-			return asTransient(fmt.Errorf("store %s: %w", s.opts.Prefix, err))
+			return asTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
 		}
 		if got != want {
-			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", s.opts.Prefix, field, got, want)
+			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", opts.Prefix, field, got, want)
 		}
 	}
 	return nil

@@ -1,12 +1,10 @@
 package redis
 
 import (
-	"context"
 	"hash/fnv"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // hashSlots is how many hash slots a cluster has (Redis Cluster specification).
@@ -20,17 +18,22 @@ type partition struct {
 
 	mu                     sync.Mutex
 	summary                partitionSummary
-	summaryReplySeq        uint64        // when sum was received, as Store.replySeq counts
-	unreachable            bool          // its server did not answer last time
-	maxLeaseTTL            time.Duration // so long leases are announced
-	leftToOthersUntil      int64         // until then hosts that come due are left to others
-	lastLeaseReplicationID int64         // under which the last leases were given; 0: none were, as far as is known
+	summaryReplySeq        uint64 // when sum was received, as clusterClient.replySeq counts
+	unreachable            bool   // its server did not answer last time
+	leftToOthersUntil      int64  // until then hosts that come due are left to others
+	lastLeaseReplicationID int64  // under which the last leases were given; 0: none were, as far as is known
 }
+
+// key returns one of the keys of the partition.
+func (p *partition) key(name string) string { return p.keyPrefix + name }
+
+// partitionSet is all partitions of a store, by their index.
+type partitionSet []*partition
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
 // tag of each is the first number whose slot is in its share of them.
-func makePartitions(prefix string, n int) []*partition {
-	partitions := make([]*partition, n)
+func makePartitions(prefix string, n int) partitionSet {
+	partitions := make(partitionSet, n)
 	for found, tag := 0, 0; found < n; tag++ {
 		name := strconv.Itoa(tag)
 		slot := int64(slotOf(name))
@@ -60,15 +63,37 @@ func slotOf(tag string) uint16 {
 	return crc % hashSlots
 }
 
-// partitionOfHost returns the partition of a host.
-func (s *Store) partitionOfHost(host string) *partition {
+// ofHost returns the partition of a host.
+func (all partitionSet) ofHost(host string) *partition {
 	h := fnv.New64a()
 	h.Write([]byte(host))
-	return s.partitions[h.Sum64()%uint64(len(s.partitions))]
+	return all[h.Sum64()%uint64(len(all))]
+}
+
+// total adds up what is known of all partitions. It returns false if the server of one
+// did not answer last time.
+func (all partitionSet) total() (sum partitionSummary, complete bool) {
+	sum = partitionSummary{nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
+	complete = true
+	for _, p := range all {
+		one, answers := p.lastPartitionSummary()
+		sum, complete = sum.add(one), complete && answers
+	}
+	return sum, complete
+}
+
+// reachable returns how many partitions have servers that answered last time.
+func (all partitionSet) reachable() (n int) {
+	for _, p := range all {
+		if _, up := p.lastPartitionSummary(); up {
+			n++
+		}
+	}
+	return n
 }
 
 // updateSummaryIfNewer keeps what a call said of the partition, unless something newer is known:
-// calls overtake each other. began is what Store.replySeq was before the call. It reports
+// calls overtake each other. began is what clusterClient.replySeq was before the call. It reports
 // whether the partition is served under another reign than before.
 func (p *partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
 	p.mu.Lock()
@@ -103,47 +128,4 @@ func (p *partition) lastPartitionSummary() (partitionSummary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.summary, !p.unreachable
-}
-
-// recordedMaxLeaseTTL returns how long leases may run as the partition has noted it.
-func (p *partition) recordedMaxLeaseTTL() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.maxLeaseTTL
-}
-
-// raiseCachedMaxLeaseTTL keeps that the partition has noted, and a replica, how long leases may run.
-func (p *partition) raiseCachedMaxLeaseTTL(ttl time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.maxLeaseTTL = max(p.maxLeaseTTL, ttl)
-}
-
-// maxParallelCalls is how many calls one call of the Store has under way at a time.
-const maxParallelCalls = 16
-
-// inParallel calls do for each of all, some at a time, and returns the first error.
-func inParallel[T any](ctx context.Context, all []T, do func(T) error) error {
-	if len(all) == 1 {
-		return do(all[0])
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(maxParallelCalls, len(all)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(all) {
-					return
-				}
-				if err := do(all[i]); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
 }

@@ -47,21 +47,21 @@ func (s *partitionSummary) nextHostDue() int64 {
 // unknownSummary is what is known of a partition before it is asked: that it must be.
 var unknownSummary = partitionSummary{version: -1, hasMoreExpired: true, nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
 
-// parsePartitionSummary reads what schedule.lua returns.
-func (c *scriptClock) parsePartitionSummary(m rueidis.RedisMessage) (partitionSummary, error) {
+// parsePartitionSummary reads what summary in schedule.lua returns, and the time of the server.
+func (c *scriptClock) parsePartitionSummary(m rueidis.RedisMessage) (s partitionSummary, serverNow int64, err error) {
 	n, err := m.AsIntSlice()
 	if err != nil || len(n) < 15 || len(n) > 15+maxDueTimes {
-		return partitionSummary{}, errBadReply
+		return partitionSummary{}, 0, errBadReply
 	}
 	at := func(i int) int64 { return c.toLocalMicros(n[i], n[1]) }
-	s := partitionSummary{
+	s = partitionSummary{
 		version: n[0], leasedURLs: n[2], nextLeaseExpiry: at(3), queuedURLs: n[4], suspendedURLs: n[5], nextHoldEnd: at(6),
 		awaitingRevisit: n[7], nextRevisit: at(8), hostCount: n[9], parkedURLs: n[10], seenURLs: n[11], dueHosts: n[12], hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
 	}
 	for i := 15; i < len(n); i++ {
 		s.firstHostDueTimes = append(s.firstHostDueTimes, at(i))
 	}
-	return s, nil
+	return s, n[1], nil
 }
 
 // withUpcomingHostsDeferred returns the sum as if hosts that come due from now on until then did so then.

@@ -2,9 +2,9 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -14,65 +14,69 @@ import (
 // It waits for their end, whatever they are, if it knows how long they may run: so that is
 // noted, and confirmed by a replica, before the first of them is given.
 
-// ensureLeaseTTLRecorded returns those shares whose partitions have noted that leases run so long. Those
-// that are not known to have note it now; where no replica confirms it nothing is leased.
-func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
-	var unrecorded []*partition
-	for _, h := range quotas {
-		if h.recordedMaxLeaseTTL() < ttl {
-			unrecorded = append(unrecorded, h.partition)
-		}
-	}
-	if len(unrecorded) == 0 {
-		return quotas, nil
-	}
-	startSeq := s.replySeq.Load()
-	for i, a := range s.transport.tryAllDurably(ctx, lua.RecordLeaseTTL, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
-		p, err := unrecorded[i], a.err
-		if err == nil {
-			_, err = s.parseAndApplyUpdateReply(p, startSeq, a.message)
-		}
-		if err == nil {
-			p.raiseCachedMaxLeaseTTL(ttl)
-		} else if err = s.ignoreTransient(ctx, p, err); err != nil {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(quotas, func(h partitionLeaseQuota) bool { return h.recordedMaxLeaseTTL() < ttl }), nil
+// A leaseTTLRecorder has partitions note how long leases may run.
+type leaseTTLRecorder struct {
+	client *clusterClient
+
+	mu       sync.Mutex // guards recorded
+	recorded map[*partition]time.Duration
 }
 
-// recordLeaseTTL has the partition note that leases run so long, if it is not known to have.
-func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Duration) error {
-	if p.recordedMaxLeaseTTL() >= ttl {
+func newLeaseTTLRecorder(c *clusterClient) *leaseTTLRecorder {
+	return &leaseTTLRecorder{client: c, recorded: make(map[*partition]time.Duration)}
+}
+
+// maxTTL returns how long leases may run as the partition is known to have noted it.
+func (r *leaseTTLRecorder) maxTTL(p *partition) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.recorded[p]
+}
+
+// raise keeps that the partition has noted, and a replica, how long leases may run.
+func (r *leaseTTLRecorder) raise(p *partition, ttl time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recorded[p] = max(r.recorded[p], ttl)
+}
+
+// tryRecord has those partitions note that leases run so long that are not known to have,
+// once. Servers that do not answer are passed over.
+func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*partition, ttl time.Duration) error {
+	partitions = slices.DeleteFunc(partitions, func(p *partition) bool { return r.maxTTL(p) >= ttl })
+	if len(partitions) == 0 {
 		return nil
 	}
-	_, _, err := s.runUpdateScript(ctx, p, true, lua.RecordLeaseTTL, s.leaseTTLArgWithMargin(ttl))
+	for i, reply := range r.client.tryUpdates(ctx, true, lua.RecordLeaseTTL, callsToPartitions(partitions, r.arg(ttl))) {
+		if _, err := reply.text(); err == nil {
+			r.raise(partitions[i], ttl)
+		} else if err := ignoreTransient(ctx, r.client, partitions[i], err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record has the partition note that leases run so long, until it has, if it is not known
+// to have.
+func (r *leaseTTLRecorder) record(ctx context.Context, p *partition, ttl time.Duration) error {
+	if r.maxTTL(p) >= ttl {
+		return nil
+	}
+	_, _, err := r.client.runUpdate(ctx, p, true, lua.RecordLeaseTTL, r.arg(ttl))
 	if err == nil {
-		p.raiseCachedMaxLeaseTTL(ttl)
+		r.raise(p, ttl)
 	}
 	return err
 }
 
-// A connection that is silent is asked for a sign of life after silence at the latest, and
-// is lost after Options.Timeout.
+// A connection that is silent is asked for a sign of life after pingInterval at the latest,
+// and is lost after Options.Timeout.
 const pingInterval = 2 * time.Second
 
-// leaseTTLArgWithMargin returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
+// arg returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
-func (s *Store) leaseTTLArgWithMargin(ttl time.Duration) string {
-	return strconv.FormatInt(durationMicros(ttl+pingInterval+s.opts.Timeout), 10)
-}
-
-// ignoreTransient returns why a call is given up that does not wait: nil if the server may answer
-// a moment later, which is noted.
-func (s *Store) ignoreTransient(ctx context.Context, p *partition, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if !isTransient(err) {
-		return fmt.Errorf("lease: %w", err)
-	}
-	s.markUnreachableAndNotify(p, err)
-	return nil
+func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
+	return strconv.FormatInt(durationMicros(ttl+pingInterval+r.client.timeout), 10)
 }

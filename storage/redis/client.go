@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
+)
+
+// A clusterClient calls scripts on the partitions of a store. It keeps what they say of
+// their partitions.
+type clusterClient struct {
+	conn          rueidis.Client
+	transport     *scriptTransport
+	partitions    partitionSet
+	clock         *scriptClock
+	calls         *callTracker
+	timeout       time.Duration
+	onStallChange func(error)
+
+	stalled              atomic.Bool   // as onStallChange was told
+	replySeq             atomic.Uint64 // how many replies were kept
+	failovers            atomic.Uint64 // how often a partition has come under another reign, which may not know all
+	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until it is safe
+	confirmedUpdateSeq   atomic.Uint64 // so many of them have been waited for since
+}
+
+// newClusterClient returns a client that calls the partitions by conn.
+func newClusterClient(conn rueidis.Client, opts *Options) *clusterClient {
+	c := &clusterClient{
+		conn: conn, partitions: makePartitions(opts.Prefix, opts.Partitions), clock: &scriptClock{usesCallerTime: opts.usesCallerTime},
+		calls: newCallTracker(), timeout: opts.Timeout, onStallChange: opts.OnStallChange,
+	}
+	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: opts.Timeout, awaitsReplicas: opts.Durability != DurabilityNone,
+		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: opts.Timeout}}
+	return c
+}
+
+// beginCall begins a call, unless ctx is done or the client closed. The context that it
+// returns is done when either is. The caller must call end when the call is over.
+func (c *clusterClient) beginCall(ctx context.Context) (_ context.Context, end func(), err error) {
+	return c.calls.begin(ctx)
+}
+
+// close cancels the calls that wait for a server, waits for the end of all calls, calls
+// last and closes the connections. It returns the error of last.
+func (c *clusterClient) close(last func() error) error {
+	return c.calls.close(func() error {
+		defer c.conn.Close()
+		return last()
+	})
+}
+
+// partitionOfHost returns the partition of a host.
+func (c *clusterClient) partitionOfHost(host string) *partition { return c.partitions.ofHost(host) }
+
+// failoverCount returns how often a partition was found to be served under another reign,
+// which may not know all.
+func (c *clusterClient) failoverCount() uint64 { return c.failovers.Load() }
+
+// applySummary keeps what a reply says of its partition. It returns the time of the server.
+func (c *clusterClient) applySummary(p *partition, startSeq uint64, m rueidis.RedisMessage) (serverNow int64, err error) {
+	sum, serverNow, err := c.clock.parsePartitionSummary(m)
+	if err != nil {
+		return 0, err
+	}
+	if p.updateSummaryIfNewer(&c.replySeq, startSeq, sum) {
+		c.failovers.Add(1)
+	}
+	if c.stalled.Load() && c.partitions.reachable() == len(c.partitions) && c.stalled.Swap(false) {
+		c.onStallChange(nil)
+	}
+	return serverNow, nil
+}
+
+// refreshSummaries asks all partitions what there is, by a script that returns that alone,
+// until all have answered.
+func (c *clusterClient) refreshSummaries(ctx context.Context, sc *lua.Script) error {
+	_, err := c.retry(ctx, c.partitions[0], func() error {
+		startSeq := c.replySeq.Load()
+		for i, a := range c.transport.tryAll(ctx, sc, callsToPartitions(c.partitions)) {
+			if a.err != nil {
+				return a.err
+			}
+			if _, err := c.applySummary(c.partitions[i], startSeq, a.message); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// runQuery calls a script that changes nothing, until it is answered, and reads the answer.
+func (c *clusterClient) runQuery(ctx context.Context, p *partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
+	_, err := c.retry(ctx, p, func() error {
+		m, err := c.transport.try(ctx, p, sc, args...)
+		if err != nil {
+			return err
+		}
+		return read(m)
+	})
+	return err
+}
+
+// tryQuery calls a script that changes nothing, once.
+func (c *clusterClient) tryQuery(ctx context.Context, p *partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
+	return c.transport.try(ctx, p, sc, args...)
+}
