@@ -29,13 +29,13 @@ type clusterClient struct {
 }
 
 // newClusterClient returns a client that calls the partitions by conn.
-func newClusterClient(conn rueidis.Client, opts *Options) *clusterClient {
+func newClusterClient(conn rueidis.Client, cfg *clusterConfig) *clusterClient {
 	c := &clusterClient{
-		conn: conn, partitions: makePartitions(opts.Prefix, opts.Partitions), clock: &scriptClock{usesCallerTime: opts.usesCallerTime},
-		calls: newCallTracker(), timeout: opts.Timeout, onStallChange: opts.OnStallChange,
+		conn: conn, partitions: makePartitions(cfg.prefix, cfg.partitions), clock: &scriptClock{usesCallerTime: cfg.usesCallerTime},
+		calls: newCallTracker(), timeout: cfg.timeout, onStallChange: cfg.onStallChange,
 	}
-	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: opts.Timeout, awaitsReplicas: opts.Durability != DurabilityNone,
-		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: opts.Timeout}}
+	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.timeout, awaitsReplicas: cfg.durability != durabilityNone,
+		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.timeout}}
 	return c
 }
 

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
-
-	"github.com/redis/rueidis"
 )
 
 // Open opens the store whose keys begin with Options.Prefix, and makes it if there
@@ -20,40 +16,18 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	conn, err := connect(ctx, rueidis.ClientOption{
-		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
-		ClientName: "decorum", Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
-		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCacheBytes,
+	c, err := openClusterClient(ctx, clusterConfig{
+		addresses: opts.Addresses, username: opts.Username, password: opts.Password, tls: opts.TLS, prefix: opts.Prefix,
+		partitions: opts.Partitions, durability: string(opts.Durability), cacheBytes: opts.NoteCacheBytes, timeout: opts.Timeout,
+		onStallChange: opts.OnStallChange, usesCallerTime: opts.usesCallerTime,
 	})
 	if err != nil {
-		return nil, asTransient(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
-	}
-	c := newClusterClient(conn, &opts)
-	s := &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c), heldLeases: make(map[uint64]heldLease)}
-	if err := checkServers(ctx, conn.Nodes(), opts.Durability); err != nil {
-		conn.Close()
 		return nil, err
 	}
 	if err := ensureFormat(ctx, c, &opts); err != nil {
-		conn.Close()
-		return nil, err
+		return nil, errors.Join(err, c.close(func() error { return nil }))
 	}
-	return s, nil
-}
-
-// connect returns a client that keeps notes in memory where the servers can tell it
-// that they have changed (CLIENT TRACKING). It has one connection to a server, besides
-// those of what waits: what it says of notes so comes in order with all else.
-func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
-	d := contextBoundDialer{ctx: ctx}
-	defer d.detachFromContext()
-	option.DialCtxFn = d.dial
-	client, err := rueidis.NewClient(option)
-	if errors.Is(err, rueidis.ErrNoCache) {
-		option.DisableCache = true
-		client, err = rueidis.NewClient(option)
-	}
-	return client, err
+	return &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c), heldLeases: make(map[uint64]heldLease)}, nil
 }
 
 // keyFormat is that of the keys.

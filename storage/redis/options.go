@@ -15,12 +15,12 @@ type Durability string
 // Durabilities.
 const (
 	// DurabilityReplica: a replica has it. Nothing is lost when one server dies at a time.
-	DurabilityReplica Durability = "replica"
+	DurabilityReplica Durability = durabilityReplica
 	// DurabilityDisk: a replica has it, and it is on the disk of the server
 	// (appendfsync always): nothing is lost when all lose power.
-	DurabilityDisk Durability = "disk"
+	DurabilityDisk Durability = durabilityDisk
 	// DurabilityNone: the server has it. A server that dies may take the last moment with it.
-	DurabilityNone Durability = "none"
+	DurabilityNone Durability = durabilityNone
 )
 
 // Options are the settings of a Store. Addresses and Prefix must be set; zero

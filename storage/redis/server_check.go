@@ -17,7 +17,7 @@ const minMajorVersion = 7
 // checkServers returns an error if a master is not as a store of the given durability
 // needs it. A server that does not answer is passed over: those that do answer know what
 // it is to the cluster.
-func checkServers(ctx context.Context, nodes map[string]rueidis.Client, d Durability) error {
+func checkServers(ctx context.Context, nodes map[string]rueidis.Client, durability string) error {
 	masters := 0
 	var silent []error
 	for addr, node := range nodes {
@@ -33,7 +33,7 @@ func checkServers(ctx context.Context, nodes map[string]rueidis.Client, d Durabi
 			continue
 		}
 		masters++
-		if err := checkMasterSuitable(ctx, node, info, d); err != nil {
+		if err := checkMasterSuitable(ctx, node, info, durability); err != nil {
 			return fmt.Errorf("%s: %w", addr, err)
 		}
 	}
@@ -44,7 +44,7 @@ func checkServers(ctx context.Context, nodes map[string]rueidis.Client, d Durabi
 }
 
 // checkMasterSuitable returns an error if a master is not as a store needs it.
-func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string, d Durability) error {
+func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string, durability string) error {
 	if err := checkServerVersion(info); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[stri
 				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"]))
 		}
 	}
-	return checkServerDurability(ctx, node, info, d)
+	return checkServerDurability(ctx, node, info, durability)
 }
 
 // checkServerVersion returns an error if the server is too old. Valkey and Kvrocks name
@@ -79,22 +79,22 @@ func checkServerVersion(info map[string]string) error {
 }
 
 // checkServerDurability returns an error if the server cannot keep what it must.
-func checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string, d Durability) error {
-	if d == DurabilityNone {
+func checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string, durability string) error {
+	if durability == durabilityNone {
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", d, DurabilityNone))
+		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, durabilityNone))
 	}
-	if d != DurabilityDisk {
+	if durability != durabilityDisk {
 		return nil
 	}
 	values, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
 	if err != nil {
-		return fmt.Errorf("durability %s: %w", DurabilityDisk, err)
+		return fmt.Errorf("durability %s: %w", durabilityDisk, err)
 	}
 	if info["aof_enabled"] != "1" || values["appendfsync"] != "always" {
-		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", DurabilityDisk)
+		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", durabilityDisk)
 	}
 	return nil
 }
