@@ -4,40 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
-
-// A heldLease is a lease that this process has.
-type heldLease struct {
-	*partition
-	seq          uint64         // of all that it had
-	robotsFor    decorum.Origin // Entry.RobotsFor
-	encodedEntry string         // of the entry, as it is kept
-	sent         bool           // Entry.Sent
-}
-
-func (s *Store) addHeldLease(p *partition, l storage.Lease, record string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heldLeases[l.Token] = heldLease{p, s.client.replySeq.Load(), l.RobotsFor, record, l.Sent}
-}
-
-// removeHeldLease forgets a lease, and returns what was known of it.
-func (s *Store) removeHeldLease(token uint64) heldLease {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.heldLeases[token]
-	delete(s.heldLeases, token)
-	return h
-}
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
@@ -51,7 +27,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := s.client.runUpdate(ctx, p, false, lua.RenewLease,
-		s.client.clock.localMicrosArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
+		s.client.clock.localMicrosArg(now.UnixMicro()), durationArg(ttl), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
@@ -69,9 +45,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 		return err
 	}
 	defer end()
-	s.mu.Lock()
-	h, ok := s.heldLeases[l.Token]
-	s.mu.Unlock()
+	h, ok := s.heldLeases.get(l.Token)
 	if !ok {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
@@ -88,11 +62,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	if reply != "1" {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.heldLeases[l.Token]; ok { // else it was acked meanwhile
-		s.heldLeases[l.Token] = h
-	}
+	s.heldLeases.update(l.Token, h)
 	return nil
 }
 
@@ -115,7 +85,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	}
 	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
-		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.removeHeldLease(a.Lease.Token))
+		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.heldLeases.remove(a.Lease.Token))
 	})
 	var mu sync.Mutex
 	var stale []error
@@ -172,20 +142,11 @@ func damagedLeaseAckArgs(token uint64, origin string) []string {
 
 // returnHeldLeases gives all leases back that this process has.
 func (s *Store) returnHeldLeases(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tokens := make(map[*partition][]uint64)
-	for token, h := range s.heldLeases {
-		tokens[h.partition] = append(tokens[h.partition], token)
-	}
-	var partitions []*partition
-	for p, all := range tokens {
-		slices.SortFunc(all, func(a, b uint64) int { return int(s.heldLeases[b].seq) - int(s.heldLeases[a].seq) })
-		partitions = append(partitions, p)
-	}
+	tokens := s.heldLeases.tokensByPartition()
+	partitions := slices.Collect(maps.Keys(tokens))
 	return inParallel(ctx, partitions, func(p *partition) error {
 		for part := range slices.Chunk(tokens[p], maxBatchItems) {
-			args := []string{strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
+			args := []string{durationArg(s.opts.interruptedDelay())}
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}

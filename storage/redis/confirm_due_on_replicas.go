@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -27,7 +26,7 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.client.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
+		return name, []string{name, s.client.clock.timeArg(h.Due), durationArg(h.LostVisitDelay)}
 	})
 	err := s.client.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

@@ -75,7 +75,7 @@ func (r *SharedLimitsHeartbeatRequest) scriptArgs() []string {
 		}
 		return "0"
 	}
-	return []string{r.WorkerName, number(durationMicros(r.ExpiresAfter)), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
-		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), number(durationMicros(r.Limits.MaxWorkingTime)),
+	return []string{r.WorkerName, durationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), durationArg(r.Limits.MaxWorkingTime),
 		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -10,7 +9,7 @@ import (
 // readHostState reads the state of a host from a reply that gives the server's time as now.
 func readHostState(f *replyListReader, c *scriptClock, now int64) storage.HostState {
 	h := storage.HostState{
-		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: time.Duration(clampMicroseconds(f.readInt())) * time.Microsecond,
+		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: microsToDuration(f.readInt()),
 		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
 	}
 	if memo := f.readString(); memo != "" {
@@ -21,6 +20,6 @@ func readHostState(f *replyListReader, c *scriptClock, now int64) storage.HostSt
 
 // hostStateArgs returns the state of a host as scripts take it: see setHostState in schedule.lua.
 func hostStateArgs(c *scriptClock, h *storage.HostState) []string {
-	return []string{c.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10), strconv.Itoa(h.Slots),
+	return []string{c.timeArg(h.Due), durationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }

@@ -195,7 +195,7 @@ func ignoreTransient(ctx context.Context, c *clusterClient, p *partition, err er
 
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{strconv.FormatInt(durationMicros(ttl), 10), s.client.clock.localMicrosArg(dueBy), strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
+	args := []string{durationArg(ttl), s.client.clock.localMicrosArg(dueBy), durationArg(s.opts.interruptedDelay())}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
@@ -229,7 +229,7 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, r updateR
 			}
 			continue
 		}
-		s.addHeldLease(p, l.Lease, encoded)
+		s.heldLeases.add(p, &l.Lease, encoded)
 		leases = append(leases, l)
 	}
 	return leases, nil

@@ -10,7 +10,7 @@ import (
 func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	now := s.client.clock.callerOrLocalMicros(callerNow)
 	all, up := s.client.partitions.total()
-	next := all.asWait(now)
+	next := waitOfSummary(&all, now)
 	if !up {
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
 	}
@@ -21,8 +21,8 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	return next
 }
 
-// asWait is what package schedule says is left.
-func (s *partitionSummary) asWait(now int64) storage.Wait {
+// waitOfSummary is what package schedule says is left.
+func waitOfSummary(s *partitionSummary, now int64) storage.Wait {
 	switch {
 	case s.leasedURLs > 0 && (s.nextHostDue() == never || s.nextLeaseExpiry < s.nextHostDue()):
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}

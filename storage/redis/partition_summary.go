@@ -113,11 +113,3 @@ func (s partitionSummary) add(t partitionSummary) partitionSummary {
 	s.dueHosts += t.dueHosts
 	return s
 }
-
-// microsToTime returns a time of the Store's clock.
-func microsToTime(us int64) time.Time {
-	if us == never {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -78,5 +77,5 @@ const pingInterval = 2 * time.Second
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
 func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
-	return strconv.FormatInt(durationMicros(ttl+pingInterval+r.client.timeout), 10)
+	return durationArg(ttl + pingInterval + r.client.timeout)
 }

@@ -37,13 +37,13 @@ func timeToMicros(t time.Time) int64 {
 	return us
 }
 
-// durationMicros returns d in microseconds, rounded up.
-func durationMicros(d time.Duration) int64 {
+// durationArg returns d as an argument of a script: in microseconds, rounded up.
+func durationArg(d time.Duration) string {
 	us := d.Microseconds()
 	if d%time.Microsecond > 0 {
 		us++
 	}
-	return us
+	return strconv.FormatInt(us, 10)
 }
 
 // advanceTo tells the clock the time.
@@ -87,7 +87,7 @@ func (c *scriptClock) timeArg(t time.Time) string {
 	if d == math.MaxInt64 {
 		return strconv.FormatInt(maxMicros, 10)
 	}
-	return strconv.FormatInt(durationMicros(d), 10)
+	return durationArg(d)
 }
 
 // until returns how long it is until t.
@@ -126,7 +126,7 @@ func (c *scriptClock) localLeaseExpiry(expires, now int64, sentAt time.Time) tim
 	if c.usesCallerTime {
 		return microsToTime(expires)
 	}
-	return sentAt.Add(time.Duration(clampMicroseconds(expires-now)) * time.Microsecond)
+	return sentAt.Add(microsToDuration(expires - now))
 }
 
 // localMicrosArg returns a time of the Store's clock as an argument of a script, which is
@@ -138,8 +138,16 @@ func (c *scriptClock) localMicrosArg(us int64) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// clampMicroseconds returns what of so many microseconds a time.Duration holds.
-func clampMicroseconds(us int64) int64 {
+// microsToDuration returns what of so many microseconds a time.Duration holds.
+func microsToDuration(us int64) time.Duration {
 	const limit = math.MaxInt64 / int64(time.Microsecond)
-	return max(-limit, min(us, limit))
+	return time.Duration(max(-limit, min(us, limit))) * time.Microsecond
+}
+
+// microsToTime returns a time of the Store's clock.
+func microsToTime(us int64) time.Time {
+	if us == never {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
 }

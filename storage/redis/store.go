@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
@@ -22,9 +21,7 @@ type Store struct {
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
 	leaseTTLs           *leaseTTLRecorder
-
-	mu         sync.Mutex // guards heldLeases
-	heldLeases map[uint64]heldLease
+	heldLeases          *heldLeases
 }
 
 var (
