@@ -27,14 +27,14 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := s.client.runUpdate(ctx, p, false, lua.RenewLease,
-		s.client.clock.localMicrosArg(now.UnixMicro()), durationArg(ttl), strconv.FormatUint(l.Token, 10))
+		s.client.Clock().localMicrosArg(now.UnixMicro()), durationArg(ttl), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.client.clock.advanceTo(now)
+	s.client.Clock().advanceTo(now)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := s.beforeAckCoalescer.do(s.opts.BeforeAck); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}
-	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
+	batches := s.client.Partitions().batches(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
 		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.heldLeases.remove(a.Lease.Token))
 	})
@@ -121,9 +121,9 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	case a.Outcome == storage.Requeue:
 		outcome, lane = "again", lane.ReturnedLane()
 	case a.Outcome == storage.RetryAt:
-		outcome, lane, at = "later", lane.DelayedLane(), s.client.clock.timeArg(a.NotBefore)
+		outcome, lane, at = "later", lane.DelayedLane(), s.client.Clock().timeArg(a.NotBefore)
 	case a.Outcome == storage.RevisitAt && e.RobotsFor.IsZero():
-		outcome, at = "rest", s.client.clock.timeArg(a.NotBefore)
+		outcome, at = "rest", s.client.Clock().timeArg(a.NotBefore)
 	case a.Outcome == storage.Park:
 		outcome = "parked"
 	}
@@ -132,7 +132,7 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	if a.HostState == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(append(args, "1"), hostStateArgs(s.client.clock, a.HostState)...)
+	return append(append(args, "1"), hostStateArgs(s.client.Clock(), a.HostState)...)
 }
 
 // damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.

@@ -45,7 +45,7 @@ func (s *Store) AdmitHostsWithinLimits(
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.client.runUpdate(ctx, s.client.partitions[0], true, lua.AdmitHosts, args...)
+		reply, _, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.AdmitHosts, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
@@ -77,10 +77,10 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.client.runQuery(ctx, s.client.partitions[0], lua.HostCount, func(m rueidis.RedisMessage) error {
+	err = s.client.runQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		count = storage.HostAdmissionCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
-		return f.err
+		return f.Err()
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, fmt.Errorf("count hosts: %w", err)

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -116,15 +115,7 @@ func serversCPUTime(b *testing.B, c *redistest.Cluster) time.Duration {
 // sumServerInfo adds up a number that servers say of themselves.
 func sumServerInfo(b *testing.B, c *redistest.Cluster, section, field string) (sum float64) {
 	for _, n := range c.Nodes() {
-		text, err := n.Do(context.Background(), "INFO", section)
-		if err != nil {
-			b.Fatal(err)
-		}
-		number, err := strconv.ParseFloat(strings.TrimSpace(parseServerInfo(text)[field]), 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		sum += number
+		sum += serverNumber(b, n, section, field)
 	}
 	return sum
 }
@@ -154,7 +145,9 @@ func BenchmarkScripts(b *testing.B) {
 			_, err := s.Add(b.Context(), sameHost, 0)
 			return err
 		}},
-		{"ask", func() error { return s.handleExpiryAndRefreshSummaries(b.Context(), s.client.partitions[n%64:n%64+1]) }},
+		{"ask", func() error {
+			return s.handleExpiryAndRefreshSummaries(b.Context(), s.client.Partitions()[n%64:n%64+1])
+		}},
 		{"lease", func() error {
 			l, _, err := s.Lease(b.Context(), now(), time.Hour, 1)
 			leases = append(leases, l...)

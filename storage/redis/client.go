@@ -54,6 +54,12 @@ func (c *clusterClient) close(last func() error) error {
 	})
 }
 
+// Partitions returns all partitions.
+func (c *clusterClient) Partitions() partitionSet { return c.partitions }
+
+// Clock returns the clock of the scripts.
+func (c *clusterClient) Clock() *scriptClock { return c.clock }
+
 // partitionOfHost returns the partition of a host.
 func (c *clusterClient) partitionOfHost(host string) *partition { return c.partitions.ofHost(host) }
 

@@ -19,14 +19,14 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 		return false
 	}
 	failoverDelay := s.leaseTTLs.maxTTL(s.client.partitionOfHost(a.Lease.URL.Origin().Host()))
-	return a.HostState.LostVisitDelay > failoverDelay || s.client.clock.until(a.HostState.Due) > failoverDelay
+	return a.HostState.LostVisitDelay > failoverDelay || s.client.Clock().until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
-	batches := s.client.partitions.batches(len(acks), func(i int) (string, []string) {
+	batches := s.client.Partitions().batches(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.client.clock.timeArg(h.Due), durationArg(h.LostVisitDelay)}
+		return name, []string{name, s.client.Clock().timeArg(h.Due), durationArg(h.LostVisitDelay)}
 	})
 	err := s.client.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

@@ -52,7 +52,7 @@ func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (
 		return m, err
 	}
 	defer end()
-	reply, _, err := s.client.runUpdate(ctx, s.client.partitions[0], true, lua.Heartbeat, r.scriptArgs()...)
+	reply, _, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.Heartbeat, r.scriptArgs()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 // Leases are returned by partition, the last first; one that was removed is not, and is
 // not brought back by an update that comes late.
 func TestHeldLeases(t *testing.T) {
-	all := makePartitions("p", 2)
+	all := []*partition{{}, {}}
 	h := newHeldLeases()
 	for token := range uint64(6) {
 		h.add(all[token%2], &storage.Lease{Token: token, Entry: pageEntry("https://a.example/")}, "record")

@@ -22,7 +22,7 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	_, _, err = s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.clock.timeArg(until), boolArg(suspended))
+	_, _, err = s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.Clock().timeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -41,7 +41,7 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 	}
 	defer end()
 	records := make([]string, len(lastmods))
-	for _, b := range s.client.partitions.batches(len(lastmods), func(i int) (string, []string) {
+	for _, b := range s.client.Partitions().batches(len(lastmods), func(i int) (string, []string) {
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
@@ -107,7 +107,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Reschedule,
-		s.client.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+		s.client.Clock().timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}
@@ -121,7 +121,7 @@ func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Or
 		return nil, err
 	}
 	defer end()
-	for _, p := range s.client.partitions {
+	for _, p := range s.client.Partitions() {
 		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
 			names, next, err := s.client.setChunk(ctx, p, "k", cursor, chunkSize)
@@ -187,7 +187,7 @@ func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCou
 				return errBadReply
 			}
 		}
-		return f.err
+		return f.Err()
 	}, o.String(), strconv.Itoa(chunkSize))
 	return takenCount, parkedCount, records, err
 }
@@ -222,7 +222,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	if err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
-	all, _ := s.client.partitions.total()
+	all, _ := s.client.Partitions().total()
 	return storage.Counts{
 		QueuedHosts: int(all.hostCount), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
 		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),

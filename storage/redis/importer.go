@@ -33,7 +33,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	for i := range dumps {
 		items = s.appendImportItems(items, &dumps[i])
 	}
-	batches := s.client.partitions.batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
+	batches := s.client.Partitions().batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
 	for _, b := range batches { // the calls of a partition are made one after another
 		b.args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.args...)
 	}
@@ -58,7 +58,7 @@ func (i *importItem) scriptArgs() []string {
 // appendImportItems appends the items of a parcel, in their order.
 func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.client.clock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(s.client.clock, p.HostState)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.client.Clock().timeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(s.client.Clock(), p.HostState)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
@@ -75,7 +75,7 @@ func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []i
 
 // storedURLArgs returns a URL as import.lua takes it.
 func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.client.clock.timeArg(k.NotBefore), ""
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.client.Clock().timeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		state = "r"

@@ -57,7 +57,7 @@ func (s *Store) forEachOriginChunk(
 		return err
 	}
 	defer end()
-	for _, p := range s.client.partitions {
+	for _, p := range s.client.Partitions() {
 		for from := int64(0); ; from += chunkSize {
 			names, err := s.client.listChunk(ctx, p, "a", from, chunkSize)
 			if err != nil {
@@ -83,8 +83,8 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 		f := newReplyListReader(m)
 		now := f.readInt()
 		all := f.readList()
-		if f.err != nil {
-			return f.err
+		if f.Err() != nil {
+			return f.Err()
 		}
 		infos = infos[:0]
 		for _, m := range all {
@@ -102,18 +102,18 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
 	f := newReplyListReader(m)
 	name := f.readString()
-	i.HeldUntil = s.client.clock.toLocalTime(f.readInt(), now)
+	i.HeldUntil = s.client.Clock().toLocalTime(f.readInt(), now)
 	i.Suspended = f.readInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
-	i.NextDue = microsToTime(s.client.clock.toLocalMicros(f.readInt(), now))
-	i.HostState = readHostState(f, s.client.clock, now)
+	i.NextDue = microsToTime(s.client.Clock().toLocalMicros(f.readInt(), now))
+	i.HostState = readHostState(f, s.client.Clock(), now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
 	}
 	i.Origin = o
-	return i, f.err
+	return i, f.Err()
 }
 
 // Origin implements storage.Inspector.
@@ -178,15 +178,15 @@ func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin)
 		now = f.readInt()
 		all := f.readList()
 		leasedList, _ := f.readElement()
-		if f.err != nil {
-			return f.err
+		if f.Err() != nil {
+			return f.Err()
 		}
 		queues = queues[:0]
 		for _, m := range all {
 			f := newReplyListReader(m)
 			queues = append(queues, queueID{schedule.LaneID(f.readInt()), f.readInt()})
-			if f.err != nil {
-				return f.err
+			if f.Err() != nil {
+				return f.Err()
 			}
 		}
 		var err error
@@ -215,7 +215,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.client.clock.toLocalTime(int64(us), now)
+				at = s.client.Clock().toLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
@@ -277,7 +277,7 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 			if fingerprints, err = list.AsStrSlice(); err != nil {
 				return errBadReply
 			}
-			return f.err
+			return f.Err()
 		}, o.String(), strconv.Itoa(i))
 		if err != nil {
 			return err

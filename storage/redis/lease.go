@@ -41,7 +41,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	s.client.clock.advanceTo(now)
+	s.client.Clock().advanceTo(now)
 	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastCheck, s.opts.PartitionRefreshInterval) {
 		if err := s.refreshChangedPartitionSummaries(ctx); err != nil {
 			return nil, storage.Wait{}, err
@@ -56,7 +56,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil {
 		return leases, storage.Wait{}, err
 	}
-	if len(leases) == 0 && s.client.partitions.reachable() == 0 {
+	if len(leases) == 0 && s.client.Partitions().reachable() == 0 {
 		return nil, storage.Wait{}, fmt.Errorf("no server of the store answers: %w", storage.ErrWriteStalled)
 	}
 	return leases, s.nextWait(now), nil
@@ -86,7 +86,7 @@ func (s *Store) refreshChangedPartitionSummaries(ctx context.Context) error {
 // refreshAllPartitionSummaries asks all partitions what there is.
 func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 	start := time.Now()
-	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.partitions)
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.Partitions())
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck, s.summaryRefreshTimes.lastFullRefresh = start, start
@@ -108,8 +108,8 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 	if err := s.refreshPartitionSummariesAfterExpiry(ctx, now); err != nil {
 		return nil, err
 	}
-	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.client.partitions); attempts++ {
-		quotas := s.partitionLeaseQuotas(s.client.clock.callerOrLocalMicros(now), maxLeases-len(leases))
+	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.client.Partitions()); attempts++ {
+		quotas := s.partitionLeaseQuotas(s.client.Clock().callerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
 			break
 		}
@@ -130,15 +130,15 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now time.Time) error {
 	for {
 		var overdue []*partition
-		for _, p := range s.client.partitions {
-			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.client.clock.callerOrLocalMicros(now)) {
+		for _, p := range s.client.Partitions() {
+			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.client.Clock().callerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
 		if len(overdue) == 0 {
 			return nil
 		}
-		if err := s.handleExpiryAndRefreshSummaries(ctx, overdue); err != nil || !s.client.clock.usesCallerTime {
+		if err := s.handleExpiryAndRefreshSummaries(ctx, overdue); err != nil || !s.client.Clock().UsesCallerTime() {
 			return err // by the server's clock it may not have run out yet
 		}
 	}
@@ -195,7 +195,7 @@ func ignoreTransient(ctx context.Context, c *clusterClient, p *partition, err er
 
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{durationArg(ttl), s.client.clock.localMicrosArg(dueBy), durationArg(s.opts.interruptedDelay())}
+	args := []string{durationArg(ttl), s.client.Clock().localMicrosArg(dueBy), durationArg(s.opts.interruptedDelay())}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
@@ -239,13 +239,13 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, r updateR
 func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
 	f := newReplyListReader(m)
 	l.Token = f.readUint64()
-	l.Expires = s.client.clock.localLeaseExpiry(f.readInt(), now, sentAt)
+	l.Expires = s.client.Clock().localLeaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()
 	encoded = f.readString()
-	l.HostState = readHostState(f, s.client.clock, now)
-	l.dueSince = s.client.clock.toLocalMicros(f.readInt(), now)
-	if f.err != nil {
-		return l, origin, encoded, f.err
+	l.HostState = readHostState(f, s.client.Clock(), now)
+	l.dueSince = s.client.Clock().toLocalMicros(f.readInt(), now)
+	if f.Err() != nil {
+		return l, origin, encoded, f.Err()
 	}
 	o, ok := record.ParseOriginName(origin)
 	if !ok {

@@ -26,7 +26,7 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	var all []partitionLeaseQuota
 	var dueHosts []dueHost
 	horizon := now
-	for _, p := range s.client.partitions {
+	for _, p := range s.client.Partitions() {
 		sum, up := p.lastPartitionSummary()
 		if !up || !hasPassed(sum.nextHostDue(), now) {
 			continue

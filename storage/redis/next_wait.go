@@ -8,8 +8,8 @@ import (
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
 func (s *Store) nextWait(callerNow time.Time) storage.Wait {
-	now := s.client.clock.callerOrLocalMicros(callerNow)
-	all, up := s.client.partitions.total()
+	now := s.client.Clock().callerOrLocalMicros(callerNow)
+	all, up := s.client.Partitions().total()
 	next := waitOfSummary(&all, now)
 	if !up {
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}

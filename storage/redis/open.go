@@ -27,7 +27,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := ensureFormat(ctx, c, &opts); err != nil {
 		return nil, errors.Join(err, c.close(func() error { return nil }))
 	}
-	return &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c), heldLeases: newHeldLeases()}, nil
+	return &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases()}, nil
 }
 
 // keyFormat is that of the keys.

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,39 +82,6 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 	})
 }
 
-func TestVersions(t *testing.T) {
-	for _, tt := range []struct {
-		info map[string]string
-		ok   bool
-	}{
-		{map[string]string{"redis_version": "7.0.15"}, true},
-		{map[string]string{"redis_version": "10.1.0"}, true},
-		{map[string]string{"redis_version": "6.2.7"}, false},
-		{map[string]string{"redis_version": "7.2.4", "valkey_version": "8.0.0"}, true},
-		{map[string]string{"redis_version": "4.0.0", "kvrocks_version": "2.9.0"}, true},
-		{map[string]string{}, false},
-	} {
-		if err := checkServerVersion(tt.info); (err == nil) != tt.ok {
-			t.Errorf("%v: %v", tt.info, err)
-		}
-	}
-}
-
-// The slots of partitions are spread evenly over all, however many there are.
-func TestPartitionsAreSpreadEvenly(t *testing.T) {
-	for _, n := range []int{1, 3, 64, MaxPartitions} {
-		for i, p := range makePartitions("p", n) {
-			tag := strings.TrimSuffix(strings.TrimPrefix(p.keyPrefix, "p:{"), "}:")
-			if slot := int(slotOf(tag)); slot*n/hashSlots != i {
-				t.Fatalf("partition %d of %d is in slot %d", i, n, slot)
-			}
-		}
-	}
-	if slot := slotOf("123456789"); slot != 0x31c3 { // the check value of CRC-16/XMODEM
-		t.Errorf("slot %#x, want %#x", slot, 0x31c3)
-	}
-}
-
 // Who waits for servers that do not answer may stop that, however long calls may take.
 func TestOpenIsCanceled(t *testing.T) {
 	t.Parallel()
@@ -146,8 +112,7 @@ func TestOpenOutlivesItsContext(t *testing.T) {
 	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: DurabilityNone}))
 	t.Cleanup(func() { s.Close() })
 	connections := func() int { // that were ever made
-		stats := parseServerInfo(must1(c.Nodes()[0].Do(t.Context(), "INFO", "stats")))
-		return must1(strconv.Atoi(stats["total_connections_received"]))
+		return int(serverNumber(t, c.Nodes()[0], "stats", "total_connections_received"))
 	}
 	must1(s.Counts(t.Context()))
 	before := connections()

@@ -15,14 +15,15 @@ import (
 
 // A leaseTTLRecorder has partitions note how long leases may run.
 type leaseTTLRecorder struct {
-	client *clusterClient
+	client  *clusterClient
+	timeout time.Duration // Options.Timeout
 
 	mu       sync.Mutex // guards recorded
 	recorded map[*partition]time.Duration
 }
 
-func newLeaseTTLRecorder(c *clusterClient) *leaseTTLRecorder {
-	return &leaseTTLRecorder{client: c, recorded: make(map[*partition]time.Duration)}
+func newLeaseTTLRecorder(c *clusterClient, timeout time.Duration) *leaseTTLRecorder {
+	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*partition]time.Duration)}
 }
 
 // maxTTL returns how long leases may run as the partition is known to have noted it.
@@ -77,5 +78,5 @@ const pingInterval = 2 * time.Second
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
 func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
-	return durationArg(ttl + pingInterval + r.client.timeout)
+	return durationArg(ttl + pingInterval + r.timeout)
 }

@@ -22,6 +22,9 @@ func newReplyListReader(m rueidis.RedisMessage) *replyListReader {
 	return f
 }
 
+// Err returns errBadReply if a field was not there, or of another kind.
+func (f *replyListReader) Err() error { return f.err }
+
 func (f *replyListReader) readElement() (m rueidis.RedisMessage, ok bool) {
 	if len(f.remainingReplies) == 0 {
 		f.err = errBadReply

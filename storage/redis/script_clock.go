@@ -21,6 +21,9 @@ type scriptClock struct {
 	latestCallerMicros int64
 }
 
+// UsesCallerTime reports whether the time is the latest that AdvanceTo was given.
+func (c *scriptClock) UsesCallerTime() bool { return c.usesCallerTime }
+
 // timeToMicros returns t in microseconds since 1970, rounded up: nothing is due before
 // its time. Before 1970 there is nothing.
 func timeToMicros(t time.Time) int64 {

@@ -25,7 +25,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 	}
 	defer end()
 	version := strconv.FormatUint(rand.Uint64(), 36)
-	reply, retried, err := s.client.runUpdate(ctx, s.client.partitions[0], true, lua.SetSharedValue, name, value, old, version)
+	reply, retried, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.SetSharedValue, name, value, old, version)
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -41,7 +41,7 @@ func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (valu
 		return nil, "", err
 	}
 	defer end()
-	m, err := s.client.tryQuery(ctx, s.client.partitions[0], lua.GetSharedValues, version)
+	m, err := s.client.tryQuery(ctx, s.client.Partitions()[0], lua.GetSharedValues, version)
 	if err != nil {
 		return nil, "", fmt.Errorf("board: %w", err)
 	}
@@ -53,7 +53,7 @@ func parseSharedValues(m rueidis.RedisMessage) (values map[string]string, versio
 	f := newReplyListReader(m)
 	version = f.readString()
 	list, ok := f.readElement()
-	if f.err != nil || !ok {
+	if f.Err() != nil || !ok {
 		return nil, "", errBadReply
 	}
 	if list.IsNil() {

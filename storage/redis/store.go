@@ -60,7 +60,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return nil, err
 	}
 	defer end()
-	batches := s.client.partitions.batches(len(entries), func(i int) (string, []string) {
+	batches := s.client.Partitions().batches(len(entries), func(i int) (string, []string) {
 		e := &entries[i]
 		o, fingerprint := e.URL.Origin(), ""
 		if e.RobotsFor.IsZero() {

@@ -1,7 +1,10 @@
 package redis
 
 import (
+	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -39,4 +42,16 @@ func TestStore(t *testing.T) {
 	storagetest.Run(t, func(t testing.TB) storage.Store {
 		return openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	})
+}
+
+// serverNumber returns a number that a server says of itself.
+func serverNumber(t testing.TB, n *redistest.Node, section, field string) float64 {
+	t.Helper()
+	text := must1(n.Do(context.Background(), "INFO", section))
+	_, rest, ok := strings.Cut(text, field+":")
+	if !ok {
+		t.Fatalf("no %s in %q", field, text)
+	}
+	number, _, _ := strings.Cut(rest, "\r")
+	return must1(strconv.ParseFloat(number, 64))
 }
