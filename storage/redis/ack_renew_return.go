@@ -17,30 +17,30 @@ import (
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	p := s.client.partitionOfHost(l.URL.Origin().Host())
+	p := s.client.PartitionOfHost(l.URL.Origin().Host())
 	if err := s.leaseTTLs.record(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	reply, _, err := s.client.runUpdate(ctx, p, false, lua.RenewLease,
-		s.client.Clock().localMicrosArg(now.UnixMicro()), durationArg(ttl), strconv.FormatUint(l.Token, 10))
+	reply, _, err := s.client.RunUpdate(ctx, p, false, lua.RenewLease,
+		s.client.Clock().LocalMicrosArg(now.UnixMicro()), DurationArg(ttl), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.client.Clock().advanceTo(now)
+	s.client.Clock().AdvanceTo(now)
 	return nil
 }
 
 // MarkSent implements storage.Store. It is as safe as Add, at once.
 func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	}
 	e.Sent = sent
 	h.encodedEntry, h.sent = encodeEntry(&e), sent
-	reply, _, err := s.client.runUpdate(ctx, h.partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
+	reply, _, err := s.client.RunUpdate(ctx, h.Partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
@@ -72,7 +72,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := s.beforeAckCoalescer.do(s.opts.BeforeAck); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}
-	batches := s.client.Partitions().batches(len(acks), func(i int) (string, []string) {
+	batches := s.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
 		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.heldLeases.remove(a.Lease.Token))
 	})
 	var mu sync.Mutex
 	var stale []error
 	var longDelays []*storage.Ack
-	err = s.client.sendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
+	err = s.client.SendBatches(ctx, batches, false, lua.Ack, nil, func(i int, reply byte, retried bool) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch a := &acks[i]; {
@@ -113,7 +113,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 // hop, and what was marked as sent stays so.
 func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	e := a.Lease.Entry
-	if h.partition != nil {
+	if h.Partition != nil {
 		e.RobotsFor, e.Sent = h.robotsFor, h.sent
 	}
 	lane, at, outcome := laneOfEntry(&e), "", "done"
@@ -121,9 +121,9 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	case a.Outcome == storage.Requeue:
 		outcome, lane = "again", lane.ReturnedLane()
 	case a.Outcome == storage.RetryAt:
-		outcome, lane, at = "later", lane.DelayedLane(), s.client.Clock().timeArg(a.NotBefore)
+		outcome, lane, at = "later", lane.DelayedLane(), s.client.Clock().TimeArg(a.NotBefore)
 	case a.Outcome == storage.RevisitAt && e.RobotsFor.IsZero():
-		outcome, at = "rest", s.client.Clock().timeArg(a.NotBefore)
+		outcome, at = "rest", s.client.Clock().TimeArg(a.NotBefore)
 	case a.Outcome == storage.Park:
 		outcome = "parked"
 	}
@@ -144,13 +144,13 @@ func damagedLeaseAckArgs(token uint64, origin string) []string {
 func (s *Store) returnHeldLeases(ctx context.Context) error {
 	tokens := s.heldLeases.tokensByPartition()
 	partitions := slices.Collect(maps.Keys(tokens))
-	return inParallel(ctx, partitions, func(p *partition) error {
-		for part := range slices.Chunk(tokens[p], maxBatchItems) {
-			args := []string{durationArg(s.opts.interruptedDelay())}
+	return InParallel(ctx, partitions, func(p *Partition) error {
+		for part := range slices.Chunk(tokens[p], MaxBatchItems) {
+			args := []string{DurationArg(s.opts.interruptedDelay())}
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
-			if _, _, err := s.client.runUpdate(ctx, p, false, lua.ReturnLeases, args...); err != nil {
+			if _, _, err := s.client.RunUpdate(ctx, p, false, lua.ReturnLeases, args...); err != nil {
 				return fmt.Errorf("leases run out by themselves: %w", err)
 			}
 		}

@@ -33,29 +33,29 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts)}
 	results := make([]storage.HostAdmissionResult, 0, len(hosts))
-	for chunk := range slices.Chunk(hosts, maxBatchItems) {
+	for chunk := range slices.Chunk(hosts, MaxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.AdmitHosts, args...)
+		reply, _, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.AdmitHosts, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
 		if len(reply) != len(chunk) {
-			return nil, fmt.Errorf("admit hosts: %w", errBadReply)
+			return nil, fmt.Errorf("admit hosts: %w", ErrBadReply)
 		}
 		for i := range reply {
 			result, ok := admitReplies[reply[i]]
 			if !ok {
-				return nil, fmt.Errorf("admit hosts: %w", errBadReply)
+				return nil, fmt.Errorf("admit hosts: %w", ErrBadReply)
 			}
 			results = append(results, result)
 		}
@@ -71,15 +71,15 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.client.runQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m rueidis.RedisMessage) error {
-		f := newReplyListReader(m)
-		count = storage.HostAdmissionCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
+	err = s.client.RunQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m rueidis.RedisMessage) error {
+		f := NewReplyReader(m)
+		count = storage.HostAdmissionCounts{Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1}
 		return f.Err()
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {

@@ -9,31 +9,31 @@ import (
 
 // What one call of a script is given is bounded: it keeps its server busy.
 const (
-	maxBatchItems = 500
+	MaxBatchItems = 500
 	maxBatchBytes = 1 << 20
 )
 
-// A partitionBatch is what goes to one partition in one call.
-type partitionBatch struct {
-	*partition
-	args     []string
-	indexes  []int // of what the caller gave, by index
+// A Batch is what goes to one partition in one call.
+type Batch struct {
+	*Partition
+	Args     []string
+	Indexes  []int // of what the caller gave, by index
 	argBytes int
 }
 
-// batches sorts n items into calls, in their order for each partition.
-func (all partitionSet) batches(n int, item func(i int) (host string, args []string)) []*partitionBatch {
-	var batches []*partitionBatch
-	current := make(map[*partition]*partitionBatch)
+// Batches sorts n items into calls, in their order for each partition.
+func (all Partitions) Batches(n int, item func(i int) (host string, args []string)) []*Batch {
+	var batches []*Batch
+	current := make(map[*Partition]*Batch)
 	for i := range n {
 		host, args := item(i)
 		p := all.ofHost(host)
 		b := current[p]
-		if b == nil || len(b.indexes) == maxBatchItems || b.argBytes > maxBatchBytes {
-			b = &partitionBatch{partition: p}
+		if b == nil || len(b.Indexes) == MaxBatchItems || b.argBytes > maxBatchBytes {
+			b = &Batch{Partition: p}
 			current[p], batches = b, append(batches, b)
 		}
-		b.args, b.indexes = append(b.args, args...), append(b.indexes, i)
+		b.Args, b.Indexes = append(b.Args, args...), append(b.Indexes, i)
 		for _, a := range args {
 			b.argBytes += len(a)
 		}
@@ -41,29 +41,29 @@ func (all partitionSet) batches(n int, item func(i int) (host string, args []str
 	return batches
 }
 
-// sendBatches makes the calls of batches, those of a partition one after another, and
+// SendBatches makes the calls of batches, those of a partition one after another, and
 // gives what is said of each item to each.
-func (c *clusterClient) sendBatches(
-	ctx context.Context, all []*partitionBatch, durable bool, sc *lua.Script, commonArgs []string,
+func (c *Client) SendBatches(
+	ctx context.Context, all []*Batch, durable bool, sc *lua.Script, commonArgs []string,
 	each func(i int, reply byte, retried bool) error,
 ) error {
 	for len(all) > 0 {
-		var round, later []*partitionBatch
-		var calls []scriptCall
-		called := make(map[*partition]bool)
+		var round, later []*Batch
+		var calls []Call
+		called := make(map[*Partition]bool)
 		for _, b := range all {
-			if called[b.partition] {
+			if called[b.Partition] {
 				later = append(later, b)
 				continue
 			}
-			called[b.partition] = true
-			round, calls = append(round, b), append(calls, scriptCall{b.partition, slices.Concat(commonArgs, b.args)})
+			called[b.Partition] = true
+			round, calls = append(round, b), append(calls, Call{b.Partition, slices.Concat(commonArgs, b.Args)})
 		}
 		err := c.runUpdates(ctx, durable, sc, calls, func(k int, reply string, retried bool) error {
-			if len(reply) != len(round[k].indexes) {
-				return errBadReply
+			if len(reply) != len(round[k].Indexes) {
+				return ErrBadReply
 			}
-			for j, i := range round[k].indexes {
+			for j, i := range round[k].Indexes {
 				if err := each(i, reply[j], retried); err != nil {
 					return err
 				}

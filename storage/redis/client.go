@@ -10,44 +10,44 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A clusterClient calls scripts on the partitions of a store. It keeps what they say of
+// A Client calls scripts on the partitions of a store. It keeps what they say of
 // their partitions.
-type clusterClient struct {
+type Client struct {
 	conn          rueidis.Client
 	transport     *scriptTransport
-	partitions    partitionSet
-	clock         *scriptClock
+	partitions    Partitions
+	clock         *Clock
 	calls         *callTracker
 	timeout       time.Duration
 	onStallChange func(error)
 
-	stalled              atomic.Bool   // as onStallChange was told
+	stalled              atomic.Bool   // as OnStallChange was told
 	replySeq             atomic.Uint64 // how many replies were kept
 	failovers            atomic.Uint64 // how often a partition has come under another reign, which may not know all
 	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until it is safe
 	confirmedUpdateSeq   atomic.Uint64 // so many of them have been waited for since
 }
 
-// newClusterClient returns a client that calls the partitions by conn.
-func newClusterClient(conn rueidis.Client, cfg *clusterConfig) *clusterClient {
-	c := &clusterClient{
-		conn: conn, partitions: makePartitions(cfg.prefix, cfg.partitions), clock: &scriptClock{usesCallerTime: cfg.usesCallerTime},
-		calls: newCallTracker(), timeout: cfg.timeout, onStallChange: cfg.onStallChange,
+// newClient returns a client that calls the partitions by conn.
+func newClient(conn rueidis.Client, cfg *Config) *Client {
+	c := &Client{
+		conn: conn, partitions: makePartitions(cfg.Prefix, cfg.Partitions), clock: &Clock{usesCallerTime: cfg.UsesCallerTime},
+		calls: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
 	}
-	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.timeout, awaitsReplicas: cfg.durability != durabilityNone,
-		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.timeout}}
+	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != durabilityNone,
+		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.Timeout}}
 	return c
 }
 
-// beginCall begins a call, unless ctx is done or the client closed. The context that it
+// BeginCall begins a call, unless ctx is done or the client closed. The context that it
 // returns is done when either is. The caller must call end when the call is over.
-func (c *clusterClient) beginCall(ctx context.Context) (_ context.Context, end func(), err error) {
+func (c *Client) BeginCall(ctx context.Context) (_ context.Context, end func(), err error) {
 	return c.calls.begin(ctx)
 }
 
-// close cancels the calls that wait for a server, waits for the end of all calls, calls
+// Close cancels the calls that wait for a server, waits for the end of all calls, calls
 // last and closes the connections. It returns the error of last.
-func (c *clusterClient) close(last func() error) error {
+func (c *Client) Close(last func() error) error {
 	return c.calls.close(func() error {
 		defer c.conn.Close()
 		return last()
@@ -55,20 +55,20 @@ func (c *clusterClient) close(last func() error) error {
 }
 
 // Partitions returns all partitions.
-func (c *clusterClient) Partitions() partitionSet { return c.partitions }
+func (c *Client) Partitions() Partitions { return c.partitions }
 
 // Clock returns the clock of the scripts.
-func (c *clusterClient) Clock() *scriptClock { return c.clock }
+func (c *Client) Clock() *Clock { return c.clock }
 
-// partitionOfHost returns the partition of a host.
-func (c *clusterClient) partitionOfHost(host string) *partition { return c.partitions.ofHost(host) }
+// PartitionOfHost returns the partition of a host.
+func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.ofHost(host) }
 
-// failoverCount returns how often a partition was found to be served under another reign,
+// Failovers returns how often a partition was found to be served under another reign,
 // which may not know all.
-func (c *clusterClient) failoverCount() uint64 { return c.failovers.Load() }
+func (c *Client) Failovers() uint64 { return c.failovers.Load() }
 
 // applySummary keeps what a reply says of its partition. It returns the time of the server.
-func (c *clusterClient) applySummary(p *partition, startSeq uint64, m rueidis.RedisMessage) (serverNow int64, err error) {
+func (c *Client) applySummary(p *Partition, startSeq uint64, m rueidis.RedisMessage) (serverNow int64, err error) {
 	sum, serverNow, err := c.clock.parsePartitionSummary(m)
 	if err != nil {
 		return 0, err
@@ -76,18 +76,18 @@ func (c *clusterClient) applySummary(p *partition, startSeq uint64, m rueidis.Re
 	if p.updateSummaryIfNewer(&c.replySeq, startSeq, sum) {
 		c.failovers.Add(1)
 	}
-	if c.stalled.Load() && c.partitions.reachable() == len(c.partitions) && c.stalled.Swap(false) {
+	if c.stalled.Load() && c.partitions.Reachable() == len(c.partitions) && c.stalled.Swap(false) {
 		c.onStallChange(nil)
 	}
 	return serverNow, nil
 }
 
-// refreshSummaries asks all partitions what there is, by a script that returns that alone,
+// RefreshSummaries asks all partitions what there is, by a script that returns that alone,
 // until all have answered.
-func (c *clusterClient) refreshSummaries(ctx context.Context, sc *lua.Script) error {
+func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
-		for i, a := range c.transport.tryAll(ctx, sc, callsToPartitions(c.partitions)) {
+		for i, a := range c.transport.tryAll(ctx, sc, CallsTo(c.partitions)) {
 			if a.err != nil {
 				return a.err
 			}
@@ -100,8 +100,8 @@ func (c *clusterClient) refreshSummaries(ctx context.Context, sc *lua.Script) er
 	return err
 }
 
-// runQuery calls a script that changes nothing, until it is answered, and reads the answer.
-func (c *clusterClient) runQuery(ctx context.Context, p *partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
+// RunQuery calls a script that changes nothing, until it is answered, and reads the answer.
+func (c *Client) RunQuery(ctx context.Context, p *Partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
 	_, err := c.retry(ctx, p, func() error {
 		m, err := c.transport.try(ctx, p, sc, args...)
 		if err != nil {
@@ -112,7 +112,7 @@ func (c *clusterClient) runQuery(ctx context.Context, p *partition, sc *lua.Scri
 	return err
 }
 
-// tryQuery calls a script that changes nothing, once.
-func (c *clusterClient) tryQuery(ctx context.Context, p *partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
+// TryQuery calls a script that changes nothing, once.
+func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
 	return c.transport.try(ctx, p, sc, args...)
 }

@@ -18,17 +18,17 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
-	failoverDelay := s.leaseTTLs.maxTTL(s.client.partitionOfHost(a.Lease.URL.Origin().Host()))
-	return a.HostState.LostVisitDelay > failoverDelay || s.client.Clock().until(a.HostState.Due) > failoverDelay
+	failoverDelay := s.leaseTTLs.maxTTL(s.client.PartitionOfHost(a.Lease.URL.Origin().Host()))
+	return a.HostState.LostVisitDelay > failoverDelay || s.client.Clock().Until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
-	batches := s.client.Partitions().batches(len(acks), func(i int) (string, []string) {
+	batches := s.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.client.Clock().timeArg(h.Due), durationArg(h.LostVisitDelay)}
+		return name, []string{name, s.client.Clock().TimeArg(h.Due), DurationArg(h.LostVisitDelay)}
 	})
-	err := s.client.sendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
+	err := s.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

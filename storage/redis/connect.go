@@ -12,19 +12,19 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A clusterConfig says where the partitions of a store are, and how they are called. All
+// A Config says where the partitions of a store are, and how they are called. All
 // fields but username, password and tls must be set.
-type clusterConfig struct {
-	addresses          []string // of servers of the cluster: one that answers is enough
-	username, password string
-	tls                *tls.Config // nil: connections are not encrypted
-	prefix             string      // begins the keys of all partitions
-	partitions         int
-	durability         string        // one of the constants below
-	cacheBytes         int           // how much of the hashes that were read is kept in memory, of each server
-	timeout            time.Duration // how long a server may take to answer, before the call is made again
-	onStallChange      func(error)   // called when a server does not answer, with the reason, and with nil when all answer again
-	usesCallerTime     bool          // whether the clock is what scriptClock.advanceTo was given; for tests
+type Config struct {
+	Addresses          []string // of servers of the cluster: one that answers is enough
+	Username, Password string
+	TLS                *tls.Config // nil: connections are not encrypted
+	Prefix             string      // begins the keys of all partitions
+	Partitions         int
+	Durability         string        // one of the constants below
+	CacheBytes         int           // how much of the hashes that were read is kept in memory, of each server
+	Timeout            time.Duration // how long a server may take to answer, before the call is made again
+	OnStallChange      func(error)   // called when a server does not answer, with the reason, and with nil when all answer again
+	UsesCallerTime     bool          // whether the clock is what Clock.AdvanceTo was given; for tests
 }
 
 // What a durable call has seen before it returns: see redis.Durability.
@@ -34,23 +34,23 @@ const (
 	durabilityNone    = "none"
 )
 
-// openClusterClient connects to a cluster. It returns an error if no server answers, or if
+// openClient connects to a cluster. It returns an error if no server answers, or if
 // one is not as a store needs it; the error wraps storage.ErrWriteStalled if the servers
 // may be in order a moment later. The caller must call close in the end.
-func openClusterClient(ctx context.Context, cfg clusterConfig) (*clusterClient, error) {
+func openClient(ctx context.Context, cfg Config) (*Client, error) {
 	conn, err := connect(ctx, rueidis.ClientOption{
-		InitAddress: cfg.addresses, Username: cfg.username, Password: cfg.password, TLSConfig: cfg.tls,
-		ClientName: "decorum", Dialer: net.Dialer{Timeout: cfg.timeout}, ConnWriteTimeout: cfg.timeout,
-		PipelineMultiplex: -1, CacheSizeEachConn: cfg.cacheBytes,
+		InitAddress: cfg.Addresses, Username: cfg.Username, Password: cfg.Password, TLSConfig: cfg.TLS,
+		ClientName: "decorum", Dialer: net.Dialer{Timeout: cfg.Timeout}, ConnWriteTimeout: cfg.Timeout,
+		PipelineMultiplex: -1, CacheSizeEachConn: cfg.CacheBytes,
 	})
 	if err != nil {
-		return nil, asTransient(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(cfg.addresses, ", "), err))
+		return nil, AsTransient(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(cfg.Addresses, ", "), err))
 	}
-	if err := checkServers(ctx, conn.Nodes(), cfg.durability); err != nil {
+	if err := checkServers(ctx, conn.Nodes(), cfg.Durability); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return newClusterClient(conn, &cfg), nil
+	return newClient(conn, &cfg), nil
 }
 
 // connect returns a client that keeps notes in memory where the servers can tell it

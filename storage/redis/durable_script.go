@@ -16,7 +16,7 @@ var errNotReplicated = errors.New("no replica has confirmed it")
 // tryDurably is try for what must not be lost: it returns an error unless a replica has
 // confirmed it, where the transport awaits replicas. WAIT speaks of the connection that it
 // comes by, which so is the one of the script: a redirection to another server is an error.
-func (t *scriptTransport) tryDurably(ctx context.Context, p *partition, sc *lua.Script, args ...string) (m rueidis.RedisMessage, err error) {
+func (t *scriptTransport) tryDurably(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (m rueidis.RedisMessage, err error) {
 	if !t.awaitsReplicas {
 		return t.try(ctx, p, sc, args...)
 	}
@@ -41,7 +41,7 @@ func (t *scriptTransport) tryDurably(ctx context.Context, p *partition, sc *lua.
 
 // tryAllDurably is tryAll for what must not be lost: see tryDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
-func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []scriptCall) []scriptReply {
+func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
 	if !t.awaitsReplicas {
 		return t.tryAll(ctx, sc, calls)
 	}
@@ -49,7 +49,7 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 	for i := range replies {
 		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
 	}
-	inParallel(ctx, t.servers.groupCalls(ctx, calls), func(g *serverCallGroup) error {
+	InParallel(ctx, t.servers.groupCalls(ctx, calls), func(g *serverCallGroup) error {
 		t.tryGroupDurably(ctx, sc, calls, g, replies)
 		return nil // each call has an error of its own
 	})
@@ -58,20 +58,20 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 
 // tryGroupDurably makes the calls of a group. The client takes a connection of its own for
 // what waits, and sends all of it by that.
-func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, calls []scriptCall, g *serverCallGroup, replies []scriptReply) {
+func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, calls []Call, g *serverCallGroup, replies []scriptReply) {
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	if g.node != nil {
-		groupCalls := make([]scriptCall, len(g.indexes))
+		groupCalls := make([]Call, len(g.indexes))
 		for k, i := range g.indexes {
 			groupCalls[k] = calls[i]
 		}
-		results := g.node.DoMulti(limited, append(t.commands(sc, groupCalls), t.replicaWaitCommands(groupCalls[0].partition)...)...)
+		results := g.node.DoMulti(limited, append(t.commands(sc, groupCalls), t.replicaWaitCommands(groupCalls[0].Partition)...)...)
 		notReplicated := checkReplicated(results[len(groupCalls):])
 		for k, i := range g.indexes {
 			m, err := results[k].ToMessage()
 			if err != nil && !isScriptMissing(err) {
-				t.servers.forget(calls[i].partition)
+				t.servers.forget(calls[i].Partition)
 			}
 			replies[i] = scriptReply{m, cmp.Or(err, notReplicated)}
 		}
@@ -79,7 +79,7 @@ func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, c
 	// What has no known server, or met one that does not know the script, is called by itself.
 	for _, i := range g.indexes {
 		if g.node == nil || isScriptMissing(replies[i].err) {
-			m, err := t.tryDurably(ctx, calls[i].partition, sc, calls[i].args...)
+			m, err := t.tryDurably(ctx, calls[i].Partition, sc, calls[i].Args...)
 			replies[i] = scriptReply{m, err}
 		}
 	}
@@ -88,7 +88,7 @@ func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, c
 // replicaWaitCommands returns commands that wait until a replica has what the server of a partition has
 // by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
 // find all done that others are still waiting for: so something is written in any case.
-func (t *scriptTransport) replicaWaitCommands(p *partition) []rueidis.Completed {
+func (t *scriptTransport) replicaWaitCommands(p *Partition) []rueidis.Completed {
 	write := t.conn.B().Hset().Key(p.keyPrefix+"m").FieldValue().FieldValue("waits", "1").Build()
 	return []rueidis.Completed{write, t.conn.B().Wait().Numreplicas(1).Timeout(t.timeout.Milliseconds() / 2).Build()}
 }

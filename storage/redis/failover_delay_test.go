@@ -60,7 +60,7 @@ func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *S
 	t.Helper()
 	s := p.openStore(t, prefix)
 	for h := 0; ; h++ {
-		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.client.partitionOfHost(first.URL.Origin().Host()) == s.client.Partitions()[0] {
+		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.client.PartitionOfHost(first.URL.Origin().Host()) == s.client.Partitions()[0] {
 			for i := range each {
 				must1(s.Add(t.Context(), []storage.Entry{pageEntry(fmt.Sprintf("%v%d", first.URL, i))}, 0))
 			}
@@ -130,7 +130,7 @@ func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage
 		must(t, s.refreshAllPartitionSummaries(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
-		if s.client.Partitions().reachable() == len(s.client.Partitions()) && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
+		if s.client.Partitions().Reachable() == len(s.client.Partitions()) && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
 			return leases, next
 		}
 	}

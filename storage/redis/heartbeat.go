@@ -47,12 +47,12 @@ type SharedLimitsHeartbeatReply struct {
 // more than SharedCrawlLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
 func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (m SharedLimitsHeartbeatReply, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return m, err
 	}
 	defer end()
-	reply, _, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.Heartbeat, r.scriptArgs()...)
+	reply, _, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.Heartbeat, r.scriptArgs()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}
@@ -61,7 +61,7 @@ func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (
 	}
 	var pages, bytes, timeUp int
 	if _, err := fmt.Sscan(reply, &m.WorkerCount, &m.GrantedPages, &pages, &bytes, &timeUp); err != nil {
-		return m, errBadReply
+		return m, ErrBadReply
 	}
 	m.PageLimitReached, m.ByteLimitReached, m.TimeLimitReached = pages == 1, bytes == 1, timeUp == 1
 	return m, nil
@@ -75,7 +75,7 @@ func (r *SharedLimitsHeartbeatRequest) scriptArgs() []string {
 		}
 		return "0"
 	}
-	return []string{r.WorkerName, durationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
-		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), durationArg(r.Limits.MaxWorkingTime),
+	return []string{r.WorkerName, DurationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), DurationArg(r.Limits.MaxWorkingTime),
 		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

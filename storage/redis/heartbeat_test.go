@@ -16,7 +16,7 @@ func TestHeartbeat(t *testing.T) {
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	t.Cleanup(func() { s.Close() })
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	s.client.Clock().advanceTo(begin)
+	s.client.Clock().AdvanceTo(begin)
 	beat := func(worker string, r SharedLimitsHeartbeatRequest) SharedLimitsHeartbeatReply {
 		t.Helper()
 		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedCrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
@@ -46,9 +46,9 @@ func TestHeartbeat(t *testing.T) {
 	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
 		t.Errorf("%+v: the bytes are", m)
 	}
-	s.client.Clock().advanceTo(begin.Add(2 * time.Second))
+	s.client.Clock().AdvanceTo(begin.Add(2 * time.Second))
 	beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000})
-	s.client.Clock().advanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
+	s.client.Clock().AdvanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
 	wantReply(beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}), 1, 7)
 	if _, err := s.Heartbeat(t.Context(), SharedLimitsHeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
 		t.Errorf("a is answered with %v", err)
@@ -56,7 +56,7 @@ func TestHeartbeat(t *testing.T) {
 	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
 		t.Errorf("%+v: nine pages were visited, and another may have been", m)
 	}
-	s.client.Clock().advanceTo(begin.Add(6 * time.Second))
+	s.client.Clock().AdvanceTo(begin.Add(6 * time.Second))
 	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
 		t.Errorf("%+v: it was worked for six seconds", m)
 	}
@@ -72,7 +72,7 @@ func TestHeartbeatOutOfOrder(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 1})
 	t.Cleanup(func() { s.Close() })
-	s.client.Clock().advanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	s.client.Clock().AdvanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	granted := map[string]int64{}
 	beat := func(worker string, r SharedLimitsHeartbeatRequest) {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 
 // A heldLease is a lease that this process has.
 type heldLease struct {
-	*partition
+	*Partition
 	seq          uint64         // of all that it had
 	robotsFor    decorum.Origin // Entry.RobotsFor
 	encodedEntry string         // of the entry, as it is kept
@@ -28,7 +28,7 @@ type heldLeases struct {
 func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldLease)} }
 
 // add keeps a lease of a partition, with its entry as it is kept there.
-func (h *heldLeases) add(p *partition, l *storage.Lease, encodedEntry string) {
+func (h *heldLeases) add(p *Partition, l *storage.Lease, encodedEntry string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastSeq++
@@ -62,12 +62,12 @@ func (h *heldLeases) remove(token uint64) heldLease {
 
 // tokensByPartition returns the tokens of all leases, those first that were added last:
 // returned in that order, their URLs are in their queues as they were.
-func (h *heldLeases) tokensByPartition() map[*partition][]uint64 {
+func (h *heldLeases) tokensByPartition() map[*Partition][]uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	tokens := make(map[*partition][]uint64)
+	tokens := make(map[*Partition][]uint64)
 	for token, l := range h.byToken {
-		tokens[l.partition] = append(tokens[l.partition], token)
+		tokens[l.Partition] = append(tokens[l.Partition], token)
 	}
 	for _, all := range tokens {
 		slices.SortFunc(all, func(a, b uint64) int { return cmp.Compare(h.byToken[b].seq, h.byToken[a].seq) })

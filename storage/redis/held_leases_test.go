@@ -10,13 +10,13 @@ import (
 // Leases are returned by partition, the last first; one that was removed is not, and is
 // not brought back by an update that comes late.
 func TestHeldLeases(t *testing.T) {
-	all := []*partition{{}, {}}
+	all := []*Partition{{}, {}}
 	h := newHeldLeases()
 	for token := range uint64(6) {
 		h.add(all[token%2], &storage.Lease{Token: token, Entry: pageEntry("https://a.example/")}, "record")
 	}
 	removed := h.remove(2)
-	if removed.partition != all[0] || removed.encodedEntry != "record" {
+	if removed.Partition != all[0] || removed.encodedEntry != "record" {
 		t.Errorf("removed %+v", removed)
 	}
 	removed.sent = true
@@ -24,7 +24,7 @@ func TestHeldLeases(t *testing.T) {
 	if _, ok := h.get(2); ok {
 		t.Error("an update has brought a lease back that was removed")
 	}
-	if again := h.remove(2); again.partition != nil {
+	if again := h.remove(2); again.Partition != nil {
 		t.Errorf("removed twice: %+v", again)
 	}
 	l, _ := h.get(3)

@@ -17,12 +17,12 @@ import (
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	_, _, err = s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.Clock().timeArg(until), boolArg(suspended))
+	_, _, err = s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.Clock().TimeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -35,19 +35,19 @@ func boolArg(b bool) string {
 
 // RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
 	records := make([]string, len(lastmods))
-	for _, b := range s.client.Partitions().batches(len(lastmods), func(i int) (string, []string) {
+	for _, b := range s.client.Partitions().Batches(len(lastmods), func(i int) (string, []string) {
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
-		err := s.client.runQuery(ctx, b.partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
-			return parseAwaitingRevisitRecords(m, b.indexes, records)
-		}, b.args...)
+		err := s.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
+			return parseAwaitingRevisitRecords(m, b.Indexes, records)
+		}, b.Args...)
 		if err != nil {
 			return rescheduled, fmt.Errorf("recall: %w", err)
 		}
@@ -74,14 +74,14 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 func parseAwaitingRevisitRecords(m rueidis.RedisMessage, items []int, existing []string) error {
 	records, err := m.ToArray()
 	if err != nil || len(records) != len(items) {
-		return errBadReply
+		return ErrBadReply
 	}
 	for k, r := range records {
 		if r.IsNil() {
 			continue
 		}
 		if existing[items[k]], err = r.ToString(); err != nil {
-			return errBadReply
+			return ErrBadReply
 		}
 	}
 	return nil
@@ -106,8 +106,8 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	page.SitemapLastmod = g.Modified
 	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
-	reply, retried, err := s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Reschedule,
-		s.client.Clock().timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+	reply, retried, err := s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
+		s.client.Clock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 
 // OriginsWithParkedURLs implements storage.Store.
 func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Or
 	for _, p := range s.client.Partitions() {
 		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
-			names, next, err := s.client.setChunk(ctx, p, "k", cursor, chunkSize)
+			names, next, err := s.client.SetChunk(ctx, p, "k", cursor, chunkSize)
 			if err != nil {
 				return nil, err
 			}
@@ -147,7 +147,7 @@ const chunkSize = 256
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +165,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 			break
 		}
 		args, n := s.unparkArgs(o, records, shouldUnpark)
-		reply, retried, err := s.client.runUpdate(ctx, s.client.partitionOfHost(o.Host()), false, lua.Unpark,
+		reply, retried, err := s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Unpark,
 			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
 			return unparked, fmt.Errorf("revive: %w", err)
@@ -179,12 +179,12 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 
 // readParkedChunk returns what read_parked.lua does.
 func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
-	err = s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
-		f := newReplyListReader(m)
-		takenCount, parkedCount = f.readInt(), int(f.readInt())
-		if list, ok := f.readElement(); ok {
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
+		f := NewReplyReader(m)
+		takenCount, parkedCount = f.ReadInt(), int(f.ReadInt())
+		if list, ok := f.ReadElement(); ok {
 			if records, err = list.AsStrSlice(); err != nil {
-				return errBadReply
+				return ErrBadReply
 			}
 		}
 		return f.Err()
@@ -213,18 +213,18 @@ func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return storage.Counts{}, err
 	}
 	defer end()
-	err = s.client.refreshSummaries(ctx, lua.Summary)
+	err = s.client.RefreshSummaries(ctx, lua.Summary)
 	if err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
-	all, _ := s.client.Partitions().total()
+	all, _ := s.client.Partitions().Total()
 	return storage.Counts{
-		QueuedHosts: int(all.hostCount), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
-		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),
+		QueuedHosts: int(all.HostCount), DueHosts: int(all.DueHosts), QueuedURLs: int(all.QueuedURLs), LeasedURLs: int(all.LeasedURLs), ParkedURLs: int(all.ParkedURLs),
+		SeenURLs: int(all.SeenURLs), SuspendedURLs: int(all.SuspendedURLs), AwaitingRevisit: int(all.AwaitingRevisit),
 	}, nil
 }

@@ -7,19 +7,19 @@ import (
 )
 
 // readHostState reads the state of a host from a reply that gives the server's time as now.
-func readHostState(f *replyListReader, c *scriptClock, now int64) storage.HostState {
+func readHostState(f *ReplyReader, c *Clock, now int64) storage.HostState {
 	h := storage.HostState{
-		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: microsToDuration(f.readInt()),
-		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
+		Due: c.ToLocalTime(f.ReadInt(), now), LostVisitDelay: MicrosToDuration(f.ReadInt()),
+		Slots: int(f.ReadInt()), ConsecutiveFailures: int(f.ReadInt()),
 	}
-	if memo := f.readString(); memo != "" {
+	if memo := f.ReadString(); memo != "" {
 		h.EncodedStats = []byte(memo)
 	}
 	return h
 }
 
 // hostStateArgs returns the state of a host as scripts take it: see setHostState in schedule.lua.
-func hostStateArgs(c *scriptClock, h *storage.HostState) []string {
-	return []string{c.timeArg(h.Due), durationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
+func hostStateArgs(c *Clock, h *storage.HostState) []string {
+	return []string{c.TimeArg(h.Due), DurationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }

@@ -24,7 +24,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,11 +33,11 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	for i := range dumps {
 		items = s.appendImportItems(items, &dumps[i])
 	}
-	batches := s.client.Partitions().batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
+	batches := s.client.Partitions().Batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
 	for _, b := range batches { // the calls of a partition are made one after another
-		b.args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.args...)
+		b.Args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.Args...)
 	}
-	err = s.client.sendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
+	err = s.client.SendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
@@ -58,7 +58,7 @@ func (i *importItem) scriptArgs() []string {
 // appendImportItems appends the items of a parcel, in their order.
 func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.client.Clock().timeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(s.client.Clock(), p.HostState)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.client.Clock().TimeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(s.client.Clock(), p.HostState)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
@@ -75,7 +75,7 @@ func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []i
 
 // storedURLArgs returns a URL as import.lua takes it.
 func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.client.Clock().timeArg(k.NotBefore), ""
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.client.Clock().TimeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		state = "r"

@@ -17,7 +17,7 @@ import (
 // Origins implements storage.Inspector, a portion at a time, in the order in which
 // the origins of a partition were met.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *partition, names []string) (bool, error) {
+	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *Partition, names []string) (bool, error) {
 		infos, err := s.readOriginInfos(ctx, p, names...)
 		if err != nil {
 			return false, err
@@ -33,7 +33,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 
 // OriginNames implements storage.OriginLister, in the order of Origins.
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *partition, names []string) (bool, error) {
+	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *Partition, names []string) (bool, error) {
 		for _, name := range names {
 			o, ok := record.ParseOriginName(name)
 			if !ok {
@@ -50,16 +50,16 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 // forEachOriginChunk calls visit with the names of origins, a portion of a partition at a
 // time, until visit returns false or an error.
 func (s *Store) forEachOriginChunk(
-	ctx context.Context, visit func(ctx context.Context, p *partition, names []string) (more bool, err error),
+	ctx context.Context, visit func(ctx context.Context, p *Partition, names []string) (more bool, err error),
 ) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for _, p := range s.client.Partitions() {
 		for from := int64(0); ; from += chunkSize {
-			names, err := s.client.listChunk(ctx, p, "a", from, chunkSize)
+			names, err := s.client.ListChunk(ctx, p, "a", from, chunkSize)
 			if err != nil {
 				return err
 			}
@@ -75,14 +75,14 @@ func (s *Store) forEachOriginChunk(
 }
 
 // readOriginInfos tells of the origins of one partition that were met.
-func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...string) (infos []storage.OriginInfo, err error) {
+func (s *Store) readOriginInfos(ctx context.Context, p *Partition, names ...string) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.client.runQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
-		f := newReplyListReader(m)
-		now := f.readInt()
-		all := f.readList()
+	err = s.client.RunQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
+		f := NewReplyReader(m)
+		now := f.ReadInt()
+		all := f.ReadList()
 		if f.Err() != nil {
 			return f.Err()
 		}
@@ -100,13 +100,13 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 }
 
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
-	f := newReplyListReader(m)
-	name := f.readString()
-	i.HeldUntil = s.client.Clock().toLocalTime(f.readInt(), now)
-	i.Suspended = f.readInt() == 1
-	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
-	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
-	i.NextDue = microsToTime(s.client.Clock().toLocalMicros(f.readInt(), now))
+	f := NewReplyReader(m)
+	name := f.ReadString()
+	i.HeldUntil = s.client.Clock().ToLocalTime(f.ReadInt(), now)
+	i.Suspended = f.ReadInt() == 1
+	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.ReadInt()), int(f.ReadInt()), int(f.ReadInt())
+	i.ParkedURLs, i.SeenURLs = int(f.ReadInt()), int(f.ReadInt())
+	i.NextDue = MicrosToTime(s.client.Clock().ToLocalMicros(f.ReadInt(), now))
 	i.HostState = readHostState(f, s.client.Clock(), now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
@@ -118,12 +118,12 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 
 // Origin implements storage.Inspector.
 func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
 	}
 	defer end()
-	infos, err := s.readOriginInfos(ctx, s.client.partitionOfHost(o.Host()), o.String())
+	infos, err := s.readOriginInfos(ctx, s.client.PartitionOfHost(o.Host()), o.String())
 	if err != nil || len(infos) == 0 {
 		return storage.OriginInfo{}, false, err
 	}
@@ -140,7 +140,7 @@ type queueID struct {
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
 func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,18 +173,18 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 // listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
 func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
-		f := newReplyListReader(m)
-		now = f.readInt()
-		all := f.readList()
-		leasedList, _ := f.readElement()
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
+		f := NewReplyReader(m)
+		now = f.ReadInt()
+		all := f.ReadList()
+		leasedList, _ := f.ReadElement()
 		if f.Err() != nil {
 			return f.Err()
 		}
 		queues = queues[:0]
 		for _, m := range all {
-			f := newReplyListReader(m)
-			queues = append(queues, queueID{schedule.LaneID(f.readInt()), f.readInt()})
+			f := NewReplyReader(m)
+			queues = append(queues, queueID{schedule.LaneID(f.ReadInt()), f.ReadInt()})
 			if f.Err() != nil {
 				return f.Err()
 			}
@@ -204,7 +204,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
+		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -215,7 +215,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.client.Clock().toLocalTime(int64(us), now)
+				at = s.client.Clock().ToLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
@@ -229,9 +229,9 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 
 // forEachParkedEntryOfOrigin tells of the parked records of an origin.
 func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := s.client.partitionOfHost(o.Host())
+	p := s.client.PartitionOfHost(o.Host())
 	for from := int64(0); ; from += chunkSize {
-		all, err := s.client.listChunk(ctx, p, "k:"+o.String(), from, chunkSize)
+		all, err := s.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
 		if err != nil {
 			return err
 		}
@@ -248,12 +248,12 @@ func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin
 
 // HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	err = s.client.runQuery(ctx, s.client.partitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
 		n, err := m.AsInt64()
 		seen = n == 1
 		return err
@@ -263,19 +263,19 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 
 // SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
 		var fingerprints []string
-		err := s.client.runQuery(ctx, s.client.partitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
-			f := newReplyListReader(m)
-			n = f.readInt()
-			list, _ := f.readElement()
+		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
+			f := NewReplyReader(m)
+			n = f.ReadInt()
+			list, _ := f.ReadElement()
 			if fingerprints, err = list.AsStrSlice(); err != nil {
-				return errBadReply
+				return ErrBadReply
 			}
 			return f.Err()
 		}, o.String(), strconv.Itoa(i))
@@ -294,12 +294,12 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 
 // OriginNotes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	keys, err := s.client.hashFieldNames(ctx, s.client.partitionOfHost(o.Host()), notesKey(o))
+	keys, err := s.client.HashFieldNames(ctx, s.client.PartitionOfHost(o.Host()), notesKey(o))
 	if err != nil {
 		return err
 	}

@@ -36,12 +36,12 @@ const fullRefreshFactor = 20
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
 func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	s.client.Clock().advanceTo(now)
+	s.client.Clock().AdvanceTo(now)
 	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastCheck, s.opts.PartitionRefreshInterval) {
 		if err := s.refreshChangedPartitionSummaries(ctx); err != nil {
 			return nil, storage.Wait{}, err
@@ -56,7 +56,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil {
 		return leases, storage.Wait{}, err
 	}
-	if len(leases) == 0 && s.client.Partitions().reachable() == 0 {
+	if len(leases) == 0 && s.client.Partitions().Reachable() == 0 {
 		return nil, storage.Wait{}, fmt.Errorf("no server of the store answers: %w", storage.ErrWriteStalled)
 	}
 	return leases, s.nextWait(now), nil
@@ -76,7 +76,7 @@ func (s *Store) refreshChangedPartitionSummaries(ctx context.Context) error {
 		return s.refreshAllPartitionSummaries(ctx)
 	}
 	start := time.Now()
-	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.changedOrUnreachablePartitions(ctx))
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.client.ChangedOrUnreachablePartitions(ctx))
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck = start
@@ -94,8 +94,8 @@ func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 }
 
 // handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
-func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*partition) error {
-	for i, r := range s.client.tryUpdates(ctx, false, lua.Lease, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
+func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*Partition) error {
+	for i, r := range s.client.TryUpdates(ctx, false, lua.Lease, CallsTo(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseAndTrackLeases(ctx, partitions[i], r, time.Now()); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 		return nil, err
 	}
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.client.Partitions()); attempts++ {
-		quotas := s.partitionLeaseQuotas(s.client.Clock().callerOrLocalMicros(now), maxLeases-len(leases))
+		quotas := s.partitionLeaseQuotas(s.client.Clock().CallerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
 			break
 		}
@@ -129,9 +129,9 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 // refreshPartitionSummariesAfterExpiry has the partitions deal with what has run out.
 func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now time.Time) error {
 	for {
-		var overdue []*partition
+		var overdue []*Partition
 		for _, p := range s.client.Partitions() {
-			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.client.Clock().callerOrLocalMicros(now)) {
+			if sum, up := p.LastSummary(); up && sum.HasUnhandledExpiry(s.client.Clock().CallerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
@@ -147,29 +147,29 @@ func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now ti
 // recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
 func (s *Store) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
-	partitions := make([]*partition, len(quotas))
+	partitions := make([]*Partition, len(quotas))
 	for i, q := range quotas {
-		partitions[i] = q.partition
+		partitions[i] = q.Partition
 	}
 	if err := s.leaseTTLs.tryRecord(ctx, partitions, ttl); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(quotas, func(q partitionLeaseQuota) bool { return s.leaseTTLs.maxTTL(q.partition) < ttl }), nil
+	return slices.DeleteFunc(quotas, func(q partitionLeaseQuota) bool { return s.leaseTTLs.maxTTL(q.Partition) < ttl }), nil
 }
 
 // leaseFromPartitions takes shares of leases. A server that does not answer gives none.
 func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) (leases []storage.Lease, err error) {
-	calls := make([]scriptCall, len(quotas))
+	calls := make([]Call, len(quotas))
 	for i, h := range quotas {
-		calls[i] = scriptCall{h.partition, s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, maxBatchItems))}
+		calls[i] = Call{h.Partition, s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, MaxBatchItems))}
 	}
 	sentAt := time.Now()
 	var all []leaseWithHostDueTime
-	defer s.client.countUnconfirmedUpdate()
-	for i, r := range s.client.tryUpdates(ctx, false, lua.Lease, calls) {
-		more, e := s.parseAndTrackLeases(ctx, quotas[i].partition, r, sentAt)
+	defer s.client.CountUnconfirmedUpdate()
+	for i, r := range s.client.TryUpdates(ctx, false, lua.Lease, calls) {
+		more, e := s.parseAndTrackLeases(ctx, quotas[i].Partition, r, sentAt)
 		all, err = append(all, more...), errors.Join(err, e)
-		if len(more) == 0 && r.err == nil && !s.opts.usesCallerTime {
+		if len(more) == 0 && r.Err == nil && !s.opts.usesCallerTime {
 			s.backOffPartitionIfOvertaken(&quotas[i])
 		}
 	}
@@ -182,20 +182,20 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 
 // ignoreTransient returns why a call is given up that does not wait: nil if the server may
 // answer a moment later, which is noted.
-func ignoreTransient(ctx context.Context, c *clusterClient, p *partition, err error) error {
+func ignoreTransient(ctx context.Context, c *Client, p *Partition, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !isTransient(err) {
+	if !IsTransient(err) {
 		return fmt.Errorf("lease: %w", err)
 	}
-	c.markUnreachable(p, err)
+	c.MarkUnreachable(p, err)
 	return nil
 }
 
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{durationArg(ttl), s.client.Clock().localMicrosArg(dueBy), durationArg(s.opts.interruptedDelay())}
+	args := []string{DurationArg(ttl), s.client.Clock().LocalMicrosArg(dueBy), DurationArg(s.opts.interruptedDelay())}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
@@ -210,20 +210,20 @@ type leaseWithHostDueTime struct {
 
 // parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
 // no sense are given up.
-func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, r updateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
-	if r.err != nil {
-		return nil, ignoreTransient(ctx, s.client, p, r.err)
+func (s *Store) parseAndTrackLeases(ctx context.Context, p *Partition, r UpdateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
+	if r.Err != nil {
+		return nil, ignoreTransient(ctx, s.client, p, r.Err)
 	}
-	items, err := r.rest.ToArray()
+	items, err := r.Rest.ToArray()
 	if err != nil {
-		return nil, errBadReply
+		return nil, ErrBadReply
 	}
 	var leases []leaseWithHostDueTime
 	for _, m := range items {
-		l, name, encoded, err := s.parseLease(m, r.serverNow, sentAt)
+		l, name, encoded, err := s.parseLease(m, r.ServerNow, sentAt)
 		if err != nil {
 			s.opts.OnDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
-			_, _, err := s.client.runUpdate(ctx, p, false, lua.Ack, damagedLeaseAckArgs(l.Token, name)...)
+			_, _, err := s.client.RunUpdate(ctx, p, false, lua.Ack, damagedLeaseAckArgs(l.Token, name)...)
 			if err != nil {
 				return leases, err
 			}
@@ -237,13 +237,13 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, r updateR
 
 // parseLease reads one lease, the name of its origin, and its record.
 func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
-	f := newReplyListReader(m)
-	l.Token = f.readUint64()
-	l.Expires = s.client.Clock().localLeaseExpiry(f.readInt(), now, sentAt)
-	origin = f.readString()
-	encoded = f.readString()
+	f := NewReplyReader(m)
+	l.Token = f.ReadUint64()
+	l.Expires = s.client.Clock().LocalLeaseExpiry(f.ReadInt(), now, sentAt)
+	origin = f.ReadString()
+	encoded = f.ReadString()
 	l.HostState = readHostState(f, s.client.Clock(), now)
-	l.dueSince = s.client.Clock().toLocalMicros(f.readInt(), now)
+	l.dueSince = s.client.Clock().ToLocalMicros(f.ReadInt(), now)
 	if f.Err() != nil {
 		return l, origin, encoded, f.Err()
 	}

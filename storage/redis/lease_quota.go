@@ -9,7 +9,7 @@ import (
 
 // A partitionLeaseQuota is how many leases a partition is to give at most, of hosts due by bound.
 type partitionLeaseQuota struct {
-	*partition
+	*Partition
 	maxLeases      int
 	dueBy          int64
 	summaryVersion int64 // of what is known of it
@@ -27,17 +27,17 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	var dueHosts []dueHost
 	horizon := now
 	for _, p := range s.client.Partitions() {
-		sum, up := p.lastPartitionSummary()
-		if !up || !hasPassed(sum.nextHostDue(), now) {
+		sum, up := p.LastSummary()
+		if !up || !HasPassed(sum.NextHostDue(), now) {
 			continue
 		}
-		for _, at := range sum.firstHostDueTimes {
+		for _, at := range sum.FirstHostDueTimes {
 			dueHosts = append(dueHosts, dueHost{len(all), at})
 		}
-		if len(sum.firstHostDueTimes) == maxDueTimes {
-			horizon = min(horizon, sum.firstHostDueTimes[maxDueTimes-1])
+		if len(sum.FirstHostDueTimes) == MaxDueTimes {
+			horizon = min(horizon, sum.FirstHostDueTimes[MaxDueTimes-1])
 		}
-		all = append(all, partitionLeaseQuota{partition: p, summaryVersion: sum.version})
+		all = append(all, partitionLeaseQuota{Partition: p, summaryVersion: sum.Version})
 	}
 	if len(all) == 1 {
 		all[0].maxLeases, all[0].dueBy = maxLeases, now
@@ -58,7 +58,7 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 // for the same hosts would all call for each of them, for one to have it. So the fastest
 // goes on alone, as long as it has workers, and the others look what is left.
 func (s *Store) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
-	if sum, up := h.lastPartitionSummary(); up && sum.version != h.summaryVersion {
-		h.leaveUpcomingHostsToOthers(time.Now().Add(s.opts.PartitionRefreshInterval + rand.N(s.opts.PartitionRefreshInterval)).UnixMicro())
+	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
+		h.LeaveUpcomingHostsToOthers(time.Now().Add(s.opts.PartitionRefreshInterval + rand.N(s.opts.PartitionRefreshInterval)).UnixMicro())
 	}
 }

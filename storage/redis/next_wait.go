@@ -8,30 +8,30 @@ import (
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
 func (s *Store) nextWait(callerNow time.Time) storage.Wait {
-	now := s.client.Clock().callerOrLocalMicros(callerNow)
-	all, up := s.client.Partitions().total()
+	now := s.client.Clock().CallerOrLocalMicros(callerNow)
+	all, up := s.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
 	if !up {
-		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
+		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
-		next.PollAt = microsToTime(now).Add(s.opts.PartitionRefreshInterval)
+		next.PollAt = MicrosToTime(now).Add(s.opts.PartitionRefreshInterval)
 	}
-	next.LossGeneration = s.client.failoverCount()
+	next.LossGeneration = s.client.Failovers()
 	return next
 }
 
 // waitOfSummary is what package schedule says is left.
-func waitOfSummary(s *partitionSummary, now int64) storage.Wait {
+func waitOfSummary(s *Summary, now int64) storage.Wait {
 	switch {
-	case s.leasedURLs > 0 && (s.nextHostDue() == never || s.nextLeaseExpiry < s.nextHostDue()):
-		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}
-	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
-		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextHostDue())}
-	case s.suspendedURLs > 0:
-		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: microsToTime(s.nextHoldEnd)}
-	case s.awaitingRevisit > 0:
-		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: microsToTime(s.nextRevisit)}
+	case s.LeasedURLs > 0 && (s.NextHostDue() == Never || s.NextLeaseExpiry < s.NextHostDue()):
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(s.NextLeaseExpiry)}
+	case s.LeasedURLs > 0 || s.QueuedURLs > s.SuspendedURLs || HasPassed(s.NextRevisit, now):
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(s.NextHostDue())}
+	case s.SuspendedURLs > 0:
+		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: MicrosToTime(s.NextHoldEnd)}
+	case s.AwaitingRevisit > 0:
+		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: MicrosToTime(s.NextRevisit)}
 	}
 	return storage.Wait{}
 }

@@ -18,7 +18,7 @@ const noteCacheTTL = time.Minute
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.
 func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (val
 }
 
 func (s *Store) readNoteThroughCache(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	return s.client.cachedHashField(ctx, s.client.partitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
+	return s.client.CachedHashField(ctx, s.client.PartitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
 }
 
 // notesKey returns the key of the notes of an origin, in its partition.
@@ -48,7 +48,7 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if value != nil {
 		args = append(args, string(value))
 	}
-	p := s.client.partitionOfHost(o.Host())
-	if _, _, err = s.client.runUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
+	p := s.client.PartitionOfHost(o.Host())
+	if _, _, err = s.client.RunUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
 		return err
 	}
 	// The call may have gone by a connection of its own. When the one that reads notes
 	// has answered, it has told that the note is another, too.
-	return s.client.awaitInvalidation(ctx, p, notesKey(o))
+	return s.client.AwaitInvalidation(ctx, p, notesKey(o))
 }

@@ -16,16 +16,16 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	c, err := openClusterClient(ctx, clusterConfig{
-		addresses: opts.Addresses, username: opts.Username, password: opts.Password, tls: opts.TLS, prefix: opts.Prefix,
-		partitions: opts.Partitions, durability: string(opts.Durability), cacheBytes: opts.NoteCacheBytes, timeout: opts.Timeout,
-		onStallChange: opts.OnStallChange, usesCallerTime: opts.usesCallerTime,
+	c, err := openClient(ctx, Config{
+		Addresses: opts.Addresses, Username: opts.Username, Password: opts.Password, TLS: opts.TLS, Prefix: opts.Prefix,
+		Partitions: opts.Partitions, Durability: string(opts.Durability), CacheBytes: opts.NoteCacheBytes, Timeout: opts.Timeout,
+		OnStallChange: opts.OnStallChange, UsesCallerTime: opts.usesCallerTime,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := ensureFormat(ctx, c, &opts); err != nil {
-		return nil, errors.Join(err, c.close(func() error { return nil }))
+		return nil, errors.Join(err, c.Close(func() error { return nil }))
 	}
 	return &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases()}, nil
 }
@@ -34,12 +34,12 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 const keyFormat = "1"
 
 // ensureFormat notes format and partitions in a new store, and compares them in another.
-func ensureFormat(ctx context.Context, c *clusterClient, opts *Options) error {
+func ensureFormat(ctx context.Context, c *Client, opts *Options) error {
 	key := opts.Prefix + ":store" // wherever partitions are: that is what is asked
 	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(opts.Partitions)} {
-		got, err := c.setHashFieldOnce(ctx, key, field, want)
+		got, err := c.SetHashFieldOnce(ctx, key, field, want)
 		if err != nil {
-			return asTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
+			return AsTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
 		}
 		if got != want {
 			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", opts.Prefix, field, got, want)

@@ -9,8 +9,8 @@ import (
 // maxParallelCalls is how many calls one call of a verb has under way at a time.
 const maxParallelCalls = 16
 
-// inParallel calls do for each of all, some at a time, and returns the first error.
-func inParallel[T any](ctx context.Context, all []T, do func(T) error) error {
+// InParallel calls do for each of all, some at a time, and returns the first error.
+func InParallel[T any](ctx context.Context, all []T, do func(T) error) error {
 	if len(all) == 1 {
 		return do(all[0])
 	}

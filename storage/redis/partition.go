@@ -12,34 +12,34 @@ const hashSlots = 16384
 
 // A partition is a share of the hosts: all its keys have one hash tag, so that
 // they are in one slot, and a script may use all of them.
-type partition struct {
+type Partition struct {
 	keyPrefix string // begins its keys
 	slot      int64
 
 	mu                     sync.Mutex
-	summary                partitionSummary
-	summaryReplySeq        uint64 // when sum was received, as clusterClient.replySeq counts
+	summary                Summary
+	summaryReplySeq        uint64 // when sum was received, as Client.replySeq counts
 	unreachable            bool   // its server did not answer last time
 	leftToOthersUntil      int64  // until then hosts that come due are left to others
 	lastLeaseReplicationID int64  // under which the last leases were given; 0: none were, as far as is known
 }
 
-// key returns one of the keys of the partition.
-func (p *partition) key(name string) string { return p.keyPrefix + name }
+// Key returns one of the keys of the partition.
+func (p *Partition) Key(name string) string { return p.keyPrefix + name }
 
-// partitionSet is all partitions of a store, by their index.
-type partitionSet []*partition
+// Partitions is all partitions of a store, by their index.
+type Partitions []*Partition
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
 // tag of each is the first number whose slot is in its share of them.
-func makePartitions(prefix string, n int) partitionSet {
-	partitions := make(partitionSet, n)
+func makePartitions(prefix string, n int) Partitions {
+	partitions := make(Partitions, n)
 	for found, tag := 0, 0; found < n; tag++ {
 		name := strconv.Itoa(tag)
 		slot := int64(slotOf(name))
 		p := int(slot) * n / hashSlots
 		if partitions[p] == nil {
-			partitions[p] = &partition{keyPrefix: prefix + ":{" + name + "}:", slot: slot, summary: unknownSummary}
+			partitions[p] = &Partition{keyPrefix: prefix + ":{" + name + "}:", slot: slot, summary: unknownSummary}
 			found++
 		}
 	}
@@ -64,28 +64,28 @@ func slotOf(tag string) uint16 {
 }
 
 // ofHost returns the partition of a host.
-func (all partitionSet) ofHost(host string) *partition {
+func (all Partitions) ofHost(host string) *Partition {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	return all[h.Sum64()%uint64(len(all))]
 }
 
-// total adds up what is known of all partitions. It returns false if the server of one
+// Total adds up what is known of all partitions. It returns false if the server of one
 // did not answer last time.
-func (all partitionSet) total() (sum partitionSummary, complete bool) {
-	sum = partitionSummary{nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
+func (all Partitions) Total() (sum Summary, complete bool) {
+	sum = Summary{NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
 	complete = true
 	for _, p := range all {
-		one, answers := p.lastPartitionSummary()
+		one, answers := p.LastSummary()
 		sum, complete = sum.add(one), complete && answers
 	}
 	return sum, complete
 }
 
-// reachable returns how many partitions have servers that answered last time.
-func (all partitionSet) reachable() (n int) {
+// Reachable returns how many partitions have servers that answered last time.
+func (all Partitions) Reachable() (n int) {
 	for _, p := range all {
-		if _, up := p.lastPartitionSummary(); up {
+		if _, up := p.LastSummary(); up {
 			n++
 		}
 	}
@@ -93,12 +93,12 @@ func (all partitionSet) reachable() (n int) {
 }
 
 // updateSummaryIfNewer keeps what a call said of the partition, unless something newer is known:
-// calls overtake each other. began is what clusterClient.replySeq was before the call. It reports
+// calls overtake each other. began is what Client.replySeq was before the call. It reports
 // whether the partition is served under another reign than before.
-func (p *partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
+func (p *Partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new Summary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if new.version >= p.summary.version || p.summaryReplySeq <= startSeq || p.unreachable {
+	if new.Version >= p.summary.Version || p.summaryReplySeq <= startSeq || p.unreachable {
 		p.summary, p.summaryReplySeq, p.unreachable = new.withUpcomingHostsDeferred(p.leftToOthersUntil), replySeq.Add(1), false
 	}
 	failedOver = p.lastLeaseReplicationID != 0 && new.lastLeaseReplicationID != p.lastLeaseReplicationID
@@ -106,9 +106,9 @@ func (p *partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint6
 	return failedOver
 }
 
-// leaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes. Those that are due
+// LeaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes. Those that are due
 // already it does not: nobody else may have a worker for them.
-func (p *partition) leaveUpcomingHostsToOthers(until int64) {
+func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leftToOthersUntil = until
@@ -116,15 +116,15 @@ func (p *partition) leaveUpcomingHostsToOthers(until int64) {
 }
 
 // markUnreachable notes that the server of the partition does not answer.
-func (p *partition) markUnreachable() {
+func (p *Partition) markUnreachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unreachable = true
 }
 
-// lastPartitionSummary returns what was said last of the partition, and false if its server did
+// LastSummary returns what was said last of the partition, and false if its server did
 // not answer since.
-func (p *partition) lastPartitionSummary() (partitionSummary, bool) {
+func (p *Partition) LastSummary() (Summary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.summary, !p.unreachable

@@ -15,11 +15,11 @@ import (
 // itself.
 type partitionServers struct {
 	conn       rueidis.Client
-	partitions []*partition
+	partitions []*Partition
 	timeout    time.Duration
 
 	mu         sync.Mutex            // guards the fields below
-	addrOf     map[*partition]string // the address, as conn names it
+	addrOf     map[*Partition]string // the address, as conn names it
 	lastLookup time.Time
 }
 
@@ -27,24 +27,24 @@ type partitionServers struct {
 const minLookupInterval = time.Second
 
 // addrsOfCalls returns the addresses of the servers of some calls, empty where it is not known.
-func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []scriptCall) []string {
+func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []Call) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if s.addrOf[c.partition] == "" && time.Since(s.lastLookup) >= minLookupInterval {
+		if s.addrOf[c.Partition] == "" && time.Since(s.lastLookup) >= minLookupInterval {
 			s.lastLookup = time.Now()
 			s.addrOf = s.lookUp(ctx)
 		}
 	}
 	addresses := make([]string, len(calls))
 	for i, c := range calls {
-		addresses[i] = s.addrOf[c.partition]
+		addresses[i] = s.addrOf[c.Partition]
 	}
 	return addresses
 }
 
 // forget notes that a partition may be with another server now.
-func (s *partitionServers) forget(p *partition) {
+func (s *partitionServers) forget(p *Partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.addrOf, p)
@@ -52,20 +52,20 @@ func (s *partitionServers) forget(p *partition) {
 
 // lookUp asks the cluster which server has which partition. What it does not say, or says
 // in another way than expected, is not known.
-func (s *partitionServers) lookUp(ctx context.Context) map[*partition]string {
+func (s *partitionServers) lookUp(ctx context.Context) map[*Partition]string {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	addrOf := make(map[*partition]string)
+	addrOf := make(map[*Partition]string)
 	slotRanges, err := s.conn.Do(ctx, s.conn.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
 		return addrOf
 	}
 	for _, m := range slotRanges {
-		slotRange := newReplyListReader(m)
-		first, last := slotRange.readInt(), slotRange.readInt()
-		master, _ := slotRange.readElement()
-		server := newReplyListReader(master)
-		address := net.JoinHostPort(server.readString(), strconv.FormatInt(server.readInt(), 10))
+		slotRange := NewReplyReader(m)
+		first, last := slotRange.ReadInt(), slotRange.ReadInt()
+		master, _ := slotRange.ReadElement()
+		server := NewReplyReader(master)
+		address := net.JoinHostPort(server.ReadString(), strconv.FormatInt(server.ReadInt(), 10))
 		if slotRange.err != nil || server.err != nil {
 			continue
 		}
@@ -85,7 +85,7 @@ type serverCallGroup struct {
 }
 
 // groupCalls sorts calls by their servers. One whose server is not known is a group.
-func (s *partitionServers) groupCalls(ctx context.Context, calls []scriptCall) []*serverCallGroup {
+func (s *partitionServers) groupCalls(ctx context.Context, calls []Call) []*serverCallGroup {
 	nodes := s.conn.Nodes()
 	var all []*serverCallGroup
 	current := make(map[rueidis.Client]*serverCallGroup)

@@ -15,26 +15,26 @@ import (
 
 // A leaseTTLRecorder has partitions note how long leases may run.
 type leaseTTLRecorder struct {
-	client  *clusterClient
+	client  *Client
 	timeout time.Duration // Options.Timeout
 
 	mu       sync.Mutex // guards recorded
-	recorded map[*partition]time.Duration
+	recorded map[*Partition]time.Duration
 }
 
-func newLeaseTTLRecorder(c *clusterClient, timeout time.Duration) *leaseTTLRecorder {
-	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*partition]time.Duration)}
+func newLeaseTTLRecorder(c *Client, timeout time.Duration) *leaseTTLRecorder {
+	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*Partition]time.Duration)}
 }
 
 // maxTTL returns how long leases may run as the partition is known to have noted it.
-func (r *leaseTTLRecorder) maxTTL(p *partition) time.Duration {
+func (r *leaseTTLRecorder) maxTTL(p *Partition) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded[p]
 }
 
 // raise keeps that the partition has noted, and a replica, how long leases may run.
-func (r *leaseTTLRecorder) raise(p *partition, ttl time.Duration) {
+func (r *leaseTTLRecorder) raise(p *Partition, ttl time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recorded[p] = max(r.recorded[p], ttl)
@@ -42,13 +42,13 @@ func (r *leaseTTLRecorder) raise(p *partition, ttl time.Duration) {
 
 // tryRecord has those partitions note that leases run so long that are not known to have,
 // once. Servers that do not answer are passed over.
-func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*partition, ttl time.Duration) error {
-	partitions = slices.DeleteFunc(partitions, func(p *partition) bool { return r.maxTTL(p) >= ttl })
+func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*Partition, ttl time.Duration) error {
+	partitions = slices.DeleteFunc(partitions, func(p *Partition) bool { return r.maxTTL(p) >= ttl })
 	if len(partitions) == 0 {
 		return nil
 	}
-	for i, reply := range r.client.tryUpdates(ctx, true, lua.RecordLeaseTTL, callsToPartitions(partitions, r.arg(ttl))) {
-		if _, err := reply.text(); err == nil {
+	for i, reply := range r.client.TryUpdates(ctx, true, lua.RecordLeaseTTL, CallsTo(partitions, r.arg(ttl))) {
+		if _, err := reply.Text(); err == nil {
 			r.raise(partitions[i], ttl)
 		} else if err := ignoreTransient(ctx, r.client, partitions[i], err); err != nil {
 			return err
@@ -59,11 +59,11 @@ func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*partitio
 
 // record has the partition note that leases run so long, until it has, if it is not known
 // to have.
-func (r *leaseTTLRecorder) record(ctx context.Context, p *partition, ttl time.Duration) error {
+func (r *leaseTTLRecorder) record(ctx context.Context, p *Partition, ttl time.Duration) error {
 	if r.maxTTL(p) >= ttl {
 		return nil
 	}
-	_, _, err := r.client.runUpdate(ctx, p, true, lua.RecordLeaseTTL, r.arg(ttl))
+	_, _, err := r.client.RunUpdate(ctx, p, true, lua.RecordLeaseTTL, r.arg(ttl))
 	if err == nil {
 		r.raise(p, ttl)
 	}
@@ -78,5 +78,5 @@ const pingInterval = 2 * time.Second
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
 func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
-	return durationArg(ttl + pingInterval + r.timeout)
+	return DurationArg(ttl + pingInterval + r.timeout)
 }

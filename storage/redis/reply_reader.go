@@ -6,75 +6,75 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// replyListReader reads an answer that is a list, field by field. After an error it
+// ReplyReader reads an answer that is a list, field by field. After an error it
 // returns zeros.
-type replyListReader struct {
+type ReplyReader struct {
 	remainingReplies []rueidis.RedisMessage
 	err              error
 }
 
-func newReplyListReader(m rueidis.RedisMessage) *replyListReader {
+func NewReplyReader(m rueidis.RedisMessage) *ReplyReader {
 	all, err := m.ToArray()
-	f := &replyListReader{remainingReplies: all}
+	f := &ReplyReader{remainingReplies: all}
 	if err != nil {
-		f.err = errBadReply
+		f.err = ErrBadReply
 	}
 	return f
 }
 
-// Err returns errBadReply if a field was not there, or of another kind.
-func (f *replyListReader) Err() error { return f.err }
+// Err returns ErrBadReply if a field was not there, or of another kind.
+func (f *ReplyReader) Err() error { return f.err }
 
-func (f *replyListReader) readElement() (m rueidis.RedisMessage, ok bool) {
+func (f *ReplyReader) ReadElement() (m rueidis.RedisMessage, ok bool) {
 	if len(f.remainingReplies) == 0 {
-		f.err = errBadReply
+		f.err = ErrBadReply
 		return m, false
 	}
 	m, f.remainingReplies = f.remainingReplies[0], f.remainingReplies[1:]
 	return m, true
 }
 
-func (f *replyListReader) readString() string {
-	m, ok := f.readElement()
+func (f *ReplyReader) ReadString() string {
+	m, ok := f.ReadElement()
 	if !ok {
 		return ""
 	}
 	v, err := m.ToString()
 	if err != nil {
-		f.err = errBadReply
+		f.err = ErrBadReply
 	}
 	return v
 }
 
-func (f *replyListReader) readInt() int64 {
-	m, ok := f.readElement()
+func (f *ReplyReader) ReadInt() int64 {
+	m, ok := f.ReadElement()
 	if !ok {
 		return 0
 	}
 	v, err := m.AsInt64()
 	if err != nil {
-		f.err = errBadReply
+		f.err = ErrBadReply
 	}
 	return v
 }
 
-// readList reads a field that is a list itself.
-func (f *replyListReader) readList() []rueidis.RedisMessage {
-	m, ok := f.readElement()
+// ReadList reads a field that is a list itself.
+func (f *ReplyReader) ReadList() []rueidis.RedisMessage {
+	m, ok := f.ReadElement()
 	if !ok {
 		return nil
 	}
 	all, err := m.ToArray()
 	if err != nil {
-		f.err = errBadReply
+		f.err = ErrBadReply
 	}
 	return all
 }
 
-func (f *replyListReader) readUint64() uint64 {
-	v, err := strconv.ParseUint(f.readString(), 10, 64)
+func (f *ReplyReader) ReadUint64() uint64 {
+	v, err := strconv.ParseUint(f.ReadString(), 10, 64)
 	if err != nil {
-		f.err = errBadReply
+		f.err = ErrBadReply
 	}
 	return v
 }

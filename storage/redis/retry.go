@@ -24,11 +24,11 @@ const (
 var transientCodes = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS",
 	"BUSY", "OOM", "MISCONF"}
 
-// isTransient reports whether a call that failed may succeed later.
-func isTransient(err error) bool {
+// IsTransient reports whether a call that failed may succeed later.
+func IsTransient(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	if !ok {
-		return !errors.Is(err, errBadReply) // of the connection
+		return !errors.Is(err, ErrBadReply) // of the connection
 	}
 	code, _, _ := strings.Cut(e.Error(), " ")
 	return slices.Contains(transientCodes, code)
@@ -42,10 +42,10 @@ func (e transientError) Is(target error) bool { return target == storage.ErrWrit
 
 func (e transientError) Unwrap() error { return e.error }
 
-// asTransient returns err as one that is worth waiting for, if it is.
-func asTransient(err error) error {
+// AsTransient returns err as one that is worth waiting for, if it is.
+func AsTransient(err error) error {
 	var redisErr *rueidis.RedisError
-	if errors.As(err, &redisErr) && !isTransient(redisErr) {
+	if errors.As(err, &redisErr) && !IsTransient(redisErr) {
 		return err
 	}
 	return transientError{err}
@@ -54,7 +54,7 @@ func asTransient(err error) error {
 // retry makes attempts to call a partition until one succeeds, fails for good, or ctx is done. It
 // returns whether there were several: then one of those that failed may have been
 // carried out, and its answer lost.
-func (c *clusterClient) retry(ctx context.Context, p *partition, attempt func() error) (retried bool, err error) {
+func (c *Client) retry(ctx context.Context, p *Partition, attempt func() error) (retried bool, err error) {
 	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
 		err := attempt()
 		if err == nil {
@@ -63,10 +63,10 @@ func (c *clusterClient) retry(ctx context.Context, p *partition, attempt func() 
 		if ctx.Err() != nil {
 			return retried, errors.Join(context.Cause(ctx), err)
 		}
-		if !isTransient(err) {
+		if !IsTransient(err) {
 			return retried, err
 		}
-		c.markUnreachable(p, err)
+		c.MarkUnreachable(p, err)
 		retried = true
 		select {
 		case <-ctx.Done():
@@ -76,8 +76,8 @@ func (c *clusterClient) retry(ctx context.Context, p *partition, attempt func() 
 	}
 }
 
-// markUnreachable notes that a partition does not answer, and why.
-func (c *clusterClient) markUnreachable(p *partition, err error) {
+// MarkUnreachable notes that a partition does not answer, and why.
+func (c *Client) MarkUnreachable(p *Partition, err error) {
 	p.markUnreachable()
 	if !c.stalled.Swap(true) {
 		c.onStallChange(err)

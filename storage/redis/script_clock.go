@@ -10,11 +10,11 @@ import (
 // maxMicros is the last moment that is kept, in microseconds: what a double holds.
 const maxMicros = 1<<53 - 1
 
-// A scriptClock tells the scripts the time. Told, it is the latest that the Store was
+// A Clock tells the scripts the time. Told, it is the latest that the Store was
 // told, and times are as they are. Else it is the server's own, and times go to the
 // server, and come back, as how far they are off now: the clocks of those that
 // share a store differ, and only one of them decides.
-type scriptClock struct {
+type Clock struct {
 	usesCallerTime bool
 
 	mu                 sync.Mutex
@@ -22,7 +22,7 @@ type scriptClock struct {
 }
 
 // UsesCallerTime reports whether the time is the latest that AdvanceTo was given.
-func (c *scriptClock) UsesCallerTime() bool { return c.usesCallerTime }
+func (c *Clock) UsesCallerTime() bool { return c.usesCallerTime }
 
 // timeToMicros returns t in microseconds since 1970, rounded up: nothing is due before
 // its time. Before 1970 there is nothing.
@@ -40,8 +40,8 @@ func timeToMicros(t time.Time) int64 {
 	return us
 }
 
-// durationArg returns d as an argument of a script: in microseconds, rounded up.
-func durationArg(d time.Duration) string {
+// DurationArg returns d as an argument of a script: in microseconds, rounded up.
+func DurationArg(d time.Duration) string {
 	us := d.Microseconds()
 	if d%time.Microsecond > 0 {
 		us++
@@ -49,8 +49,8 @@ func durationArg(d time.Duration) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// advanceTo tells the clock the time.
-func (c *scriptClock) advanceTo(now time.Time) {
+// AdvanceTo tells the clock the time.
+func (c *Clock) AdvanceTo(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *scriptClock) advanceTo(now time.Time) {
 }
 
 // nowArg returns the first argument of a script.
-func (c *scriptClock) nowArg() string {
+func (c *Clock) nowArg() string {
 	if !c.usesCallerTime {
 		return ""
 	}
@@ -69,17 +69,17 @@ func (c *scriptClock) nowArg() string {
 	return strconv.FormatInt(c.latestCallerMicros, 10)
 }
 
-// callerOrLocalMicros returns the Store's time in microseconds, for who is told that it is now:
+// CallerOrLocalMicros returns the Store's time in microseconds, for who is told that it is now:
 // unless the servers tell the time, which may have gone on since.
-func (c *scriptClock) callerOrLocalMicros(now time.Time) int64 {
+func (c *Clock) CallerOrLocalMicros(now time.Time) int64 {
 	if c.usesCallerTime {
 		return now.UnixMicro()
 	}
 	return time.Now().UnixMicro()
 }
 
-// timeArg returns a time as an argument of a script, which is a moment.
-func (c *scriptClock) timeArg(t time.Time) string {
+// TimeArg returns a time as an argument of a script, which is a moment.
+func (c *Clock) TimeArg(t time.Time) string {
 	switch {
 	case t.Unix() < 0: // none
 		return ""
@@ -90,11 +90,11 @@ func (c *scriptClock) timeArg(t time.Time) string {
 	if d == math.MaxInt64 {
 		return strconv.FormatInt(maxMicros, 10)
 	}
-	return durationArg(d)
+	return DurationArg(d)
 }
 
-// until returns how long it is until t.
-func (c *scriptClock) until(t time.Time) time.Duration {
+// Until returns how long it is until t.
+func (c *Clock) Until(t time.Time) time.Duration {
 	if !c.usesCallerTime {
 		return time.Until(t)
 	}
@@ -103,53 +103,53 @@ func (c *scriptClock) until(t time.Time) time.Duration {
 	return t.Sub(time.UnixMicro(c.latestCallerMicros))
 }
 
-// toLocalMicros returns the time at of a server that said that it is now there, in
+// ToLocalMicros returns the time at of a server that said that it is now there, in
 // microseconds of the Store's clock; never if there is none.
-func (c *scriptClock) toLocalMicros(at, now int64) int64 {
+func (c *Clock) ToLocalMicros(at, now int64) int64 {
 	switch {
-	case at == never:
-		return never
+	case at == Never:
+		return Never
 	case c.usesCallerTime:
 		return at
 	}
 	return max(0, time.Now().UnixMicro()+1+at-now)
 }
 
-// toLocalTime is local for a time of which 0 is none.
-func (c *scriptClock) toLocalTime(at, now int64) time.Time {
+// ToLocalTime is local for a time of which 0 is none.
+func (c *Clock) ToLocalTime(at, now int64) time.Time {
 	if at <= 0 {
 		return time.Time{}
 	}
-	return microsToTime(c.toLocalMicros(at, now))
+	return MicrosToTime(c.ToLocalMicros(at, now))
 }
 
-// localLeaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
+// LocalLeaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
 // it was made later, and so runs out later than we say.
-func (c *scriptClock) localLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
+func (c *Clock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
 	if c.usesCallerTime {
-		return microsToTime(expires)
+		return MicrosToTime(expires)
 	}
-	return sentAt.Add(microsToDuration(expires - now))
+	return sentAt.Add(MicrosToDuration(expires - now))
 }
 
-// localMicrosArg returns a time of the Store's clock as an argument of a script, which is
+// LocalMicrosArg returns a time of the Store's clock as an argument of a script, which is
 // a moment.
-func (c *scriptClock) localMicrosArg(us int64) string {
+func (c *Clock) LocalMicrosArg(us int64) string {
 	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
 	}
 	return strconv.FormatInt(us, 10)
 }
 
-// microsToDuration returns what of so many microseconds a time.Duration holds.
-func microsToDuration(us int64) time.Duration {
+// MicrosToDuration returns what of so many microseconds a time.Duration holds.
+func MicrosToDuration(us int64) time.Duration {
 	const limit = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(max(-limit, min(us, limit))) * time.Microsecond
 }
 
-// microsToTime returns a time of the Store's clock.
-func microsToTime(us int64) time.Time {
-	if us == never {
+// MicrosToTime returns a time of the Store's clock.
+func MicrosToTime(us int64) time.Time {
+	if us == Never {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()

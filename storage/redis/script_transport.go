@@ -12,23 +12,23 @@ import (
 // A scriptTransport sends calls of scripts to the servers of their partitions, once.
 type scriptTransport struct {
 	conn           rueidis.Client
-	clock          *scriptClock
+	clock          *Clock
 	servers        *partitionServers
 	timeout        time.Duration
 	awaitsReplicas bool // whether a durable call waits until a replica has confirmed it
 }
 
-// A scriptCall is what is asked of one partition.
-type scriptCall struct {
-	*partition
-	args []string
+// A Call is what is asked of one partition.
+type Call struct {
+	*Partition
+	Args []string
 }
 
-// callsToPartitions returns calls that are the same for some partitions.
-func callsToPartitions(partitions []*partition, args ...string) []scriptCall {
-	calls := make([]scriptCall, len(partitions))
+// CallsTo returns calls that are the same for some partitions.
+func CallsTo(partitions []*Partition, args ...string) []Call {
+	calls := make([]Call, len(partitions))
 	for i, p := range partitions {
-		calls[i] = scriptCall{p, args}
+		calls[i] = Call{p, args}
 	}
 	return calls
 }
@@ -40,7 +40,7 @@ type scriptReply struct {
 }
 
 // try calls a script once. It puts the time before args.
-func (t *scriptTransport) try(ctx context.Context, p *partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
+func (t *scriptTransport) try(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	args = append([]string{t.clock.nowArg()}, args...)
@@ -52,7 +52,7 @@ func (t *scriptTransport) try(ctx context.Context, p *partition, sc *lua.Script,
 }
 
 // tryAll makes calls of a script once, those to a server in one go.
-func (t *scriptTransport) tryAll(ctx context.Context, sc *lua.Script, calls []scriptCall) []scriptReply {
+func (t *scriptTransport) tryAll(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -62,14 +62,14 @@ func (t *scriptTransport) tryAll(ctx context.Context, sc *lua.Script, calls []sc
 	for i, result := range t.conn.DoMulti(limited, t.commands(sc, calls)...) {
 		a := &replies[i]
 		if a.message, a.err = result.ToMessage(); isScriptMissing(a.err) {
-			a.message, a.err = t.try(ctx, calls[i].partition, sc, calls[i].args...)
+			a.message, a.err = t.try(ctx, calls[i].Partition, sc, calls[i].Args...)
 		}
 	}
 	return replies
 }
 
 // command returns the call of a script, by its name or with its text.
-func (t *scriptTransport) command(sc *lua.Script, withText bool, p *partition, args []string) rueidis.Completed {
+func (t *scriptTransport) command(sc *lua.Script, withText bool, p *Partition, args []string) rueidis.Completed {
 	if withText {
 		return t.conn.B().Eval().Script(sc.Text).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 	}
@@ -77,11 +77,11 @@ func (t *scriptTransport) command(sc *lua.Script, withText bool, p *partition, a
 }
 
 // commands returns calls of a script by its name.
-func (t *scriptTransport) commands(sc *lua.Script, calls []scriptCall) []rueidis.Completed {
+func (t *scriptTransport) commands(sc *lua.Script, calls []Call) []rueidis.Completed {
 	now := t.clock.nowArg()
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {
-		commands[i] = t.command(sc, false, c.partition, append([]string{now}, c.args...))
+		commands[i] = t.command(sc, false, c.Partition, append([]string{now}, c.Args...))
 	}
 	return commands
 }

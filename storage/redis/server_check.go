@@ -27,7 +27,7 @@ func checkServers(ctx context.Context, nodes map[string]rueidis.Client, durabili
 			continue
 		}
 		if err != nil {
-			return asTransient(fmt.Errorf("%s: %w", addr, err))
+			return AsTransient(fmt.Errorf("%s: %w", addr, err))
 		}
 		if info["role"] != "master" {
 			continue
@@ -38,7 +38,7 @@ func checkServers(ctx context.Context, nodes map[string]rueidis.Client, durabili
 		}
 	}
 	if masters == 0 {
-		return asTransient(errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...))
+		return AsTransient(errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[stri
 			return err
 		}
 		if f := parseServerInfo(state); f["cluster_state"] != "ok" {
-			return asTransient(fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
+			return AsTransient(fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
 				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"]))
 		}
 	}
@@ -84,7 +84,7 @@ func checkServerDurability(ctx context.Context, node rueidis.Client, info map[st
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, durabilityNone))
+		return AsTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, durabilityNone))
 	}
 	if durability != durabilityDisk {
 		return nil

@@ -19,13 +19,13 @@ import (
 // returns, the value is as safe as what Add adds. A post whose answer was lost counts
 // as made.
 func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (stored bool, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
 	version := strconv.FormatUint(rand.Uint64(), 36)
-	reply, retried, err := s.client.runUpdate(ctx, s.client.Partitions()[0], true, lua.SetSharedValue, name, value, old, version)
+	reply, retried, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.SetSharedValue, name, value, old, version)
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -36,12 +36,12 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 // which is given. Before anything was put on it, that is empty. It asks once: a server
 // that does not answer is an error.
 func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer end()
-	m, err := s.client.tryQuery(ctx, s.client.Partitions()[0], lua.GetSharedValues, version)
+	m, err := s.client.TryQuery(ctx, s.client.Partitions()[0], lua.GetSharedValues, version)
 	if err != nil {
 		return nil, "", fmt.Errorf("board: %w", err)
 	}
@@ -50,17 +50,17 @@ func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (valu
 
 // parseSharedValues reads what get_shared_values.lua returns.
 func parseSharedValues(m rueidis.RedisMessage) (values map[string]string, version string, err error) {
-	f := newReplyListReader(m)
-	version = f.readString()
-	list, ok := f.readElement()
+	f := NewReplyReader(m)
+	version = f.ReadString()
+	list, ok := f.ReadElement()
 	if f.Err() != nil || !ok {
-		return nil, "", errBadReply
+		return nil, "", ErrBadReply
 	}
 	if list.IsNil() {
 		return nil, version, nil
 	}
 	if values, err = list.AsStrMap(); err != nil {
-		return nil, "", errBadReply
+		return nil, "", ErrBadReply
 	}
 	return values, version, nil
 }

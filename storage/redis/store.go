@@ -17,7 +17,7 @@ import (
 // Any number of processes may have the same store open.
 type Store struct {
 	opts                Options
-	client              *clusterClient
+	client              *Client
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
 	leaseTTLs           *leaseTTLRecorder
@@ -55,12 +55,12 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	batches := s.client.Partitions().batches(len(entries), func(i int) (string, []string) {
+	batches := s.client.Partitions().Batches(len(entries), func(i int) (string, []string) {
 		e := &entries[i]
 		o, fingerprint := e.URL.Origin(), ""
 		if e.RobotsFor.IsZero() {
@@ -69,7 +69,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})
 	results := make([]storage.AddOutcome, len(entries))
-	err = s.client.sendBatches(ctx, batches, true, lua.Add, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
+	err = s.client.SendBatches(ctx, batches, true, lua.Add, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
 		switch reply {
 		case 'a':
 			results[i] = storage.Added
@@ -78,7 +78,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		case 'o':
 			results[i] = storage.OverLimit
 		default:
-			return errBadReply
+			return ErrBadReply
 		}
 		return nil
 	})
@@ -95,7 +95,7 @@ const flushTimeouts = 6
 // Flush implements storage.Store: what is not where Options.Durability wants it
 // yet is waited for, though not for good: then it returns storage.ErrWriteStalled.
 func (s *Store) Flush(ctx context.Context) error {
-	ctx, end, err := s.client.beginCall(ctx)
+	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Store) Flush(ctx context.Context) error {
 // confirmEarlierUpdates has a replica confirm a change of each partition, and so all
 // before it, unless all that was changed has been confirmed.
 func (s *Store) confirmEarlierUpdates(ctx context.Context) error {
-	return s.client.confirmEarlierUpdates(ctx, lua.SetNote, "", "", "flushed", "")
+	return s.client.ConfirmEarlierUpdates(ctx, lua.SetNote, "", "", "flushed", "")
 }
 
 // closeTimeout is how long Close waits for servers. What it tells them spares other
@@ -119,7 +119,7 @@ const closeTimeout = 2 * time.Second
 // out by themselves, and what was acked last may be visited again when their replicas take
 // over; then it returns an error that wraps storage.ErrWriteStalled.
 func (s *Store) Close() error {
-	return s.client.close(func() error {
+	return s.client.Close(func() error {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
 		defer cancel()
 		return errors.Join(s.returnHeldLeases(ctx), s.confirmEarlierUpdates(ctx))
