@@ -39,7 +39,8 @@ var allowedImports = map[string][]string{
 	"storage/memory":                 {".", "storage", "storage/internal/schedule"},
 	"storage/storagetest":            {".", "storage"},
 	"storage/bolt":                   {".", "internal/disk", "storage", "storage/internal/schedule", "storage/internal/record"},
-	"storage/redis":                  {".", "storage", "storage/internal/schedule", "storage/internal/record", "storage/redis/internal/lua"},
+	"storage/redis":                  {".", "storage", "storage/internal/schedule", "storage/internal/record", "storage/redis/internal/client", "storage/redis/internal/lua"},
+	"storage/redis/internal/client":  {"storage", "storage/redis/internal/lua"},
 	"storage/redis/internal/lua":     {},
 	"storage/redis/redistest":        {},
 	"storage/internal/schedule":      {"."},
@@ -87,7 +88,6 @@ var allowedThirdParty = map[string][]string{
 	"internal/yamllimit":                 {"github.com/goccy/go-yaml"},
 	"storage/bolt":                       {"go.etcd.io/bbolt"},
 	"storage/storagetest":                {"github.com/google/go-cmp"},
-	"storage/redis":                      {"github.com/redis/rueidis"},
 	"storage/warc":                       {"github.com/klauspost/compress/gzip"},
 	"storage/ledger":                     {"github.com/klauspost/compress/zstd"},
 	"crawler/bodymem":                    {"github.com/klauspost/compress/s2"},
@@ -101,6 +101,7 @@ var allowedThirdParty = map[string][]string{
 	"crawler/daemon/internal/supervisor": {"github.com/fsnotify/fsnotify", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/server":     {"github.com/goccy/go-yaml", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/cli":        {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	"storage/redis/internal/client":      {"github.com/redis/rueidis"},
 }
 
 // maxFileLines is how long a file may be.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -27,7 +28,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := s.client.RunUpdate(ctx, p, false, lua.RenewLease,
-		s.client.Clock().LocalMicrosArg(now.UnixMicro()), DurationArg(ttl), strconv.FormatUint(l.Token, 10))
+		s.client.Clock().LocalMicrosArg(now.UnixMicro()), client.DurationArg(ttl), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
@@ -144,9 +145,9 @@ func damagedLeaseAckArgs(token uint64, origin string) []string {
 func (s *Store) returnHeldLeases(ctx context.Context) error {
 	tokens := s.heldLeases.tokensByPartition()
 	partitions := slices.Collect(maps.Keys(tokens))
-	return InParallel(ctx, partitions, func(p *Partition) error {
-		for part := range slices.Chunk(tokens[p], MaxBatchItems) {
-			args := []string{DurationArg(s.opts.interruptedDelay())}
+	return client.InParallel(ctx, partitions, func(p *client.Partition) error {
+		for part := range slices.Chunk(tokens[p], client.MaxBatchItems) {
+			args := []string{client.DurationArg(s.opts.interruptedDelay())}
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -40,7 +39,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	defer end()
 	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts)}
 	results := make([]storage.HostAdmissionResult, 0, len(hosts))
-	for chunk := range slices.Chunk(hosts, MaxBatchItems) {
+	for chunk := range slices.Chunk(hosts, client.MaxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
@@ -50,12 +49,12 @@ func (s *Store) AdmitHostsWithinLimits(
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
 		if len(reply) != len(chunk) {
-			return nil, fmt.Errorf("admit hosts: %w", ErrBadReply)
+			return nil, fmt.Errorf("admit hosts: %w", client.ErrBadReply)
 		}
 		for i := range reply {
 			result, ok := admitReplies[reply[i]]
 			if !ok {
-				return nil, fmt.Errorf("admit hosts: %w", ErrBadReply)
+				return nil, fmt.Errorf("admit hosts: %w", client.ErrBadReply)
 			}
 			results = append(results, result)
 		}
@@ -77,8 +76,8 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.client.RunQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m rueidis.RedisMessage) error {
-		f := NewReplyReader(m)
+	err = s.client.RunQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m client.Reply) error {
+		f := client.NewReplyReader(m)
 		count = storage.HostAdmissionCounts{Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1}
 		return f.Err()
 	}, hostFingerprintArg(h.Host), h.Domain)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -26,7 +27,7 @@ func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := s.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.client.Clock().TimeArg(h.Due), DurationArg(h.LostVisitDelay)}
+		return name, []string{name, s.client.Clock().TimeArg(h.Due), client.DurationArg(h.LostVisitDelay)}
 	})
 	err := s.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

@@ -118,7 +118,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 	go func() {
 		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, HostState: &storage.HostState{Due: time.Now().Add(length), LostVisitDelay: time.Second}}})
 	}()
-	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.client.Partitions()[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
+	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.client.Partitions()[0].Key("h:"+visit.URL.Origin().Host()), "due"))
 	return acked
 }
 

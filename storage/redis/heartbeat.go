@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (
 	}
 	var pages, bytes, timeUp int
 	if _, err := fmt.Sscan(reply, &m.WorkerCount, &m.GrantedPages, &pages, &bytes, &timeUp); err != nil {
-		return m, ErrBadReply
+		return m, client.ErrBadReply
 	}
 	m.PageLimitReached, m.ByteLimitReached, m.TimeLimitReached = pages == 1, bytes == 1, timeUp == 1
 	return m, nil
@@ -75,7 +76,7 @@ func (r *SharedLimitsHeartbeatRequest) scriptArgs() []string {
 		}
 		return "0"
 	}
-	return []string{r.WorkerName, DurationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
-		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), DurationArg(r.Limits.MaxWorkingTime),
+	return []string{r.WorkerName, client.DurationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), client.DurationArg(r.Limits.MaxWorkingTime),
 		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

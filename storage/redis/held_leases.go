@@ -7,11 +7,12 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // A heldLease is a lease that this process has.
 type heldLease struct {
-	*Partition
+	*client.Partition
 	seq          uint64         // of all that it had
 	robotsFor    decorum.Origin // Entry.RobotsFor
 	encodedEntry string         // of the entry, as it is kept
@@ -28,7 +29,7 @@ type heldLeases struct {
 func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldLease)} }
 
 // add keeps a lease of a partition, with its entry as it is kept there.
-func (h *heldLeases) add(p *Partition, l *storage.Lease, encodedEntry string) {
+func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastSeq++
@@ -62,10 +63,10 @@ func (h *heldLeases) remove(token uint64) heldLease {
 
 // tokensByPartition returns the tokens of all leases, those first that were added last:
 // returned in that order, their URLs are in their queues as they were.
-func (h *heldLeases) tokensByPartition() map[*Partition][]uint64 {
+func (h *heldLeases) tokensByPartition() map[*client.Partition][]uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	tokens := make(map[*Partition][]uint64)
+	tokens := make(map[*client.Partition][]uint64)
 	for token, l := range h.byToken {
 		tokens[l.Partition] = append(tokens[l.Partition], token)
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // Leases are returned by partition, the last first; one that was removed is not, and is
 // not brought back by an update that comes late.
 func TestHeldLeases(t *testing.T) {
-	all := []*Partition{{}, {}}
+	all := []*client.Partition{{}, {}}
 	h := newHeldLeases()
 	for token := range uint64(6) {
 		h.add(all[token%2], &storage.Lease{Token: token, Entry: pageEntry("https://a.example/")}, "record")

@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -45,7 +44,7 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 		u := lastmods[i].URL
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
-		err := s.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m rueidis.RedisMessage) error {
+		err := s.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m client.Reply) error {
 			return parseAwaitingRevisitRecords(m, b.Indexes, records)
 		}, b.Args...)
 		if err != nil {
@@ -71,17 +70,17 @@ func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 }
 
 // parseAwaitingRevisitRecords reads what awaiting_revisit.lua returns: records, or nothing, of the items.
-func parseAwaitingRevisitRecords(m rueidis.RedisMessage, items []int, existing []string) error {
+func parseAwaitingRevisitRecords(m client.Reply, items []int, existing []string) error {
 	records, err := m.ToArray()
 	if err != nil || len(records) != len(items) {
-		return ErrBadReply
+		return client.ErrBadReply
 	}
 	for k, r := range records {
 		if r.IsNil() {
 			continue
 		}
 		if existing[items[k]], err = r.ToString(); err != nil {
-			return ErrBadReply
+			return client.ErrBadReply
 		}
 	}
 	return nil
@@ -179,12 +178,12 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 
 // readParkedChunk returns what read_parked.lua does.
 func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
-	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m rueidis.RedisMessage) error {
-		f := NewReplyReader(m)
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m client.Reply) error {
+		f := client.NewReplyReader(m)
 		takenCount, parkedCount = f.ReadInt(), int(f.ReadInt())
 		if list, ok := f.ReadElement(); ok {
 			if records, err = list.AsStrSlice(); err != nil {
-				return ErrBadReply
+				return client.ErrBadReply
 			}
 		}
 		return f.Err()

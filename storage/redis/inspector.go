@@ -5,19 +5,18 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // Origins implements storage.Inspector, a portion at a time, in the order in which
 // the origins of a partition were met.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *Partition, names []string) (bool, error) {
+	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *client.Partition, names []string) (bool, error) {
 		infos, err := s.readOriginInfos(ctx, p, names...)
 		if err != nil {
 			return false, err
@@ -33,7 +32,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 
 // OriginNames implements storage.OriginLister, in the order of Origins.
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *Partition, names []string) (bool, error) {
+	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
 		for _, name := range names {
 			o, ok := record.ParseOriginName(name)
 			if !ok {
@@ -50,7 +49,7 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 // forEachOriginChunk calls visit with the names of origins, a portion of a partition at a
 // time, until visit returns false or an error.
 func (s *Store) forEachOriginChunk(
-	ctx context.Context, visit func(ctx context.Context, p *Partition, names []string) (more bool, err error),
+	ctx context.Context, visit func(ctx context.Context, p *client.Partition, names []string) (more bool, err error),
 ) error {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
@@ -75,12 +74,12 @@ func (s *Store) forEachOriginChunk(
 }
 
 // readOriginInfos tells of the origins of one partition that were met.
-func (s *Store) readOriginInfos(ctx context.Context, p *Partition, names ...string) (infos []storage.OriginInfo, err error) {
+func (s *Store) readOriginInfos(ctx context.Context, p *client.Partition, names ...string) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.client.RunQuery(ctx, p, lua.OriginInfo, func(m rueidis.RedisMessage) error {
-		f := NewReplyReader(m)
+	err = s.client.RunQuery(ctx, p, lua.OriginInfo, func(m client.Reply) error {
+		f := client.NewReplyReader(m)
 		now := f.ReadInt()
 		all := f.ReadList()
 		if f.Err() != nil {
@@ -99,14 +98,14 @@ func (s *Store) readOriginInfos(ctx context.Context, p *Partition, names ...stri
 	return infos, err
 }
 
-func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
-	f := NewReplyReader(m)
+func (s *Store) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo, err error) {
+	f := client.NewReplyReader(m)
 	name := f.ReadString()
 	i.HeldUntil = s.client.Clock().ToLocalTime(f.ReadInt(), now)
 	i.Suspended = f.ReadInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.ReadInt()), int(f.ReadInt()), int(f.ReadInt())
 	i.ParkedURLs, i.SeenURLs = int(f.ReadInt()), int(f.ReadInt())
-	i.NextDue = MicrosToTime(s.client.Clock().ToLocalMicros(f.ReadInt(), now))
+	i.NextDue = client.MicrosToTime(s.client.Clock().ToLocalMicros(f.ReadInt(), now))
 	i.HostState = readHostState(f, s.client.Clock(), now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
@@ -173,8 +172,8 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 // listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
 func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m rueidis.RedisMessage) error {
-		f := NewReplyReader(m)
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m client.Reply) error {
+		f := client.NewReplyReader(m)
 		now = f.ReadInt()
 		all := f.ReadList()
 		leasedList, _ := f.ReadElement()
@@ -183,7 +182,7 @@ func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin)
 		}
 		queues = queues[:0]
 		for _, m := range all {
-			f := NewReplyReader(m)
+			f := client.NewReplyReader(m)
 			queues = append(queues, queueID{schedule.LaneID(f.ReadInt()), f.ReadInt()})
 			if f.Err() != nil {
 				return f.Err()
@@ -204,7 +203,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m rueidis.RedisMessage) (err error) {
+		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m client.Reply) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -253,7 +252,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 		return false, err
 	}
 	defer end()
-	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(u.Origin().Host()), lua.HasSeen, func(m rueidis.RedisMessage) error {
+	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(u.Origin().Host()), lua.HasSeen, func(m client.Reply) error {
 		n, err := m.AsInt64()
 		seen = n == 1
 		return err
@@ -270,12 +269,12 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
 		var fingerprints []string
-		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m rueidis.RedisMessage) (err error) {
-			f := NewReplyReader(m)
+		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) (err error) {
+			f := client.NewReplyReader(m)
 			n = f.ReadInt()
 			list, _ := f.ReadElement()
 			if fingerprints, err = list.AsStrSlice(); err != nil {
-				return ErrBadReply
+				return client.ErrBadReply
 			}
 			return f.Err()
 		}, o.String(), strconv.Itoa(i))

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -94,8 +93,8 @@ func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 }
 
 // handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
-func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*Partition) error {
-	for i, r := range s.client.TryUpdates(ctx, false, lua.Lease, CallsTo(partitions, s.leaseArgs(0, 0, 0)...)) {
+func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*client.Partition) error {
+	for i, r := range s.client.TryUpdates(ctx, false, lua.Lease, client.CallsTo(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseAndTrackLeases(ctx, partitions[i], r, time.Now()); err != nil {
 			return err
 		}
@@ -129,7 +128,7 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 // refreshPartitionSummariesAfterExpiry has the partitions deal with what has run out.
 func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now time.Time) error {
 	for {
-		var overdue []*Partition
+		var overdue []*client.Partition
 		for _, p := range s.client.Partitions() {
 			if sum, up := p.LastSummary(); up && sum.HasUnhandledExpiry(s.client.Clock().CallerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
@@ -147,7 +146,7 @@ func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now ti
 // recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
 func (s *Store) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
-	partitions := make([]*Partition, len(quotas))
+	partitions := make([]*client.Partition, len(quotas))
 	for i, q := range quotas {
 		partitions[i] = q.Partition
 	}
@@ -159,9 +158,9 @@ func (s *Store) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionLe
 
 // leaseFromPartitions takes shares of leases. A server that does not answer gives none.
 func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) (leases []storage.Lease, err error) {
-	calls := make([]Call, len(quotas))
+	calls := make([]client.Call, len(quotas))
 	for i, h := range quotas {
-		calls[i] = Call{h.Partition, s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, MaxBatchItems))}
+		calls[i] = client.Call{Partition: h.Partition, Args: s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, client.MaxBatchItems))}
 	}
 	sentAt := time.Now()
 	var all []leaseWithHostDueTime
@@ -182,11 +181,11 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 
 // ignoreTransient returns why a call is given up that does not wait: nil if the server may
 // answer a moment later, which is noted.
-func ignoreTransient(ctx context.Context, c *Client, p *Partition, err error) error {
+func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !IsTransient(err) {
+	if !client.IsTransient(err) {
 		return fmt.Errorf("lease: %w", err)
 	}
 	c.MarkUnreachable(p, err)
@@ -195,7 +194,7 @@ func ignoreTransient(ctx context.Context, c *Client, p *Partition, err error) er
 
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{DurationArg(ttl), s.client.Clock().LocalMicrosArg(dueBy), DurationArg(s.opts.interruptedDelay())}
+	args := []string{client.DurationArg(ttl), s.client.Clock().LocalMicrosArg(dueBy), client.DurationArg(s.opts.interruptedDelay())}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
@@ -210,13 +209,13 @@ type leaseWithHostDueTime struct {
 
 // parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
 // no sense are given up.
-func (s *Store) parseAndTrackLeases(ctx context.Context, p *Partition, r UpdateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
+func (s *Store) parseAndTrackLeases(ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
 	if r.Err != nil {
 		return nil, ignoreTransient(ctx, s.client, p, r.Err)
 	}
 	items, err := r.Rest.ToArray()
 	if err != nil {
-		return nil, ErrBadReply
+		return nil, client.ErrBadReply
 	}
 	var leases []leaseWithHostDueTime
 	for _, m := range items {
@@ -236,8 +235,8 @@ func (s *Store) parseAndTrackLeases(ctx context.Context, p *Partition, r UpdateR
 }
 
 // parseLease reads one lease, the name of its origin, and its record.
-func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
-	f := NewReplyReader(m)
+func (s *Store) parseLease(m client.Reply, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
+	f := client.NewReplyReader(m)
 	l.Token = f.ReadUint64()
 	l.Expires = s.client.Clock().LocalLeaseExpiry(f.ReadInt(), now, sentAt)
 	origin = f.ReadString()

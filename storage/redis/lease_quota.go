@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // A partitionLeaseQuota is how many leases a partition is to give at most, of hosts due by bound.
 type partitionLeaseQuota struct {
-	*Partition
+	*client.Partition
 	maxLeases      int
 	dueBy          int64
 	summaryVersion int64 // of what is known of it
@@ -28,14 +30,14 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	horizon := now
 	for _, p := range s.client.Partitions() {
 		sum, up := p.LastSummary()
-		if !up || !HasPassed(sum.NextHostDue(), now) {
+		if !up || !client.HasPassed(sum.NextHostDue(), now) {
 			continue
 		}
 		for _, at := range sum.FirstHostDueTimes {
 			dueHosts = append(dueHosts, dueHost{len(all), at})
 		}
-		if len(sum.FirstHostDueTimes) == MaxDueTimes {
-			horizon = min(horizon, sum.FirstHostDueTimes[MaxDueTimes-1])
+		if len(sum.FirstHostDueTimes) == client.MaxDueTimes {
+			horizon = min(horizon, sum.FirstHostDueTimes[client.MaxDueTimes-1])
 		}
 		all = append(all, partitionLeaseQuota{Partition: p, summaryVersion: sum.Version})
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
@@ -12,26 +13,26 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	all, up := s.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
 	if !up {
-		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(now).Add(unreachableRetryDelay)}
+		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
-		next.PollAt = MicrosToTime(now).Add(s.opts.PartitionRefreshInterval)
+		next.PollAt = client.MicrosToTime(now).Add(s.opts.PartitionRefreshInterval)
 	}
 	next.LossGeneration = s.client.Failovers()
 	return next
 }
 
 // waitOfSummary is what package schedule says is left.
-func waitOfSummary(s *Summary, now int64) storage.Wait {
+func waitOfSummary(s *client.Summary, now int64) storage.Wait {
 	switch {
-	case s.LeasedURLs > 0 && (s.NextHostDue() == Never || s.NextLeaseExpiry < s.NextHostDue()):
-		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(s.NextLeaseExpiry)}
-	case s.LeasedURLs > 0 || s.QueuedURLs > s.SuspendedURLs || HasPassed(s.NextRevisit, now):
-		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: MicrosToTime(s.NextHostDue())}
+	case s.LeasedURLs > 0 && (s.NextHostDue() == client.Never || s.NextLeaseExpiry < s.NextHostDue()):
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(s.NextLeaseExpiry)}
+	case s.LeasedURLs > 0 || s.QueuedURLs > s.SuspendedURLs || client.HasPassed(s.NextRevisit, now):
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(s.NextHostDue())}
 	case s.SuspendedURLs > 0:
-		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: MicrosToTime(s.NextHoldEnd)}
+		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: client.MicrosToTime(s.NextHoldEnd)}
 	case s.AwaitingRevisit > 0:
-		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: MicrosToTime(s.NextRevisit)}
+		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: client.MicrosToTime(s.NextRevisit)}
 	}
 	return storage.Wait{}
 }

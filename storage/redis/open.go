@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // Open opens the store whose keys begin with Options.Prefix, and makes it if there
@@ -16,7 +18,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	c, err := openClient(ctx, Config{
+	c, err := client.Open(ctx, client.Config{
 		Addresses: opts.Addresses, Username: opts.Username, Password: opts.Password, TLS: opts.TLS, Prefix: opts.Prefix,
 		Partitions: opts.Partitions, Durability: string(opts.Durability), CacheBytes: opts.NoteCacheBytes, Timeout: opts.Timeout,
 		OnStallChange: opts.OnStallChange, UsesCallerTime: opts.usesCallerTime,
@@ -34,12 +36,12 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 const keyFormat = "1"
 
 // ensureFormat notes format and partitions in a new store, and compares them in another.
-func ensureFormat(ctx context.Context, c *Client, opts *Options) error {
+func ensureFormat(ctx context.Context, c *client.Client, opts *Options) error {
 	key := opts.Prefix + ":store" // wherever partitions are: that is what is asked
 	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(opts.Partitions)} {
 		got, err := c.SetHashFieldOnce(ctx, key, field, want)
 		if err != nil {
-			return AsTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
+			return client.AsTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
 		}
 		if got != want {
 			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", opts.Prefix, field, got, want)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // A Durability says what a call that adds something must have seen before it
@@ -15,12 +17,12 @@ type Durability string
 // Durabilities.
 const (
 	// DurabilityReplica: a replica has it. Nothing is lost when one server dies at a time.
-	DurabilityReplica Durability = durabilityReplica
+	DurabilityReplica Durability = client.DurabilityReplica
 	// DurabilityDisk: a replica has it, and it is on the disk of the server
 	// (appendfsync always): nothing is lost when all lose power.
-	DurabilityDisk Durability = durabilityDisk
+	DurabilityDisk Durability = client.DurabilityDisk
 	// DurabilityNone: the server has it. A server that dies may take the last moment with it.
-	DurabilityNone Durability = durabilityNone
+	DurabilityNone Durability = client.DurabilityNone
 )
 
 // Options are the settings of a Store. Addresses and Prefix must be set; zero

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -15,26 +16,26 @@ import (
 
 // A leaseTTLRecorder has partitions note how long leases may run.
 type leaseTTLRecorder struct {
-	client  *Client
+	client  *client.Client
 	timeout time.Duration // Options.Timeout
 
 	mu       sync.Mutex // guards recorded
-	recorded map[*Partition]time.Duration
+	recorded map[*client.Partition]time.Duration
 }
 
-func newLeaseTTLRecorder(c *Client, timeout time.Duration) *leaseTTLRecorder {
-	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*Partition]time.Duration)}
+func newLeaseTTLRecorder(c *client.Client, timeout time.Duration) *leaseTTLRecorder {
+	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*client.Partition]time.Duration)}
 }
 
 // maxTTL returns how long leases may run as the partition is known to have noted it.
-func (r *leaseTTLRecorder) maxTTL(p *Partition) time.Duration {
+func (r *leaseTTLRecorder) maxTTL(p *client.Partition) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded[p]
 }
 
 // raise keeps that the partition has noted, and a replica, how long leases may run.
-func (r *leaseTTLRecorder) raise(p *Partition, ttl time.Duration) {
+func (r *leaseTTLRecorder) raise(p *client.Partition, ttl time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recorded[p] = max(r.recorded[p], ttl)
@@ -42,12 +43,12 @@ func (r *leaseTTLRecorder) raise(p *Partition, ttl time.Duration) {
 
 // tryRecord has those partitions note that leases run so long that are not known to have,
 // once. Servers that do not answer are passed over.
-func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*Partition, ttl time.Duration) error {
-	partitions = slices.DeleteFunc(partitions, func(p *Partition) bool { return r.maxTTL(p) >= ttl })
+func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*client.Partition, ttl time.Duration) error {
+	partitions = slices.DeleteFunc(partitions, func(p *client.Partition) bool { return r.maxTTL(p) >= ttl })
 	if len(partitions) == 0 {
 		return nil
 	}
-	for i, reply := range r.client.TryUpdates(ctx, true, lua.RecordLeaseTTL, CallsTo(partitions, r.arg(ttl))) {
+	for i, reply := range r.client.TryUpdates(ctx, true, lua.RecordLeaseTTL, client.CallsTo(partitions, r.arg(ttl))) {
 		if _, err := reply.Text(); err == nil {
 			r.raise(partitions[i], ttl)
 		} else if err := ignoreTransient(ctx, r.client, partitions[i], err); err != nil {
@@ -59,7 +60,7 @@ func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*Partitio
 
 // record has the partition note that leases run so long, until it has, if it is not known
 // to have.
-func (r *leaseTTLRecorder) record(ctx context.Context, p *Partition, ttl time.Duration) error {
+func (r *leaseTTLRecorder) record(ctx context.Context, p *client.Partition, ttl time.Duration) error {
 	if r.maxTTL(p) >= ttl {
 		return nil
 	}
@@ -78,5 +79,5 @@ const pingInterval = 2 * time.Second
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
 func (r *leaseTTLRecorder) arg(ttl time.Duration) string {
-	return DurationArg(ttl + pingInterval + r.timeout)
+	return client.DurationArg(ttl + pingInterval + r.timeout)
 }

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/redis/rueidis"
-
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -49,18 +48,18 @@ func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (valu
 }
 
 // parseSharedValues reads what get_shared_values.lua returns.
-func parseSharedValues(m rueidis.RedisMessage) (values map[string]string, version string, err error) {
-	f := NewReplyReader(m)
+func parseSharedValues(m client.Reply) (values map[string]string, version string, err error) {
+	f := client.NewReplyReader(m)
 	version = f.ReadString()
 	list, ok := f.ReadElement()
 	if f.Err() != nil || !ok {
-		return nil, "", ErrBadReply
+		return nil, "", client.ErrBadReply
 	}
 	if list.IsNil() {
 		return nil, version, nil
 	}
 	if values, err = list.AsStrMap(); err != nil {
-		return nil, "", ErrBadReply
+		return nil, "", client.ErrBadReply
 	}
 	return values, version, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
@@ -17,7 +18,7 @@ import (
 // Any number of processes may have the same store open.
 type Store struct {
 	opts                Options
-	client              *Client
+	client              *client.Client
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
 	leaseTTLs           *leaseTTLRecorder
@@ -78,7 +79,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		case 'o':
 			results[i] = storage.OverLimit
 		default:
-			return ErrBadReply
+			return client.ErrBadReply
 		}
 		return nil
 	})

@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ var errNotReplicated = errors.New("no replica has confirmed it")
 // tryDurably is try for what must not be lost: it returns an error unless a replica has
 // confirmed it, where the transport awaits replicas. WAIT speaks of the connection that it
 // comes by, which so is the one of the script: a redirection to another server is an error.
-func (t *scriptTransport) tryDurably(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (m rueidis.RedisMessage, err error) {
+func (t *scriptTransport) tryDurably(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (m Reply, err error) {
 	if !t.awaitsReplicas {
 		return t.try(ctx, p, sc, args...)
 	}

@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"context"
@@ -29,15 +29,15 @@ type Config struct {
 
 // What a durable call has seen before it returns: see redis.Durability.
 const (
-	durabilityReplica = "replica"
-	durabilityDisk    = "disk"
-	durabilityNone    = "none"
+	DurabilityReplica = "replica"
+	DurabilityDisk    = "disk"
+	DurabilityNone    = "none"
 )
 
-// openClient connects to a cluster. It returns an error if no server answers, or if
+// Open connects to a cluster. It returns an error if no server answers, or if
 // one is not as a store needs it; the error wraps storage.ErrWriteStalled if the servers
 // may be in order a moment later. The caller must call close in the end.
-func openClient(ctx context.Context, cfg Config) (*Client, error) {
+func Open(ctx context.Context, cfg Config) (*Client, error) {
 	conn, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: cfg.Addresses, Username: cfg.Username, Password: cfg.Password, TLSConfig: cfg.TLS,
 		ClientName: "decorum", Dialer: net.Dialer{Timeout: cfg.Timeout}, ConnWriteTimeout: cfg.Timeout,

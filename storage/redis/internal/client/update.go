@@ -1,19 +1,17 @@
-package redis
+package client
 
 import (
 	"context"
 	"errors"
 	"iter"
 
-	"github.com/redis/rueidis"
-
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // An UpdateReply is what came of a call of a script that may change something.
 type UpdateReply struct {
-	Rest      rueidis.RedisMessage // what the script says beside the summary of its partition
-	ServerNow int64                // the time of the server, in its microseconds
+	Rest      Reply // what the script says beside the summary of its partition
+	ServerNow int64 // the time of the server, in its microseconds
 	Err       error
 }
 

@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"context"
@@ -35,12 +35,12 @@ func CallsTo(partitions []*Partition, args ...string) []Call {
 
 // A scriptReply is what came of a call.
 type scriptReply struct {
-	message rueidis.RedisMessage
+	message Reply
 	err     error
 }
 
 // try calls a script once. It puts the time before args.
-func (t *scriptTransport) try(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
+func (t *scriptTransport) try(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	args = append([]string{t.clock.nowArg()}, args...)

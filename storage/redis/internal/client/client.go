@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func newClient(conn rueidis.Client, cfg *Config) *Client {
 		conn: conn, partitions: makePartitions(cfg.Prefix, cfg.Partitions), clock: &Clock{usesCallerTime: cfg.UsesCallerTime},
 		calls: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
 	}
-	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != durabilityNone,
+	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != DurabilityNone,
 		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.Timeout}}
 	return c
 }
@@ -68,7 +68,7 @@ func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.o
 func (c *Client) Failovers() uint64 { return c.failovers.Load() }
 
 // applySummary keeps what a reply says of its partition. It returns the time of the server.
-func (c *Client) applySummary(p *Partition, startSeq uint64, m rueidis.RedisMessage) (serverNow int64, err error) {
+func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow int64, err error) {
 	sum, serverNow, err := c.clock.parsePartitionSummary(m)
 	if err != nil {
 		return 0, err
@@ -101,7 +101,7 @@ func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 }
 
 // RunQuery calls a script that changes nothing, until it is answered, and reads the answer.
-func (c *Client) RunQuery(ctx context.Context, p *Partition, sc *lua.Script, read func(rueidis.RedisMessage) error, args ...string) error {
+func (c *Client) RunQuery(ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string) error {
 	_, err := c.retry(ctx, p, func() error {
 		m, err := c.transport.try(ctx, p, sc, args...)
 		if err != nil {
@@ -113,6 +113,6 @@ func (c *Client) RunQuery(ctx context.Context, p *Partition, sc *lua.Script, rea
 }
 
 // TryQuery calls a script that changes nothing, once.
-func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (rueidis.RedisMessage, error) {
+func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
 	return c.transport.try(ctx, p, sc, args...)
 }

@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"context"
@@ -80,21 +80,21 @@ func checkServerVersion(info map[string]string) error {
 
 // checkServerDurability returns an error if the server cannot keep what it must.
 func checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string, durability string) error {
-	if durability == durabilityNone {
+	if durability == DurabilityNone {
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return AsTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, durabilityNone))
+		return AsTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", durability, DurabilityNone))
 	}
-	if durability != durabilityDisk {
+	if durability != DurabilityDisk {
 		return nil
 	}
 	values, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
 	if err != nil {
-		return fmt.Errorf("durability %s: %w", durabilityDisk, err)
+		return fmt.Errorf("durability %s: %w", DurabilityDisk, err)
 	}
 	if info["aof_enabled"] != "1" || values["appendfsync"] != "always" {
-		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", durabilityDisk)
+		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", DurabilityDisk)
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
-package redis
+package client
 
 import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
 // ErrBadReply says that a server answered what no script of ours does.
@@ -48,7 +46,7 @@ func (s *Summary) NextHostDue() int64 {
 var unknownSummary = Summary{Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
 
 // parsePartitionSummary reads what summary in schedule.lua returns, and the time of the server.
-func (c *Clock) parsePartitionSummary(m rueidis.RedisMessage) (s Summary, serverNow int64, err error) {
+func (c *Clock) parsePartitionSummary(m Reply) (s Summary, serverNow int64, err error) {
 	n, err := m.AsIntSlice()
 	if err != nil || len(n) < 15 || len(n) > 15+MaxDueTimes {
 		return Summary{}, 0, ErrBadReply

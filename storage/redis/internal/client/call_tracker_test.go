@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 func TestCallTracker(t *testing.T) {
 	calls := newCallTracker()
 	ctx, end, err := calls.begin(t.Context())
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended, closed := false, make(chan error)
 	go func() {
 		closed <- calls.close(func() error {
@@ -29,7 +31,9 @@ func TestCallTracker(t *testing.T) {
 	}
 	ended = true
 	end()
-	must(t, <-closed)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
 	if _, _, err := calls.begin(t.Context()); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("a call begins with %v after close, want %v", err, storage.ErrClosed)
 	}
@@ -43,12 +47,16 @@ func TestCallOfDoneContext(t *testing.T) {
 	calls := newCallTracker()
 	parent, cancel := context.WithCancel(t.Context())
 	ctx, end, err := calls.begin(parent)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cancel()
 	<-ctx.Done()
 	end()
 	if _, _, err := calls.begin(parent); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call begins with %v, want %v", err, context.Canceled)
 	}
-	must(t, calls.close(func() error { return nil }))
+	if err := calls.close(func() error { return nil }); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,4 +1,4 @@
-package redis
+package client
 
 import (
 	"strconv"
@@ -6,14 +6,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ReplyReader reads an answer that is a list, field by field. After an error it
-// returns zeros.
+// A Reply is what a script returns, or an element of it.
+type Reply = rueidis.RedisMessage
+
+// A ReplyReader reads a reply that is a list, element by element. After an error it returns
+// zeros.
 type ReplyReader struct {
-	remainingReplies []rueidis.RedisMessage
+	remainingReplies []Reply
 	err              error
 }
 
-func NewReplyReader(m rueidis.RedisMessage) *ReplyReader {
+// NewReplyReader returns a reader of m.
+func NewReplyReader(m Reply) *ReplyReader {
 	all, err := m.ToArray()
 	f := &ReplyReader{remainingReplies: all}
 	if err != nil {
@@ -22,10 +26,11 @@ func NewReplyReader(m rueidis.RedisMessage) *ReplyReader {
 	return f
 }
 
-// Err returns ErrBadReply if a field was not there, or of another kind.
+// Err returns ErrBadReply if an element was not there, or of another kind.
 func (f *ReplyReader) Err() error { return f.err }
 
-func (f *ReplyReader) ReadElement() (m rueidis.RedisMessage, ok bool) {
+// ReadElement returns the next element, and false if there is none.
+func (f *ReplyReader) ReadElement() (m Reply, ok bool) {
 	if len(f.remainingReplies) == 0 {
 		f.err = ErrBadReply
 		return m, false
@@ -34,6 +39,7 @@ func (f *ReplyReader) ReadElement() (m rueidis.RedisMessage, ok bool) {
 	return m, true
 }
 
+// ReadString reads a string.
 func (f *ReplyReader) ReadString() string {
 	m, ok := f.ReadElement()
 	if !ok {
@@ -46,6 +52,7 @@ func (f *ReplyReader) ReadString() string {
 	return v
 }
 
+// ReadInt reads a whole number.
 func (f *ReplyReader) ReadInt() int64 {
 	m, ok := f.ReadElement()
 	if !ok {
@@ -58,8 +65,8 @@ func (f *ReplyReader) ReadInt() int64 {
 	return v
 }
 
-// ReadList reads a field that is a list itself.
-func (f *ReplyReader) ReadList() []rueidis.RedisMessage {
+// ReadList reads an element that is a list itself.
+func (f *ReplyReader) ReadList() []Reply {
 	m, ok := f.ReadElement()
 	if !ok {
 		return nil
@@ -71,6 +78,7 @@ func (f *ReplyReader) ReadList() []rueidis.RedisMessage {
 	return all
 }
 
+// ReadUint64 reads a number that is too large for a script, and so a string to it.
 func (f *ReplyReader) ReadUint64() uint64 {
 	v, err := strconv.ParseUint(f.ReadString(), 10, 64)
 	if err != nil {
