@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/redis/coord"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
@@ -88,6 +89,14 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	}
 	return results, nil
 }
+
+// SharedLimits returns the limits that all processes keep to together that have the store
+// open. They can be used until Close.
+func (s *Store) SharedLimits() *coord.SharedLimits { return coord.NewSharedLimits(s.client) }
+
+// SharedValues returns the values that all processes read that have the store open. They
+// can be used until Close.
+func (s *Store) SharedValues() *coord.SharedValues { return coord.NewSharedValues(s.client) }
 
 // flushTimeouts is how many times Options.Timeout a Flush waits for servers that
 // do not answer: replicas take over in less.

@@ -29,12 +29,13 @@ const (
 // beyond the projects: the brakes, and long rests of hosts.
 type SharedBrakes struct {
 	StoreID   string // which they are
-	openStore func(context.Context) (storeWithSharedValues, error)
+	openStore func(context.Context) (storage.Store, sharedValues, error)
 	merge     mergeBrakesFunc
 	log       *slog.Logger
 
 	storeOpened        chan struct{} // closed when store is there
-	store              storeWithSharedValues
+	store              storage.Store
+	values             sharedValues  // of store
 	freshUntil         atomic.Int64  // until then the brakes are known, as Unix nanoseconds
 	finishedWriteCount atomic.Uint64 // that have ended
 
@@ -42,11 +43,10 @@ type SharedBrakes struct {
 	pollWaitGroup sync.WaitGroup
 }
 
-// A storeWithSharedValues is a store that has a board.
-type storeWithSharedValues interface {
-	storage.Store
-	SharedValuesIfChanged(ctx context.Context, version string) (board map[string]string, newest string, err error)
-	SetSharedValue(ctx context.Context, name, value, was string) (posted bool, err error)
+// sharedValues are a *coord.SharedValues.
+type sharedValues interface {
+	ReadIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error)
+	CompareAndSet(ctx context.Context, name, value, old string) (stored bool, err error)
 }
 
 // A mergeBrakesFunc is told what is on the board, nil if that is as before, and says what is to be
@@ -62,10 +62,10 @@ func SharedBrakesID(r *project.RedisSettings) string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
-// NewSharedBrakes returns shared brakes over an open store, which nothing polls: the caller calls
+// NewSharedBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
 // Sync.
-func NewSharedBrakes(id string, store storeWithSharedValues, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
-	c := &SharedBrakes{StoreID: id, store: store, merge: merge, log: log, storeOpened: make(chan struct{})}
+func NewSharedBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
+	c := &SharedBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{})}
 	close(c.storeOpened)
 	return c
 }
@@ -74,16 +74,20 @@ func NewSharedBrakes(id string, store storeWithSharedValues, merge mergeBrakesFu
 // until Close is called.
 func StartSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
 	c := &SharedBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
-	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
+	c.openStore = func(ctx context.Context) (storage.Store, sharedValues, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		opts.Partitions = 0 // of a project's own it says nothing
 		ctx, cancel := context.WithTimeout(ctx, datadir.RedisOpenTimeout)
 		defer cancel()
 		opts.Prefix = r.Prefix + sharedBrakesSuffix
-		return redis.Open(ctx, opts) // nil in it goes with an error
+		s, err := redis.Open(ctx, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.SharedValues(), nil
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.cancelPoll = stop
@@ -110,9 +114,9 @@ func (c *SharedBrakes) poll(ctx context.Context) {
 		if sleep(ctx, wait) != nil {
 			return
 		}
-		store, err := c.openStore(ctx)
+		store, values, err := c.openStore(ctx)
 		if err == nil {
-			c.store = store
+			c.store, c.values = store, values
 			close(c.storeOpened)
 			break
 		}
@@ -140,13 +144,13 @@ func (c *SharedBrakes) Sync(ctx context.Context, version string) (newest string,
 	for ok := false; !ok; {
 		var shared map[string]string
 		finishedPosts := c.finishedWriteCount.Load()
-		if shared, newest, err = c.store.SharedValuesIfChanged(ctx, version); err != nil {
+		if shared, newest, err = c.values.ReadIfChanged(ctx, version); err != nil {
 			return version, err
 		}
 		missing, ok = c.merge(shared, func() bool { return c.finishedWriteCount.Load() != finishedPosts })
 	}
 	for host, brake := range missing {
-		if _, err := c.store.SetSharedValue(ctx, host, brake, ""); err != nil {
+		if _, err := c.values.CompareAndSet(ctx, host, brake, ""); err != nil {
 			return version, err
 		}
 	}
@@ -172,7 +176,7 @@ func (c *SharedBrakes) CompareAndSet(ctx context.Context, host, brake, previous 
 	ctx, cancel := context.WithTimeoutCause(ctx, SharedBrakesMaxAge, storage.ErrWriteStalled)
 	defer cancel()
 	defer c.finishedWriteCount.Add(1)
-	if _, err := c.store.SetSharedValue(ctx, host, brake, previous); err != nil {
+	if _, err := c.values.CompareAndSet(ctx, host, brake, previous); err != nil {
 		return fmt.Errorf("%s: %w", c.StoreID, err)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage/redis"
+	"github.com/decorum-crawler/decorum/storage/redis/coord"
 )
 
 // How the workers of a crawl keep to limits of all together: each reports every
@@ -27,18 +27,18 @@ const (
 // no limits of all together, it is the commons alone.
 type SharedLimitsCoordinator struct {
 	*SharedBrakes
-	sendHeartbeat      func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) // nil: there are no limits
+	sendHeartbeat      func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error) // nil: there are no limits
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
 	onLimitCountsReset func() // called when limits count anew; nil: nobody is told
 
 	mu                          sync.Mutex
-	heartbeatToSend             redis.SharedLimitsHeartbeatRequest // what is told next
-	pagesGrantedSinceJoin       int64                              // pages that are permitted, of those that the report counts
-	visitedPagesAtLastHeartbeat int64                              // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil             time.Time                          // until then what was told last is so
-	joinedAt                    time.Time                          // when it was answered first: the others know of it SharedBrakesMaxAge later
-	pageLimitReached            bool                               // no more pages
+	heartbeatToSend             coord.HeartbeatRequest // what is told next
+	pagesGrantedSinceJoin       int64                  // pages that are permitted, of those that the report counts
+	visitedPagesAtLastHeartbeat int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
+	replyValidUntil             time.Time              // until then what was told last is so
+	joinedAt                    time.Time              // when it was answered first: the others know of it SharedBrakesMaxAge later
+	pageLimitReached            bool                   // no more pages
 }
 
 // newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -52,11 +52,9 @@ func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politenes
 		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // there is nothing to count
 		return c
 	}
-	c.sendHeartbeat = g.Stores.Frontier.(interface {
-		Heartbeat(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)
-	}).Heartbeat
-	c.heartbeatToSend = redis.SharedLimitsHeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
-		Limits: redis.SharedCrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
+	c.sendHeartbeat = g.Stores.Frontier.(interface{ SharedLimits() *coord.SharedLimits }).SharedLimits().Heartbeat
+	c.heartbeatToSend = coord.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
+		Limits: coord.CrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }
@@ -105,7 +103,7 @@ func (c *SharedLimitsCoordinator) reportLeaving() {
 	c.mu.Unlock()
 	r.Seq, r.TotalWantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPagesSinceJoin, true, false
 	_, err := c.sendHeartbeat(ctx, r)
-	if err != nil && !errors.Is(err, redis.ErrWorkerExpired) {
+	if err != nil && !errors.Is(err, coord.ErrWorkerExpired) {
 		c.log.Warn("the other workers cannot be told that this one ends; they wait a moment for it", "error", err)
 	}
 }
@@ -129,7 +127,7 @@ func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case errors.Is(err, redis.ErrWorkerExpired): // this process was stopped for a while
+	case errors.Is(err, coord.ErrWorkerExpired): // this process was stopped for a while
 		c.prepareJoinAsNewWorker()
 		return nil
 	case err != nil:
@@ -140,7 +138,7 @@ func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
+func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m coord.HeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}

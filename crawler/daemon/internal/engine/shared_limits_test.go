@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage/redis"
+	"github.com/decorum-crawler/decorum/storage/redis/coord"
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *SharedLimitsCoordinator {
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)) *SharedLimitsCoordinator {
 	c := &SharedLimitsCoordinator{SharedBrakes: &SharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.SharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
@@ -25,12 +25,12 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := newTestSharedLimits(100, func(ctx context.Context, r redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context, r coord.HeartbeatRequest) (coord.HeartbeatReply, error) {
 			select {
 			case n := <-answers:
-				return redis.SharedLimitsHeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
+				return coord.HeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
 			case <-ctx.Done():
-				return redis.SharedLimitsHeartbeatReply{}, ctx.Err()
+				return coord.HeartbeatReply{}, ctx.Err()
 			}
 		})
 		visit := func(want int) {
@@ -68,12 +68,12 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = SharedBrakesMaxAge / 2
 		var answered time.Time
-		c := newTestSharedLimits(0, func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
+		c := newTestSharedLimits(0, func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error) {
 			if answered.IsZero() {
 				time.Sleep(took)
 				answered = time.Now()
 			}
-			return redis.SharedLimitsHeartbeatReply{WorkerCount: 2}, nil
+			return coord.HeartbeatReply{WorkerCount: 2}, nil
 		})
 		defer c.StartHeartbeats(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
@@ -89,10 +89,10 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 // by that.
 func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reports []redis.SharedLimitsHeartbeatRequest
-		c := newTestSharedLimits(100, func(_ context.Context, r redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
+		var reports []coord.HeartbeatRequest
+		c := newTestSharedLimits(100, func(_ context.Context, r coord.HeartbeatRequest) (coord.HeartbeatReply, error) {
 			reports = append(reports, r)
-			return redis.SharedLimitsHeartbeatReply{WorkerCount: 1}, nil
+			return coord.HeartbeatReply{WorkerCount: 1}, nil
 		})
 		end := c.StartHeartbeats(func(error) {})
 		time.Sleep(5 * heartbeatInterval)

@@ -13,18 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A fakeSharedValues is a board, of which what was read arrives late.
 type fakeSharedValues struct {
-	storage.Store
 	values    map[string]string
 	version   int
 	afterRead func() // called when the board was read, before its reader has it
 }
 
-func (b *fakeSharedValues) SharedValuesIfChanged(_ context.Context, version string) (map[string]string, string, error) {
+func (b *fakeSharedValues) ReadIfChanged(_ context.Context, version string) (map[string]string, string, error) {
 	values, newVersion := maps.Clone(b.values), strconv.Itoa(b.version)
 	if afterRead := b.afterRead; afterRead != nil {
 		b.afterRead = nil
@@ -36,7 +34,7 @@ func (b *fakeSharedValues) SharedValuesIfChanged(_ context.Context, version stri
 	return values, newVersion, nil
 }
 
-func (b *fakeSharedValues) SetSharedValue(_ context.Context, name, value, _ string) (bool, error) {
+func (b *fakeSharedValues) CompareAndSet(_ context.Context, name, value, _ string) (bool, error) {
 	b.version++
 	if b.values[name] = value; value == "" {
 		delete(b.values, name)

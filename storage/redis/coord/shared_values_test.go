@@ -1,4 +1,4 @@
-package redis
+package coord
 
 import (
 	"maps"
@@ -7,28 +7,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// What one process puts on the board another reads, and reads once.
+// What one process sets another reads, and reads once.
 func TestSharedValues(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 1)
-	prefix := newPrefix()
-	one, other := openServerClock(t, c, prefix, Options{Partitions: 4}), openServerClock(t, c, prefix, Options{Partitions: 4})
+	one, other := NewSharedValues(openClient(t, c, "values", 4)), NewSharedValues(openClient(t, c, "values", 4))
 	version := "none yet"
 	read := func(want map[string]string) {
 		t.Helper()
-		values, newVersion, err := other.SharedValuesIfChanged(t.Context(), version)
+		values, newVersion, err := other.ReadIfChanged(t.Context(), version)
 		must(t, err)
 		if (values == nil) != (want == nil) || !maps.Equal(values, want) {
-			t.Errorf("the board is %v, want %v", values, want)
+			t.Errorf("the values are %v, want %v", values, want)
 		}
 		version = newVersion
 	}
 	set := func(name, value, old string, want bool) {
 		t.Helper()
-		stored, err := one.SetSharedValue(t.Context(), name, value, old)
+		stored, err := one.CompareAndSet(t.Context(), name, value, old)
 		must(t, err)
 		if stored != want {
-			t.Errorf("post %s=%s: %v, want %v", name, value, stored, want)
+			t.Errorf("set %s=%s: %v, want %v", name, value, stored, want)
 		}
 	}
 	read(map[string]string{})

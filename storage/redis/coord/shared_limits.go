@@ -1,4 +1,4 @@
-package redis
+package coord
 
 import (
 	"context"
@@ -15,39 +15,45 @@ import (
 // and must join anew.
 var ErrWorkerExpired = errors.New("the worker was taken for dead")
 
-// A SharedLimitsHeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
+// A HeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
 // are limits for all workers together. Its numbers count from when it joined: to tell
 // them again changes nothing.
-type SharedLimitsHeartbeatRequest struct {
+type HeartbeatRequest struct {
 	WorkerName                string        // its name, of which there is no other
 	ExpiresAfter              time.Duration // after so long without a report a worker is dead
 	Seq                       int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
 	Joining                   bool          // it is the worker's first report
 	Leaving                   bool          // it is its last: what it has not used is for others
 	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
-	Limits                    SharedCrawlLimits
+	Limits                    CrawlLimits
 	TotalWantedPages          int64 // pages that it would like to be permitted; fewer than before gives some back
 	VisitedPagesSinceJoin     int64 // pages of these that it has visited
 	ReceivedBytesSinceJoin    int64 // bytes of bodies, as decoded
 }
 
-// SharedCrawlLimits are those of all workers together; 0: there is none.
-type SharedCrawlLimits struct {
+// CrawlLimits are those of all workers together; 0: there is none.
+type CrawlLimits struct {
 	MaxPages, MaxReceivedBytes int64         // pages that are visited, bytes of bodies as decoded
 	MaxWorkingTime             time.Duration // in which at least one worker works
 }
 
-// A SharedLimitsHeartbeatReply is what a worker is told.
-type SharedLimitsHeartbeatReply struct {
+// A HeartbeatReply is what a worker is told.
+type HeartbeatReply struct {
 	WorkerCount                                          int   // that there are, with this one
 	GrantedPages                                         int64 // that the worker has now, used ones included
 	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // the limit is reached
 }
 
+// SharedLimits are limits that all workers of a crawl keep to together.
+type SharedLimits struct{ client *client.Client }
+
+// NewSharedLimits returns the limits that are kept by the servers of c.
+func NewSharedLimits(c *client.Client) *SharedLimits { return &SharedLimits{c} }
+
 // Heartbeat makes a report. Permits of all workers, and pages that were used, are never
-// more than SharedCrawlLimits.MaxPages together; those of a worker that has died count as used. The
+// more than CrawlLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
-func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (m SharedLimitsHeartbeatReply, err error) {
+func (s *SharedLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return m, err
@@ -68,7 +74,7 @@ func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (
 	return m, nil
 }
 
-func (r *SharedLimitsHeartbeatRequest) scriptArgs() []string {
+func (r *HeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	digit := func(b bool) string {
 		if b {

@@ -1,4 +1,4 @@
-package redis
+package coord
 
 import (
 	"context"
@@ -10,14 +10,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A store has a board: a few values by name that all processes read which have the
-// store open. It is in the first partition, as a whole.
+// SharedValues are a few values by name that all processes read which have the store
+// open. They are in the first partition, as a whole.
+type SharedValues struct{ client *client.Client }
 
-// SetSharedValue puts a value on the board, for good; empty takes it off. If was is not empty,
-// it does so only while the board holds that, and reports whether it did. When it
-// returns, the value is as safe as what Add adds. A post whose answer was lost counts
-// as made.
-func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (stored bool, err error) {
+// NewSharedValues returns the values that are kept by the servers of c.
+func NewSharedValues(c *client.Client) *SharedValues { return &SharedValues{c} }
+
+// CompareAndSet sets a value, for good; an empty one deletes it. If old is not empty, it
+// does so only while the value is old, and reports whether it did. When it returns, the
+// value is as safe as what Add adds. A change whose answer was lost counts as made.
+func (s *SharedValues) CompareAndSet(ctx context.Context, name, value, old string) (stored bool, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return false, err
@@ -31,10 +34,10 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 	return reply == "1" || retried, nil
 }
 
-// SharedValuesIfChanged returns what is on the board, by name, and its version; nil if that is the one
-// which is given. Before anything was put on it, that is empty. It asks once: a server
-// that does not answer is an error.
-func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
+// ReadIfChanged returns all values and their version; nil if the version is the given one.
+// Before any value was set, the version is empty. It asks once: a server that does not
+// answer is an error.
+func (s *SharedValues) ReadIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, "", err
