@@ -25,13 +25,6 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 	return err
 }
 
-func boolArg(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
 // RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -30,26 +28,6 @@ var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Inspector = (*Store)(nil)
 )
-
-// laneOfEntry returns the lane of a new entry.
-func laneOfEntry(e *storage.Entry) schedule.LaneID {
-	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
-}
-
-// rankArg returns the rank of an entry within its lane. Hops know none.
-func rankArg(e *storage.Entry) string {
-	if laneOfEntry(e).IsRobotsHop() {
-		return "0"
-	}
-	return strconv.Itoa(int(e.PriorityRank))
-}
-
-// fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
-// for each.
-func fingerprintArg(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
-
-// encodeEntry returns the record of an entry.
-func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
