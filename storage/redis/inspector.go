@@ -290,26 +290,3 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 	}
 	return nil
 }
-
-// OriginNotes implements storage.Inspector, one value at a time: they may be large.
-func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
-	ctx, end, err := s.client.BeginCall(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	keys, err := s.client.HashFieldNames(ctx, s.client.PartitionOfHost(o.Host()), notesKey(o))
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		value, err := s.readNoteThroughCache(ctx, o, key)
-		if err != nil {
-			return err
-		}
-		if value != nil && !yield(key, value) {
-			return nil
-		}
-	}
-	return nil
-}

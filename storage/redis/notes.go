@@ -7,27 +7,75 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
 // noteCacheTTL bounds how long a note is kept in memory, whatever the servers say.
 const noteCacheTTL = time.Minute
 
-// ReadNote implements storage.Store. What was read before is in memory, until the server
-// says that one of the origin's notes has changed, or the connection to it is lost: a
-// connection that is silent for a second is asked for a sign of life, and is lost after
-// Options.Timeout.
-func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.client.BeginCall(ctx)
+// noteStore keeps the notes of origins on the servers, and those that were read in memory.
+type noteStore struct{ client *client.Client }
+
+// read returns a note: see Store.ReadNote.
+func (n *noteStore) read(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	return s.readNoteThroughCache(ctx, o, key)
+	return n.get(ctx, o, key)
 }
 
-func (s *Store) readNoteThroughCache(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	return s.client.CachedHashField(ctx, s.client.PartitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
+// get is read within a call that has begun.
+func (n *noteStore) get(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	return n.client.CachedHashField(ctx, n.client.PartitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
+}
+
+// all calls yield with each note of an origin, until yield returns false.
+func (n *noteStore) all(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+	ctx, end, err := n.client.BeginCall(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	keys, err := n.client.HashFieldNames(ctx, n.client.PartitionOfHost(o.Host()), notesKey(o))
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		value, err := n.get(ctx, o, key)
+		if err != nil {
+			return err
+		}
+		if value != nil && !yield(key, value) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// set changes a note: see Store.SetNote.
+func (n *noteStore) set(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
+	}
+	ctx, end, err := n.client.BeginCall(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	args := []string{originKeyPart(o), o.Host(), key}
+	if value != nil {
+		args = append(args, string(value))
+	}
+	p := n.client.PartitionOfHost(o.Host())
+	if _, _, err = n.client.RunUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
+		return err
+	}
+	// The call may have gone by a connection of its own. When the one that reads notes
+	// has answered, it has told that the note is another, too.
+	return n.client.AwaitInvalidation(ctx, p, notesKey(o))
 }
 
 // notesKey returns the key of the notes of an origin, in its partition.
@@ -39,29 +87,4 @@ func originKeyPart(o decorum.Origin) string {
 		return ""
 	}
 	return o.String()
-}
-
-// SetNote implements storage.Store. Who leases a URL after it was acked by who set a
-// note of its origin before reads that note: by the connection by which it is told of
-// the lease it was told of the note before.
-func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > storage.MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
-	}
-	ctx, end, err := s.client.BeginCall(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	args := []string{originKeyPart(o), o.Host(), key}
-	if value != nil {
-		args = append(args, string(value))
-	}
-	p := s.client.PartitionOfHost(o.Host())
-	if _, _, err = s.client.RunUpdate(ctx, p, true, lua.SetNote, args...); err != nil {
-		return err
-	}
-	// The call may have gone by a connection of its own. When the one that reads notes
-	// has answered, it has told that the note is another, too.
-	return s.client.AwaitInvalidation(ctx, p, notesKey(o))
 }

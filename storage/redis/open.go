@@ -29,7 +29,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := ensureFormat(ctx, c, &opts); err != nil {
 		return nil, errors.Join(err, c.Close(func() error { return nil }))
 	}
-	return &Store{opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases()}, nil
+	return newStore(c, opts), nil
+}
+
+// newStore puts a store together from its parts.
+func newStore(c *client.Client, opts Options) *Store {
+	return &Store{
+		opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases(),
+		notes: &noteStore{c},
+	}
 }
 
 // keyFormat is that of the keys.

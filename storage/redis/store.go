@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
@@ -18,6 +19,7 @@ import (
 type Store struct {
 	opts                Options
 	client              *client.Client
+	notes               *noteStore
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
 	leaseTTLs           *leaseTTLRecorder
@@ -66,6 +68,26 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return nil, fmt.Errorf("add: %w", err)
 	}
 	return results, nil
+}
+
+// ReadNote implements storage.Store. What was read before is in memory, until the server
+// says that one of the origin's notes has changed, or the connection to it is lost: a
+// connection that is silent for a second is asked for a sign of life, and is lost after
+// Options.Timeout.
+func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	return s.notes.read(ctx, o, key)
+}
+
+// SetNote implements storage.Store. Who leases a URL after it was acked by who set a
+// note of its origin before reads that note: by the connection by which it is told of
+// the lease it was told of the note before.
+func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	return s.notes.set(ctx, o, key, value)
+}
+
+// OriginNotes implements storage.Inspector, one value at a time: they may be large.
+func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+	return s.notes.all(ctx, o, yield)
 }
 
 // SharedLimits returns the limits that all processes keep to together that have the store
