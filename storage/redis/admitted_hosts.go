@@ -24,15 +24,15 @@ func hostFingerprintArg(host string) string {
 	return fingerprintArg(h.Sum64())
 }
 
-// AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
-// it fails, some hosts may have been counted.
-func (s *Store) AdmitHostsWithinLimits(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
-) ([]storage.HostAdmissionResult, error) {
+// hostCounter counts the hosts that a crawl has admitted.
+type hostCounter struct{ client *client.Client }
+
+// admit counts hosts that are new, within limits: see Store.AdmitHostsWithinLimits.
+func (c *hostCounter) admit(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.client.BeginCall(ctx)
+	ctx, end, err := c.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Store) AdmitHostsWithinLimits(
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.AdmitHosts, args...)
+		reply, _, err := c.client.RunUpdate(ctx, c.client.Partitions()[0], true, lua.AdmitHosts, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
@@ -68,15 +68,15 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
-// AdmittedHostTotalsFor implements storage.Store.
-func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	ctx, end, err := s.client.BeginCall(ctx)
+// counts returns how many hosts were admitted, of the whole crawl and of the domain of h.
+func (c *hostCounter) counts(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	ctx, end, err := c.client.BeginCall(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err
 	}
 	defer end()
 	var count storage.HostAdmissionCounts
-	err = s.client.RunQuery(ctx, s.client.Partitions()[0], lua.HostCount, func(m client.Reply) error {
+	err = c.client.RunQuery(ctx, c.client.Partitions()[0], lua.HostCount, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		count = storage.HostAdmissionCounts{Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1}
 		return f.Err()

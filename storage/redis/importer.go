@@ -9,35 +9,36 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
-
-var _ storage.Importer = (*Store)(nil)
 
 // maxItemFingerprints is how many fingerprints are one item of a call: a few, for a call
 // has many items, and keeps its server busy.
 const maxItemFingerprints = 16
 
-// Import implements storage.Importer. If it fails, some of it may have been done. A call
-// to a server whose answer was lost is made again, and does nothing twice.
-func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+// importer adds what another store has dumped.
+type importer struct{ client *client.Client }
+
+// add adds dumps: see Store.Import.
+func (i *importer) add(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
-	ctx, end, err := s.client.BeginCall(ctx)
+	ctx, end, err := i.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	var items []importItem
-	for i := range dumps {
-		items = s.appendImportItems(items, &dumps[i])
+	for k := range dumps {
+		items = appendImportItems(i.client.Clock(), items, &dumps[k])
 	}
-	batches := s.client.Partitions().Batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
+	batches := i.client.Partitions().Batches(len(items), func(k int) (string, []string) { return items[k].origin.Host(), items[k].scriptArgs() })
 	for _, b := range batches { // the calls of a partition are made one after another
 		b.Args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.Args...)
 	}
-	err = s.client.SendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
+	err = i.client.SendBatches(ctx, batches, true, lua.Import, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
@@ -56,12 +57,12 @@ func (i *importItem) scriptArgs() []string {
 }
 
 // appendImportItems appends the items of a parcel, in their order.
-func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []importItem {
+func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.client.Clock().TimeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(s.client.Clock(), p.HostState)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{c.TimeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(c, p.HostState)...)})
 	}
 	for i := range p.URLs {
-		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
+		items = append(items, importItem{"u", p.Origin, storedURLArgs(c, &p.URLs[i])})
 	}
 	for fingerprints := range slices.Chunk(p.SeenURLFingerprints, maxItemFingerprints) {
 		values := make([]string, len(fingerprints))
@@ -74,8 +75,8 @@ func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []i
 }
 
 // storedURLArgs returns a URL as import.lua takes it.
-func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.client.Clock().TimeArg(k.NotBefore), ""
+func storedURLArgs(c *client.Clock, k *storage.StoredEntry) []string {
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", c.TimeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		state = "r"

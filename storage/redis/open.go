@@ -36,7 +36,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 func newStore(c *client.Client, opts Options) *Store {
 	return &Store{
 		opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases(),
-		notes: &noteStore{c},
+		notes: &noteStore{c}, hosts: &hostCounter{c}, importer: &importer{c},
 	}
 }
 

@@ -20,6 +20,8 @@ type Store struct {
 	opts                Options
 	client              *client.Client
 	notes               *noteStore
+	hosts               *hostCounter
+	importer            *importer
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
 	leaseTTLs           *leaseTTLRecorder
@@ -29,6 +31,7 @@ type Store struct {
 var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Inspector = (*Store)(nil)
+	_ storage.Importer  = (*Store)(nil)
 )
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
@@ -88,6 +91,25 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 // OriginNotes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
 	return s.notes.all(ctx, o, yield)
+}
+
+// AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
+// it fails, some hosts may have been counted.
+func (s *Store) AdmitHostsWithinLimits(
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
+	return s.hosts.admit(ctx, hosts, limits)
+}
+
+// AdmittedHostTotalsFor implements storage.Store.
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	return s.hosts.counts(ctx, h)
+}
+
+// Import implements storage.Importer. If it fails, some of it may have been done. A call
+// to a server whose answer was lost is made again, and does nothing twice.
+func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+	return s.importer.add(ctx, dumps)
 }
 
 // SharedLimits returns the limits that all processes keep to together that have the store
