@@ -13,11 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// Origins implements storage.Inspector, a portion at a time, in the order in which
-// the origins of a partition were met.
-func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *client.Partition, names []string) (bool, error) {
-		infos, err := s.readOriginInfos(ctx, p, names...)
+// An inspector reads what the servers hold of origins, and changes nothing.
+type inspector struct {
+	client *client.Client
+	parked *parkedURLs
+}
+
+// origins calls yield with each origin: see Store.Origins.
+func (n *inspector) origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+	return n.forEachOriginChunk(ctx, func(ctx context.Context, p *client.Partition, names []string) (bool, error) {
+		infos, err := n.readOriginInfos(ctx, p, names...)
 		if err != nil {
 			return false, err
 		}
@@ -30,9 +35,9 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 	})
 }
 
-// OriginNames implements storage.OriginLister, in the order of Origins.
-func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
+// originNames calls yield with the name of each origin.
+func (n *inspector) originNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return n.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
 		for _, name := range names {
 			o, ok := record.ParseOriginName(name)
 			if !ok {
@@ -48,17 +53,17 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 
 // forEachOriginChunk calls visit with the names of origins, a portion of a partition at a
 // time, until visit returns false or an error.
-func (s *Store) forEachOriginChunk(
+func (n *inspector) forEachOriginChunk(
 	ctx context.Context, visit func(ctx context.Context, p *client.Partition, names []string) (more bool, err error),
 ) error {
-	ctx, end, err := s.client.BeginCall(ctx)
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	for _, p := range s.client.Partitions() {
+	for _, p := range n.client.Partitions() {
 		for from := int64(0); ; from += chunkSize {
-			names, err := s.client.ListChunk(ctx, p, "a", from, chunkSize)
+			names, err := n.client.ListChunk(ctx, p, "a", from, chunkSize)
 			if err != nil {
 				return err
 			}
@@ -74,11 +79,11 @@ func (s *Store) forEachOriginChunk(
 }
 
 // readOriginInfos tells of the origins of one partition that were met.
-func (s *Store) readOriginInfos(ctx context.Context, p *client.Partition, names ...string) (infos []storage.OriginInfo, err error) {
+func (n *inspector) readOriginInfos(ctx context.Context, p *client.Partition, names ...string) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.client.RunQuery(ctx, p, lua.OriginInfo, func(m client.Reply) error {
+	err = n.client.RunQuery(ctx, p, lua.OriginInfo, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		now := f.ReadInt()
 		all := f.ReadList()
@@ -87,7 +92,7 @@ func (s *Store) readOriginInfos(ctx context.Context, p *client.Partition, names 
 		}
 		infos = infos[:0]
 		for _, m := range all {
-			info, err := s.parseOriginInfo(m, now)
+			info, err := n.parseOriginInfo(m, now)
 			if err != nil {
 				return err
 			}
@@ -98,15 +103,15 @@ func (s *Store) readOriginInfos(ctx context.Context, p *client.Partition, names 
 	return infos, err
 }
 
-func (s *Store) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo, err error) {
+func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo, err error) {
 	f := client.NewReplyReader(m)
 	name := f.ReadString()
-	i.HeldUntil = s.client.Clock().ToLocalTime(f.ReadInt(), now)
+	i.HeldUntil = n.client.Clock().ToLocalTime(f.ReadInt(), now)
 	i.Suspended = f.ReadInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.ReadInt()), int(f.ReadInt()), int(f.ReadInt())
 	i.ParkedURLs, i.SeenURLs = int(f.ReadInt()), int(f.ReadInt())
-	i.NextDue = client.MicrosToTime(s.client.Clock().ToLocalMicros(f.ReadInt(), now))
-	i.HostState = readHostState(f, s.client.Clock(), now)
+	i.NextDue = client.MicrosToTime(n.client.Clock().ToLocalMicros(f.ReadInt(), now))
+	i.HostState = readHostState(f, n.client.Clock(), now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
@@ -115,14 +120,14 @@ func (s *Store) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo
 	return i, f.Err()
 }
 
-// Origin implements storage.Inspector.
-func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
-	ctx, end, err := s.client.BeginCall(ctx)
+// origin tells of one origin, and returns false if it was not met.
+func (n *inspector) origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
 	}
 	defer end()
-	infos, err := s.readOriginInfos(ctx, s.client.PartitionOfHost(o.Host()), o.String())
+	infos, err := n.readOriginInfos(ctx, n.client.PartitionOfHost(o.Host()), o.String())
 	if err != nil || len(infos) == 0 {
 		return storage.OriginInfo{}, false, err
 	}
@@ -135,19 +140,17 @@ type queueID struct {
 	rank int64
 }
 
-// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
-// their leases run out. Portions are read by their place: what moves meanwhile may
-// be told twice, or not at all.
-func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	ctx, end, err := s.client.BeginCall(ctx)
+// originURLs calls yield with each URL of an origin in a state: see Store.OriginURLsInState.
+func (n *inspector) originURLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	if state == storage.StateParked {
-		return s.forEachParkedEntryOfOrigin(ctx, o, yield)
+		return n.parked.forEach(ctx, o, yield)
 	}
-	queues, leased, now, err := s.listOriginQueuesAndLeases(ctx, o)
+	queues, leased, now, err := n.listOriginQueuesAndLeases(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -162,7 +165,7 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 		if (l.lane == schedule.AwaitingRevisit) != (state == storage.StateAwaitingRevisit) {
 			continue
 		}
-		if more, err := s.forEachInQueue(ctx, o, l, now, yield); err != nil || !more {
+		if more, err := n.forEachInQueue(ctx, o, l, now, yield); err != nil || !more {
 			return err
 		}
 	}
@@ -171,8 +174,8 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 
 // listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
-func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m client.Reply) error {
+func (n *inspector) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
+	err = n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		now = f.ReadInt()
 		all := f.ReadList()
@@ -196,14 +199,14 @@ func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin)
 }
 
 // forEachInQueue tells of the records of a line. Those that make no sense are passed by.
-func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+func (n *inspector) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	step := 1
 	if l.lane.IsTimed() {
 		step = 2
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m client.Reply) (err error) {
+		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m client.Reply) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -214,7 +217,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.client.Clock().ToLocalTime(int64(us), now)
+				at = n.client.Clock().ToLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
@@ -226,52 +229,33 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 }
 
-// forEachParkedEntryOfOrigin tells of the parked records of an origin.
-func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := s.client.PartitionOfHost(o.Host())
-	for from := int64(0); ; from += chunkSize {
-		all, err := s.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
-		if err != nil {
-			return err
-		}
-		for _, r := range all {
-			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
-				return nil
-			}
-		}
-		if len(all) < chunkSize {
-			return nil
-		}
-	}
-}
-
-// HasSeen implements storage.Inspector.
-func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
-	ctx, end, err := s.client.BeginCall(ctx)
+// hasSeen reports whether a URL was ever added.
+func (n *inspector) hasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	err = s.client.RunQuery(ctx, s.client.PartitionOfHost(u.Origin().Host()), lua.HasSeen, func(m client.Reply) error {
-		n, err := m.AsInt64()
-		seen = n == 1
+	err = n.client.RunQuery(ctx, n.client.PartitionOfHost(u.Origin().Host()), lua.HasSeen, func(m client.Reply) error {
+		found, err := m.AsInt64()
+		seen = found == 1
 		return err
 	}, u.Origin().String(), fingerprintArg(storage.Fingerprint(u)))
 	return seen, err
 }
 
-// SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
-func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	ctx, end, err := s.client.BeginCall(ctx)
+// seenFingerprints calls yield with the fingerprint of each URL of an origin that was ever added.
+func (n *inspector) seenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	for i, n := 0, int64(1); int64(i) < n; i++ {
+	for i, parts := 0, int64(1); int64(i) < parts; i++ {
 		var fingerprints []string
-		err := s.client.RunQuery(ctx, s.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) (err error) {
+		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) (err error) {
 			f := client.NewReplyReader(m)
-			n = f.ReadInt()
+			parts = f.ReadInt()
 			list, _ := f.ReadElement()
 			if fingerprints, err = list.AsStrSlice(); err != nil {
 				return client.ErrBadReply

@@ -34,9 +34,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // newStore puts a store together from its parts.
 func newStore(c *client.Client, opts Options) *Store {
+	parked := &parkedURLs{c, opts.OnDamaged}
 	return &Store{
 		opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases(),
 		notes: &noteStore{c}, hosts: &hostCounter{c}, importer: &importer{c},
+		revisits: &revisitScheduler{c, opts.OnDamaged}, parked: parked, inspector: &inspector{c, parked},
 	}
 }
 

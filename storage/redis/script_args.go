@@ -35,3 +35,6 @@ func boolArg(b bool) string {
 	}
 	return "0"
 }
+
+// chunkSize is how many URLs, or origins, one call goes through.
+const chunkSize = 256

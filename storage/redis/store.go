@@ -21,6 +21,9 @@ type Store struct {
 	client              *client.Client
 	notes               *noteStore
 	hosts               *hostCounter
+	revisits            *revisitScheduler
+	parked              *parkedURLs
+	inspector           *inspector
 	importer            *importer
 	beforeAckCoalescer  coalescer
 	summaryRefreshTimes summaryRefreshTimes
@@ -73,6 +76,50 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	return results, nil
 }
 
+// Hold implements storage.Store.
+func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	ctx, end, err := s.client.BeginCall(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, _, err = s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.Clock().TimeArg(until), boolArg(suspended))
+	return err
+}
+
+// RescheduleByLastmod implements storage.Store.
+func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	return s.revisits.reschedule(ctx, now, lastmods)
+}
+
+// OriginsWithParkedURLs implements storage.Store.
+func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
+	return s.parked.origins(ctx)
+}
+
+// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
+func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	return s.parked.unpark(ctx, o, shouldUnpark)
+}
+
+// Counts implements storage.Store.
+func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
+	ctx, end, err := s.client.BeginCall(ctx)
+	if err != nil {
+		return storage.Counts{}, err
+	}
+	defer end()
+	err = s.client.RefreshSummaries(ctx, lua.Summary)
+	if err != nil {
+		return storage.Counts{}, fmt.Errorf("counts: %w", err)
+	}
+	all, _ := s.client.Partitions().Total()
+	return storage.Counts{
+		QueuedHosts: int(all.HostCount), DueHosts: int(all.DueHosts), QueuedURLs: int(all.QueuedURLs), LeasedURLs: int(all.LeasedURLs), ParkedURLs: int(all.ParkedURLs),
+		SeenURLs: int(all.SeenURLs), SuspendedURLs: int(all.SuspendedURLs), AwaitingRevisit: int(all.AwaitingRevisit),
+	}, nil
+}
+
 // ReadNote implements storage.Store. What was read before is in memory, until the server
 // says that one of the origin's notes has changed, or the connection to it is lost: a
 // connection that is silent for a second is asked for a sign of life, and is lost after
@@ -104,6 +151,39 @@ func (s *Store) AdmitHostsWithinLimits(
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	return s.hosts.counts(ctx, h)
+}
+
+// Origins implements storage.Inspector, a portion at a time, in the order in which
+// the origins of a partition were met.
+func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+	return s.inspector.origins(ctx, yield)
+}
+
+// OriginNames implements storage.OriginLister, in the order of Origins.
+func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return s.inspector.originNames(ctx, yield)
+}
+
+// Origin implements storage.Inspector.
+func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
+	return s.inspector.origin(ctx, o)
+}
+
+// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
+// their leases run out. Portions are read by their place: what moves meanwhile may
+// be told twice, or not at all.
+func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+	return s.inspector.originURLs(ctx, o, state, yield)
+}
+
+// HasSeen implements storage.Inspector.
+func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
+	return s.inspector.hasSeen(ctx, u)
+}
+
+// SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
+func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+	return s.inspector.seenFingerprints(ctx, o, yield)
 }
 
 // Import implements storage.Importer. If it fails, some of it may have been done. A call

@@ -1,0 +1,134 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
+)
+
+// parkedURLs are the URLs that are parked, by their origins.
+type parkedURLs struct {
+	client    *client.Client
+	onDamaged func(error) // Options.OnDamaged
+}
+
+// origins returns the origins that have parked URLs.
+func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err error) {
+	ctx, end, err := k.client.BeginCall(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	for _, p := range k.client.Partitions() {
+		seen := make(map[string]bool) // a scan may tell of one twice
+		for cursor := uint64(0); ; {
+			names, next, err := k.client.SetChunk(ctx, p, "k", cursor, chunkSize)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				if o, ok := record.ParseOriginName(name); ok && !seen[name] {
+					seen[name] = true
+					origins = append(origins, o)
+				}
+			}
+			if cursor = next; cursor == 0 {
+				break
+			}
+		}
+	}
+	return origins, nil
+}
+
+// unpark queues parked URLs again: see Store.UnparkMatchingURLs.
+func (k *parkedURLs) unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	ctx, end, err := k.client.BeginCall(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	for remaining := -1; remaining != 0; {
+		takenCount, parkedCount, records, err := k.readChunk(ctx, o)
+		if err != nil {
+			return unparked, err
+		}
+		if remaining < 0 {
+			remaining = parkedCount
+		}
+		records = records[:min(remaining, len(records))]
+		if len(records) == 0 {
+			break
+		}
+		args, n := k.unparkArgs(o, records, shouldUnpark)
+		reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Unpark,
+			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
+		if err != nil {
+			return unparked, fmt.Errorf("revive: %w", err)
+		}
+		if reply == "1" || retried {
+			unparked, remaining = unparked+n, remaining-len(records)
+		}
+	}
+	return unparked, nil
+}
+
+// readChunk returns what read_parked.lua does.
+func (k *parkedURLs) readChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
+	err = k.client.RunQuery(ctx, k.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m client.Reply) error {
+		f := client.NewReplyReader(m)
+		takenCount, parkedCount = f.ReadInt(), int(f.ReadInt())
+		if list, ok := f.ReadElement(); ok {
+			if records, err = list.AsStrSlice(); err != nil {
+				return client.ErrBadReply
+			}
+		}
+		return f.Err()
+	}, o.String(), strconv.Itoa(chunkSize))
+	return takenCount, parkedCount, records, err
+}
+
+// unparkArgs returns where each record goes, and how many are revived. A record that
+// makes no sense stays.
+func (k *parkedURLs) unparkArgs(o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool) (args []string, unparked int) {
+	for _, r := range records {
+		e, err := record.ParseEntry([]byte(r), o)
+		switch {
+		case err != nil:
+			k.onDamaged(fmt.Errorf("a parked URL of %v: %w", o, err))
+			args = append(args, "", "")
+		case shouldUnpark(e):
+			args = append(args, strconv.Itoa(int(laneOfEntry(&e))), rankArg(&e))
+			unparked++
+		default:
+			args = append(args, "", "")
+		}
+	}
+	return args, unparked
+}
+
+// forEach calls yield with each parked URL of an origin, within a call that has begun, until
+// yield returns false. Records that make no sense are passed by.
+func (k *parkedURLs) forEach(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+	p := k.client.PartitionOfHost(o.Host())
+	for from := int64(0); ; from += chunkSize {
+		all, err := k.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
+				return nil
+			}
+		}
+		if len(all) < chunkSize {
+			return nil
+		}
+	}
+}

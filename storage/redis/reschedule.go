@@ -1,0 +1,101 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
+)
+
+// revisitScheduler reschedules pages that await their next visit.
+type revisitScheduler struct {
+	client    *client.Client
+	onDamaged func(error) // Options.OnDamaged
+}
+
+// reschedule has pages visited that were modified since: see Store.RescheduleByLastmod.
+func (r *revisitScheduler) reschedule(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	ctx, end, err := r.client.BeginCall(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	records := make([]string, len(lastmods))
+	for _, b := range r.client.Partitions().Batches(len(lastmods), func(i int) (string, []string) {
+		u := lastmods[i].URL
+		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
+	}) {
+		err := r.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m client.Reply) error {
+			return parseAwaitingRevisitRecords(m, b.Indexes, records)
+		}, b.Args...)
+		if err != nil {
+			return rescheduled, fmt.Errorf("recall: %w", err)
+		}
+	}
+	rewritten := make(map[decorum.URL]string) // what this call has made of a page
+	for i, g := range lastmods {
+		oldRecord := cmp.Or(rewritten[g.URL], records[i])
+		if oldRecord == "" {
+			continue
+		}
+		newRecord, err := r.rescheduleModifiedURL(ctx, now, g, oldRecord)
+		if err != nil {
+			return rescheduled, fmt.Errorf("recall: %w", err)
+		}
+		if newRecord != "" {
+			rewritten[g.URL] = newRecord
+			rescheduled++
+		}
+	}
+	return rescheduled, nil
+}
+
+// parseAwaitingRevisitRecords reads what awaiting_revisit.lua returns: records, or nothing, of the items.
+func parseAwaitingRevisitRecords(m client.Reply, items []int, existing []string) error {
+	records, err := m.ToArray()
+	if err != nil || len(records) != len(items) {
+		return client.ErrBadReply
+	}
+	for k, m := range records {
+		if m.IsNil() {
+			continue
+		}
+		if existing[items[k]], err = m.ToString(); err != nil {
+			return client.ErrBadReply
+		}
+	}
+	return nil
+}
+
+// rescheduleModifiedURL recalls a page that was found to rest, and returns its new record: nothing
+// if it was not recalled. Where others have changed it since, theirs is as new as ours.
+func (r *revisitScheduler) rescheduleModifiedURL(ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string) (newRecord string, err error) {
+	o := g.URL.Origin()
+	e, err := record.ParseEntry([]byte(oldRecord), o)
+	if err != nil {
+		r.onDamaged(fmt.Errorf("%v: %w", g.URL, err))
+		return "", nil
+	}
+	var page storage.VisitHistorySummary
+	if e.VisitHistorySummary != nil {
+		page = *e.VisitHistorySummary
+	}
+	if !page.VisitedAt.Before(g.Modified) {
+		return "", nil
+	}
+	page.SitemapLastmod = g.Modified
+	e.VisitHistorySummary = &page
+	newRecord = encodeEntry(&e)
+	reply, retried, err := r.client.RunUpdate(ctx, r.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
+		r.client.Clock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+	if err != nil || reply != "1" && !retried {
+		return "", err
+	}
+	return newRecord, nil
+}
