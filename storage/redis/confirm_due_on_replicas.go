@@ -15,21 +15,21 @@ import (
 
 // mustReplicateHostDue reports whether an ack has its host rest for longer than the fence of a
 // server that takes over holds at least.
-func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
+func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
-	failoverDelay := s.leaseTTLs.maxTTL(s.client.PartitionOfHost(a.Lease.URL.Origin().Host()))
-	return a.HostState.LostVisitDelay > failoverDelay || s.client.Clock().Until(a.HostState.Due) > failoverDelay
+	failoverDelay := h.ttls.maxTTL(h.client.PartitionOfHost(a.Lease.URL.Origin().Host()))
+	return a.HostState.LostVisitDelay > failoverDelay || h.client.Clock().Until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
-func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
-	batches := s.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
-		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.client.Clock().TimeArg(h.Due), client.DurationArg(h.LostVisitDelay)}
+func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
+	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
+		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
+		return name, []string{name, h.client.Clock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
 	})
-	err := s.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
+	err := h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

@@ -20,7 +20,7 @@ type partitionLeaseQuota struct {
 // partitionLeaseQuotas says who is to give the leases of hosts that are due longest, at most max.
 // Of a partition the first turns are known: what is due after the last of them, where
 // there may be more, is left to another call.
-func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQuota {
+func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQuota {
 	type dueHost struct {
 		quota int // of the partitions that have turns
 		at    int64
@@ -28,7 +28,7 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	var all []partitionLeaseQuota
 	var dueHosts []dueHost
 	horizon := now
-	for _, p := range s.client.Partitions() {
+	for _, p := range l.client.Partitions() {
 		sum, up := p.LastSummary()
 		if !up || !client.HasPassed(sum.NextHostDue(), now) {
 			continue
@@ -59,8 +59,8 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 // backOffPartitionIfOvertaken leaves a partition to others for a moment, if one was faster: processes that wait
 // for the same hosts would all call for each of them, for one to have it. So the fastest
 // goes on alone, as long as it has workers, and the others look what is left.
-func (s *Store) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
+func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
-		h.LeaveUpcomingHostsToOthers(time.Now().Add(s.opts.PartitionRefreshInterval + rand.N(s.opts.PartitionRefreshInterval)).UnixMicro())
+		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.refreshInterval + rand.N(l.refreshInterval)).UnixMicro())
 	}
 }

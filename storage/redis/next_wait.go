@@ -8,17 +8,17 @@ import (
 )
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
-func (s *Store) nextWait(callerNow time.Time) storage.Wait {
-	now := s.client.Clock().CallerOrLocalMicros(callerNow)
-	all, up := s.client.Partitions().Total()
+func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
+	now := l.client.Clock().CallerOrLocalMicros(callerNow)
+	all, up := l.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
 	if !up {
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(now).Add(unreachableRetryDelay)}
 	}
-	if !s.opts.usesCallerTime {
-		next.PollAt = client.MicrosToTime(now).Add(s.opts.PartitionRefreshInterval)
+	if !l.client.Clock().UsesCallerTime() {
+		next.PollAt = client.MicrosToTime(now).Add(l.refreshInterval)
 	}
-	next.LossGeneration = s.client.Failovers()
+	next.LossGeneration = l.client.Failovers()
 	return next
 }
 

@@ -29,16 +29,28 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := ensureFormat(ctx, c, &opts); err != nil {
 		return nil, errors.Join(err, c.Close(func() error { return nil }))
 	}
-	return newStore(c, opts), nil
+	return newStore(c, &opts), nil
 }
 
 // newStore puts a store together from its parts.
-func newStore(c *client.Client, opts Options) *Store {
+func newStore(c *client.Client, opts *Options) *Store {
+	held, ttls, interrupted := newHeldLeases(), newLeaseTTLRecorder(c, opts.Timeout), opts.interruptedDelay()
+	summaries := &summaryRefresher{client: c, interval: opts.PartitionRefreshInterval, interruptedDelay: interrupted}
 	parked := &parkedURLs{c, opts.OnDamaged}
 	return &Store{
-		opts: opts, client: c, leaseTTLs: newLeaseTTLRecorder(c, opts.Timeout), heldLeases: newHeldLeases(),
-		notes: &noteStore{c}, hosts: &hostCounter{c}, importer: &importer{c},
-		revisits: &revisitScheduler{c, opts.OnDamaged}, parked: parked, inspector: &inspector{c, parked},
+		client:       c,
+		flushTimeout: flushTimeouts * opts.Timeout,
+		leaser: &leaser{
+			client: c, summaries: summaries, held: held, ttls: ttls, refreshInterval: opts.PartitionRefreshInterval,
+			interruptedDelay: interrupted, onDamaged: opts.OnDamaged,
+		},
+		leases:    &leaseHolder{client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck},
+		revisits:  &revisitScheduler{c, opts.OnDamaged},
+		parked:    parked,
+		notes:     &noteStore{c},
+		hosts:     &hostCounter{c},
+		inspector: &inspector{c, parked},
+		importer:  &importer{c},
 	}
 }
 

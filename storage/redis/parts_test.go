@@ -1,16 +1,22 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
+	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -20,8 +26,13 @@ import (
 // time is what the client's clock is told.
 func openTestClient(t *testing.T) *client.Client {
 	t.Helper()
+	return openTestClientOn(t, redistest.StartClusterForTest(t, 1, 0), newPrefix())
+}
+
+func openTestClientOn(t *testing.T, cluster *redistest.Cluster, prefix string) *client.Client {
+	t.Helper()
 	c, err := client.Open(t.Context(), client.Config{
-		Addresses: redistest.StartClusterForTest(t, 1, 0).Addrs(), Prefix: newPrefix(), Partitions: 3, Durability: client.DurabilityNone,
+		Addresses: cluster.Addrs(), Prefix: prefix, Partitions: 3, Durability: client.DurabilityNone,
 		CacheBytes: 1 << 20, Timeout: 5 * time.Second, OnStallChange: func(error) {}, UsesCallerTime: true,
 	})
 	must(t, err)
@@ -187,5 +198,197 @@ func TestRevisitScheduler(t *testing.T) {
 	read()
 	if !dueAt[pages[0]].Equal(now) || !dueAt[pages[1]].Equal(due) {
 		t.Errorf("the pages are due at %v and %v, want %v and %v", dueAt[pages[0]], dueAt[pages[1]], now, due)
+	}
+}
+
+// newTestLeaser returns a leaser and a holder of its leases.
+func newTestLeaser(c *client.Client) (*leaser, *leaseHolder) {
+	held, ttls := newHeldLeases(), newLeaseTTLRecorder(c, time.Second)
+	return &leaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
+		&leaseHolder{client: c, held: held, ttls: ttls, beforeAck: func() error { return nil }}
+}
+
+// importTestHosts imports a POST of each of so many hosts, each due a second after the one
+// before; the first is due then.
+func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
+	t.Helper()
+	var dumps []storage.OriginDump
+	for i := range n {
+		page := pageEntry(fmt.Sprintf("https://h%d.example/", i))
+		page.Request = &storage.NonGETRequest{Method: "POST"}
+		dumps = append(dumps, storage.OriginDump{Origin: page.URL.Origin(), URLs: []storage.StoredEntry{{Entry: page}},
+			HostState: &storage.HostState{Due: first.Add(time.Duration(i) * time.Second)}})
+	}
+	must(t, (&importer{c}).add(t.Context(), dumps))
+}
+
+// A leaser takes leases of the hosts first that are due longest, whatever their partitions,
+// and says when the next host is due. A record that makes no sense is given up.
+func TestLeaser(t *testing.T) {
+	t.Parallel()
+	c := openTestClient(t)
+	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	const hosts, due = 20, 10
+	importTestHosts(t, c, hosts, begin)
+	l, _ := newTestLeaser(c)
+	var damaged []error
+	l.onDamaged = func(err error) { damaged = append(damaged, err) }
+	now := begin.Add((due - 1) * time.Second)
+	var got []string
+	for _, n := range []int{4, 3, 100} {
+		leases, next, err := l.lease(t.Context(), now, time.Minute, n)
+		must(t, err)
+		for _, one := range leases {
+			got = append(got, one.URL.Origin().Host())
+			if !one.Expires.Equal(now.Add(time.Minute)) {
+				t.Errorf("the lease of %v expires at %v, want a minute after %v", one.URL, one.Expires, now)
+			}
+		}
+		if len(got) == due && !next.Until.Equal(now.Add(time.Second)) {
+			t.Errorf("the next host is due at %v, want %v", next.Until, now.Add(time.Second))
+		}
+	}
+	for i, host := range got {
+		if want := fmt.Sprintf("h%d.example", i); host != want {
+			t.Errorf("lease %d is of %s, want %s", i, host, want)
+		}
+	}
+	if len(got) != due {
+		t.Errorf("%d leases, want %d", len(got), due)
+	}
+
+	args := []string{"0", "https://odd.example", "odd.example", "3", "0", "1", "no record"}
+	_, _, err := c.RunUpdate(t.Context(), c.PartitionOfHost("odd.example"), false, lua.Add, args...)
+	must(t, err)
+	if leases, _, err := l.lease(t.Context(), now, time.Minute, 1); err != nil || len(leases) > 0 || len(damaged) != 1 {
+		t.Errorf("leases %v, error %v, and told of %v; want to be told of one record", leases, err, damaged)
+	}
+	if sum, _ := c.Partitions().Total(); sum.LeasedURLs != due || sum.QueuedURLs != hosts-due {
+		t.Errorf("%d URLs are leased and %d queued, want %d and %d", sum.LeasedURLs, sum.QueuedURLs, due, hosts-due)
+	}
+}
+
+// A leaseHolder renews, marks and ends the leases that are held, and returns the others.
+func TestLeaseHolder(t *testing.T) {
+	t.Parallel()
+	c := openTestClient(t)
+	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	importTestHosts(t, c, 3, begin.Add(-time.Hour))
+	l, h := newTestLeaser(c)
+	leases, _, err := l.lease(t.Context(), begin, time.Minute, 3)
+	if err != nil || len(leases) != 3 {
+		t.Fatal(leases, err)
+	}
+	must(t, h.renew(t.Context(), leases[0], begin, time.Hour))
+	must(t, h.markSent(t.Context(), leases[1], true))
+	acks := []storage.Ack{{Lease: leases[0]}}
+	h.beforeAck = func() error { return errors.New("the disk is full") }
+	if err := h.ack(t.Context(), acks); err == nil {
+		t.Error("an ack is made though what must be before it has failed")
+	}
+	h.beforeAck = func() error { return nil }
+	must(t, h.ack(t.Context(), acks))
+	if err := h.ack(t.Context(), acks); !errors.Is(err, storage.ErrStaleLease) {
+		t.Errorf("the second ack returns %v, want %v", err, storage.ErrStaleLease)
+	}
+	if err := h.markSent(t.Context(), leases[0], true); !errors.Is(err, storage.ErrStaleLease) {
+		t.Errorf("a mark of a lease that has ended returns %v, want %v", err, storage.ErrStaleLease)
+	}
+	must(t, h.returnAll(t.Context()))
+	again, _, err := l.lease(t.Context(), begin.Add(time.Second), time.Minute, 3)
+	must(t, err)
+	sent := map[string]bool{}
+	for _, one := range again {
+		sent[one.URL.String()] = one.Sent
+	}
+	if want := map[string]bool{leases[1].URL.String(): true, leases[2].URL.String(): false}; !maps.Equal(sent, want) {
+		t.Errorf("leased again, and sent: %v, want %v", sent, want)
+	}
+}
+
+// What others have changed is seen when the interval has passed, or at once when all are
+// asked.
+func TestSummaryRefresher(t *testing.T) {
+	t.Parallel()
+	cluster, prefix := redistest.StartClusterForTest(t, 1, 0), newPrefix()
+	c, other := openTestClientOn(t, cluster, prefix), openTestClientOn(t, cluster, prefix)
+	queued := func(want int64) {
+		t.Helper()
+		if sum, complete := c.Partitions().Total(); !complete || sum.QueuedURLs != want {
+			t.Errorf("%d URLs are known to be queued, want %d", sum.QueuedURLs, want)
+		}
+	}
+	r := &summaryRefresher{client: c, interval: time.Hour}
+	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	importTestHosts(t, other, 2, begin)
+	must(t, r.refreshChanged(t.Context())) // nothing was asked before
+	queued(2)
+	importTestHosts(t, other, 4, begin)
+	must(t, r.refreshChanged(t.Context()))
+	queued(2)
+	r.lastCheck = r.lastCheck.Add(-time.Hour)
+	must(t, r.refreshChanged(t.Context()))
+	queued(4)
+	importTestHosts(t, other, 5, begin)
+	must(t, r.refreshAll(t.Context()))
+	queued(5)
+}
+
+// How long leases may run is recorded once by each partition, with what a master may give
+// that was replaced, and never less than before.
+func TestLeaseTTLRecorder(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartClusterForTest(t, 1, 0)
+	c := openTestClientOn(t, cluster, newPrefix())
+	r, all := newLeaseTTLRecorder(c, time.Second), c.Partitions()
+	recorded := func(p *client.Partition, want time.Duration) {
+		t.Helper()
+		text := must1(cluster.Nodes()[0].Do(t.Context(), "HGET", p.Key("m"), "longest"))
+		if us := must1(strconv.ParseInt(text, 10, 64)); time.Duration(us)*time.Microsecond != want+pingInterval+time.Second || r.maxTTL(p) != want {
+			t.Errorf("%s µs are recorded, and %v is known, want %v", text, r.maxTTL(p), want)
+		}
+	}
+	must(t, r.record(t.Context(), all[0], time.Minute))
+	recorded(all[0], time.Minute)
+	must(t, r.tryRecord(t.Context(), slices.Clone(all), time.Second))
+	recorded(all[0], time.Minute)
+	recorded(all[1], time.Second)
+	recorded(all[2], time.Second)
+	must(t, r.record(t.Context(), all[0], time.Hour))
+	recorded(all[0], time.Hour)
+}
+
+// Who comes while a call runs waits for another, which begins afterwards.
+func TestCoalescer(t *testing.T) {
+	var c coalescer
+	var calls atomic.Int64
+	running, release := make(chan bool), make(chan bool)
+	fn := func() error {
+		if calls.Add(1) == 1 {
+			running <- true
+			<-release
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	all.Go(func() { c.do(fn) })
+	<-running
+	all.Go(func() { c.do(fn) })
+	for { // until it waits for a call
+		c.mu.Lock()
+		waits := c.pendingCall != nil
+		c.mu.Unlock()
+		if waits {
+			break
+		}
+		runtime.Gosched()
+	}
+	release <- true
+	all.Wait()
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls were made, want 2", n)
+	}
+	if err := c.do(func() error { return storage.ErrWriteStalled }); err != storage.ErrWriteStalled {
+		t.Errorf("do returns %v, want the error of its call", err)
 	}
 }

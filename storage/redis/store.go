@@ -17,18 +17,17 @@ import (
 // A Store is a storage.Store and a storage.Inspector on Redis Cluster. Use Open.
 // Any number of processes may have the same store open.
 type Store struct {
-	opts                Options
-	client              *client.Client
-	notes               *noteStore
-	hosts               *hostCounter
-	revisits            *revisitScheduler
-	parked              *parkedURLs
-	inspector           *inspector
-	importer            *importer
-	beforeAckCoalescer  coalescer
-	summaryRefreshTimes summaryRefreshTimes
-	leaseTTLs           *leaseTTLRecorder
-	heldLeases          *heldLeases
+	client       *client.Client
+	flushTimeout time.Duration
+
+	leaser    *leaser
+	leases    *leaseHolder
+	revisits  *revisitScheduler
+	parked    *parkedURLs
+	notes     *noteStore
+	hosts     *hostCounter
+	inspector *inspector
+	importer  *importer
 }
 
 var (
@@ -75,6 +74,27 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	}
 	return results, nil
 }
+
+// Lease implements storage.Store. It goes by what calls have said of the
+// partitions, and asks all of them when there seems to be nothing, or when others
+// may have changed much.
+func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
+	return s.leaser.lease(ctx, now, ttl, maxLeases)
+}
+
+// Renew implements storage.Store.
+func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+	return s.leases.renew(ctx, l, now, ttl)
+}
+
+// MarkSent implements storage.Store. It is as safe as Add, at once.
+func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+	return s.leases.markSent(ctx, l, sent)
+}
+
+// Ack implements storage.Store. An ack that had to be sent again is not called
+// stale: the lease may have been ended by the first.
+func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error { return s.leases.ack(ctx, acks) }
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
@@ -212,7 +232,7 @@ func (s *Store) Flush(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	ctx, cancel := context.WithTimeoutCause(ctx, flushTimeouts*s.opts.Timeout, storage.ErrWriteStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.flushTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	return s.confirmEarlierUpdates(ctx)
 }
@@ -234,6 +254,6 @@ func (s *Store) Close() error {
 	return s.client.Close(func() error {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
 		defer cancel()
-		return errors.Join(s.returnHeldLeases(ctx), s.confirmEarlierUpdates(ctx))
+		return errors.Join(s.leases.returnAll(ctx), s.confirmEarlierUpdates(ctx))
 	})
 }
