@@ -9,12 +9,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A server that takes over may not know of the last acks. For the rests that hosts owe to
-// these the fence makes up, but for longer ones: they are said again, until a replica has
-// confirmed them.
+// A server that takes over may not know of the last acks. The fence makes up for the delays
+// after these, unless they are longer: those are sent again, until a replica has confirmed
+// them.
 
-// mustReplicateHostDue reports whether an ack has its host rest for longer than the fence of a
-// server that takes over holds at least.
+// mustReplicateHostDue reports whether an ack delays its host for longer than a server that
+// takes over gives nothing out.
 func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
@@ -23,7 +23,7 @@ func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
 	return a.HostState.LostVisitDelay > failoverDelay || h.client.Clock().Until(a.HostState.Due) > failoverDelay
 }
 
-// replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
+// replicateDueTimes has replicas confirm the due times that acks have given their hosts.
 func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState

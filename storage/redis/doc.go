@@ -7,6 +7,19 @@
 // Options.Durability is DurabilityNone, a replica for each master. A single server that is no
 // cluster does as well. What Redis is short of is said at once, by Open.
 //
+// # Where to begin
+//
+// Store has a verb for each method, over parts of this package: a leaser gives leases by
+// what a summaryRefresher knows of the partitions, a leaseHolder renews and ends them, a
+// leaseTTLRecorder has partitions note how long leases may run, and the others are named
+// after what they hold. Package internal/client sends the scripts of internal/lua, knows
+// which server has which partition, and calls again what failed. Package coord has what
+// processes share beside a store. The daemon's stores are opened by its package datadir.
+//
+// A Store starts no goroutine that outlives a call, beside those of its connections, which
+// Close ends. Each lock is held for a moment, and no other with it, but that of the
+// coalescer of BeforeAck, which is held while that is called, and those of internal/client.
+//
 // # What is promised
 //
 // A verb is one script, and the keys of a host are in one slot: for a host it is

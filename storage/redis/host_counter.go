@@ -28,7 +28,9 @@ func hostFingerprintArg(host string) string {
 type hostCounter struct{ client *client.Client }
 
 // admit counts hosts that are new, within limits: see Store.AdmitHostsWithinLimits.
-func (c *hostCounter) admit(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
+func (c *hostCounter) admit(
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -37,7 +39,9 @@ func (c *hostCounter) admit(ctx context.Context, hosts []storage.HostToAdmit, li
 		return nil, err
 	}
 	defer end()
-	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts)}
+	commonArgs := []string{
+		strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts),
+	}
 	results := make([]storage.HostAdmissionResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, client.MaxBatchItems) {
 		args := slices.Clone(commonArgs)
@@ -78,7 +82,9 @@ func (c *hostCounter) counts(ctx context.Context, h storage.HostToAdmit) (storag
 	var count storage.HostAdmissionCounts
 	err = c.client.RunQuery(ctx, c.client.Partitions()[0], lua.HostCount, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
-		count = storage.HostAdmissionCounts{Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1}
+		count = storage.HostAdmissionCounts{
+			Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1,
+		}
 		return f.Err()
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {

@@ -34,7 +34,9 @@ func (i *importer) add(ctx context.Context, dumps []storage.OriginDump) error {
 	for k := range dumps {
 		items = appendImportItems(i.client.Clock(), items, &dumps[k])
 	}
-	batches := i.client.Partitions().Batches(len(items), func(k int) (string, []string) { return items[k].origin.Host(), items[k].scriptArgs() })
+	batches := i.client.Partitions().Batches(len(items), func(k int) (string, []string) {
+		return items[k].origin.Host(), items[k].scriptArgs()
+	})
 	for _, b := range batches { // the calls of a partition are made one after another
 		b.Args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.Args...)
 	}
@@ -56,10 +58,11 @@ func (i *importItem) scriptArgs() []string {
 	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.values))}, i.values...)
 }
 
-// appendImportItems appends the items of a parcel, in their order.
+// appendImportItems appends the items of a dump, in their order.
 func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{c.TimeArg(p.HeldUntil), boolArg(p.Suspended)}, hostStateArgs(c, p.HostState)...)})
+		hold := []string{c.TimeArg(p.HeldUntil), boolArg(p.Suspended)}
+		items = append(items, importItem{"h", p.Origin, append(hold, hostStateArgs(c, p.HostState)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, storedURLArgs(c, &p.URLs[i])})

@@ -78,8 +78,10 @@ func (n *inspector) forEachOriginChunk(
 	return nil
 }
 
-// readOriginInfos tells of the origins of one partition that were met.
-func (n *inspector) readOriginInfos(ctx context.Context, p *client.Partition, names ...string) (infos []storage.OriginInfo, err error) {
+// readOriginInfos returns what a partition holds of those origins that it knows.
+func (n *inspector) readOriginInfos(
+	ctx context.Context, p *client.Partition, names ...string,
+) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -141,7 +143,9 @@ type queueID struct {
 }
 
 // originURLs calls yield with each URL of an origin in a state: see Store.OriginURLsInState.
-func (n *inspector) originURLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (n *inspector) originURLs(
+	ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
+) error {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -172,9 +176,11 @@ func (n *inspector) originURLs(ctx context.Context, o decorum.Origin, state stor
 	return nil
 }
 
-// listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
-// time of the server.
-func (n *inspector) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
+// listOriginQueuesAndLeases returns which queues of an origin hold something, the records
+// that are leased, and the time of the server.
+func (n *inspector) listOriginQueuesAndLeases(
+	ctx context.Context, o decorum.Origin,
+) (queues []queueID, leased []string, now int64, err error) {
 	err = n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		now = f.ReadInt()
@@ -198,8 +204,10 @@ func (n *inspector) listOriginQueuesAndLeases(ctx context.Context, o decorum.Ori
 	return queues, leased, now, err
 }
 
-// forEachInQueue tells of the records of a line. Those that make no sense are passed by.
-func (n *inspector) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+// forEachInQueue calls yield with the URLs of a queue. Records that make no sense are passed by.
+func (n *inspector) forEachInQueue(
+	ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool,
+) (more bool, err error) {
 	step := 1
 	if l.lane.IsTimed() {
 		step = 2
@@ -209,7 +217,8 @@ func (n *inspector) forEachInQueue(ctx context.Context, o decorum.Origin, l queu
 		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.QueueRecords, func(m client.Reply) (err error) {
 			all, err = m.AsStrSlice()
 			return err
-		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
+		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10),
+			strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
 		if err != nil {
 			return false, err
 		}

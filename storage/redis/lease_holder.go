@@ -66,7 +66,8 @@ func (h *leaseHolder) markSent(ctx context.Context, l storage.Lease, sent bool) 
 	}
 	e.Sent = sent
 	held.encodedEntry, held.sent = encodeEntry(&e), sent
-	reply, _, err := h.client.RunUpdate(ctx, held.Partition, true, lua.MarkSent, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), held.encodedEntry)
+	args := []string{strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), held.encodedEntry}
+	reply, _, err := h.client.RunUpdate(ctx, held.Partition, true, lua.MarkSent, args...)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
@@ -119,8 +120,8 @@ func (h *leaseHolder) ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(append(stale, err)...)
 }
 
-// ackArgs returns an ack as ack.lua takes it. What passed by the seen set stays a
-// hop, and what was marked as sent stays so.
+// ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop
+// of a robots.txt, and one that was marked as sent stays so.
 func ackArgs(c *client.Clock, a *storage.Ack, held heldLease) []string {
 	e := a.Lease.Entry
 	if held.Partition != nil {
@@ -145,7 +146,7 @@ func ackArgs(c *client.Clock, a *storage.Ack, held heldLease) []string {
 	return append(append(args, "1"), hostStateArgs(c, a.HostState)...)
 }
 
-// damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.
+// damagedLeaseAckArgs returns an ack, as ack.lua takes it, of a lease whose record makes no sense.
 func damagedLeaseAckArgs(token uint64, origin string) []string {
 	return []string{strconv.FormatUint(token, 10), origin, "done", "0", "", "0", "", "", "0", "", "0", "0", "0", ""}
 }

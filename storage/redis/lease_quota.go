@@ -9,20 +9,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// A partitionLeaseQuota is how many leases a partition is to give at most, of hosts due by bound.
+// A partitionLeaseQuota is how many leases a partition is to give at most, of hosts that
+// are due by dueBy.
 type partitionLeaseQuota struct {
 	*client.Partition
 	maxLeases      int
 	dueBy          int64
-	summaryVersion int64 // of what is known of it
+	summaryVersion int64 // of the summary that the quota was made from
 }
 
-// partitionLeaseQuotas says who is to give the leases of hosts that are due longest, at most max.
-// Of a partition the first turns are known: what is due after the last of them, where
-// there may be more, is left to another call.
+// partitionLeaseQuotas returns which partitions are to give leases of the hosts that are due
+// longest, at most maxLeases. The due times of the first hosts of a partition are known:
+// what is due after the last of them, where there may be more, is left to another call.
 func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQuota {
 	type dueHost struct {
-		quota int // of the partitions that have turns
+		quota int // index in all
 		at    int64
 	}
 	var all []partitionLeaseQuota
@@ -56,9 +57,10 @@ func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLease
 	return slices.DeleteFunc(all, func(h partitionLeaseQuota) bool { return h.maxLeases == 0 })
 }
 
-// backOffPartitionIfOvertaken leaves a partition to others for a moment, if one was faster: processes that wait
-// for the same hosts would all call for each of them, for one to have it. So the fastest
-// goes on alone, as long as it has workers, and the others look what is left.
+// backOffPartitionIfOvertaken leaves a partition to other processes for a moment, if one was
+// faster: processes that wait for the same hosts would all call for each of them, and one
+// would get it. So the fastest goes on alone, as long as it has workers, and the others look
+// what is left.
 func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
 		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.refreshInterval + rand.N(l.refreshInterval)).UnixMicro())

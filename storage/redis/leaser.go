@@ -31,7 +31,9 @@ type leaser struct {
 }
 
 // lease takes leases, and says when to ask again: see Store.Lease.
-func (l *leaser) lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
+func (l *leaser) lease(
+	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
+) ([]storage.Lease, storage.Wait, error) {
 	ctx, end, err := l.client.BeginCall(ctx)
 	if err != nil {
 		return nil, storage.Wait{}, err
@@ -42,7 +44,11 @@ func (l *leaser) lease(ctx context.Context, now time.Time, ttl time.Duration, ma
 		return nil, storage.Wait{}, err
 	}
 	leases, err := l.leaseLongestDue(ctx, now, ttl, maxLeases)
-	if err == nil && len(leases) == 0 && (l.client.Clock().UsesCallerTime() || l.nextWait(now).RemainingWorkKind != storage.RemainingPending) {
+	// Before it says that nothing is left, it asks all partitions.
+	asksAll := func() bool {
+		return l.client.Clock().UsesCallerTime() || l.nextWait(now).RemainingWorkKind != storage.RemainingPending
+	}
+	if err == nil && len(leases) == 0 && asksAll() {
 		if err = l.summaries.refreshAll(ctx); err == nil {
 			leases, err = l.leaseLongestDue(ctx, now, ttl, maxLeases)
 		}
@@ -57,10 +63,14 @@ func (l *leaser) lease(ctx context.Context, now time.Time, ttl time.Duration, ma
 }
 
 // leaseLongestDue takes leases, of the hosts first that are due longest.
-func (l *leaser) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) (leases []storage.Lease, err error) {
+func (l *leaser) leaseLongestDue(
+	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
+) (leases []storage.Lease, err error) {
 	if err := l.summaries.refreshExpired(ctx, now); err != nil {
 		return nil, err
 	}
+	// Each round goes by the summaries that the round before has brought up to date. Rounds
+	// are bounded: other processes may be faster in each.
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(l.client.Partitions()); attempts++ {
 		quotas := l.partitionLeaseQuotas(l.client.Clock().CallerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
@@ -81,7 +91,9 @@ func (l *leaser) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Du
 
 // recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
-func (l *leaser) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
+func (l *leaser) recordLeaseTTLOfQuotas(
+	ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration,
+) ([]partitionLeaseQuota, error) {
 	partitions := make([]*client.Partition, len(quotas))
 	for i, q := range quotas {
 		partitions[i] = q.Partition
@@ -92,11 +104,15 @@ func (l *leaser) recordLeaseTTLOfQuotas(ctx context.Context, quotas []partitionL
 	return slices.DeleteFunc(quotas, func(q partitionLeaseQuota) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
 }
 
-// leaseFromPartitions takes shares of leases. A server that does not answer gives none.
-func (l *leaser) leaseFromPartitions(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) (leases []storage.Lease, err error) {
+// leaseFromPartitions takes leases by quotas. A server that does not answer gives none.
+func (l *leaser) leaseFromPartitions(
+	ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration,
+) (leases []storage.Lease, err error) {
 	calls := make([]client.Call, len(quotas))
-	for i, h := range quotas {
-		calls[i] = client.Call{Partition: h.Partition, Args: leaseArgs(l.client.Clock(), ttl, h.dueBy, l.interruptedDelay, min(h.maxLeases, client.MaxBatchItems))}
+	for i, q := range quotas {
+		maxLeases := min(q.maxLeases, client.MaxBatchItems)
+		args := leaseArgs(l.client.Clock(), ttl, q.dueBy, l.interruptedDelay, maxLeases)
+		calls[i] = client.Call{Partition: q.Partition, Args: args}
 	}
 	sentAt := time.Now()
 	var all []leaseWithHostDueTime
@@ -115,8 +131,8 @@ func (l *leaser) leaseFromPartitions(ctx context.Context, quotas []partitionLeas
 	return leases, err
 }
 
-// ignoreTransient returns why a call is given up that does not wait: nil if the server may
-// answer a moment later, which is noted.
+// ignoreTransient returns the error of a call that is not made again: nil, and it notes that
+// the server of p does not answer, if the server may answer a moment later.
 func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -129,7 +145,9 @@ func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition,
 }
 
 // leaseArgs returns the arguments of lease.lua.
-func leaseArgs(c *client.Clock, ttl time.Duration, dueBy int64, interruptedDelay time.Duration, maxLeases int) []string {
+func leaseArgs(
+	c *client.Clock, ttl time.Duration, dueBy int64, interruptedDelay time.Duration, maxLeases int,
+) []string {
 	args := []string{client.DurationArg(ttl), c.LocalMicrosArg(dueBy), client.DurationArg(interruptedDelay)}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
@@ -145,7 +163,9 @@ type leaseWithHostDueTime struct {
 
 // parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
 // no sense are given up.
-func (l *leaser) parseAndTrackLeases(ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time) ([]leaseWithHostDueTime, error) {
+func (l *leaser) parseAndTrackLeases(
+	ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time,
+) ([]leaseWithHostDueTime, error) {
 	if r.Err != nil {
 		return nil, ignoreTransient(ctx, l.client, p, r.Err)
 	}
@@ -171,7 +191,9 @@ func (l *leaser) parseAndTrackLeases(ctx context.Context, p *client.Partition, r
 }
 
 // parseLease reads one lease, the name of its origin, and its record.
-func parseLease(c *client.Clock, m client.Reply, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
+func parseLease(
+	c *client.Clock, m client.Reply, now int64, sentAt time.Time,
+) (l leaseWithHostDueTime, origin, encoded string, err error) {
 	f := client.NewReplyReader(m)
 	l.Token = f.ReadUint64()
 	l.Expires = c.LocalLeaseExpiry(f.ReadInt(), now, sentAt)

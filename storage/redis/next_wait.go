@@ -7,13 +7,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// nextWait says when to ask again. What is on a server that does not answer is waited for.
+// nextWait returns when to ask again. What is on a server that does not answer is waited for.
 func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
 	now := l.client.Clock().CallerOrLocalMicros(callerNow)
 	all, up := l.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
 	if !up {
-		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(now).Add(unreachableRetryDelay)}
+		retryAt := client.MicrosToTime(now).Add(unreachableRetryDelay)
+		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: retryAt}
 	}
 	if !l.client.Clock().UsesCallerTime() {
 		next.PollAt = client.MicrosToTime(now).Add(l.refreshInterval)
@@ -22,7 +23,7 @@ func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
 	return next
 }
 
-// waitOfSummary is what package schedule says is left.
+// waitOfSummary returns what is left, as package schedule says it.
 func waitOfSummary(s *client.Summary, now int64) storage.Wait {
 	switch {
 	case s.LeasedURLs > 0 && (s.NextHostDue() == client.Never || s.NextLeaseExpiry < s.NextHostDue()):

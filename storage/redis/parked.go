@@ -48,7 +48,9 @@ func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err
 }
 
 // unpark queues parked URLs again: see Store.UnparkMatchingURLs.
-func (k *parkedURLs) unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (k *parkedURLs) unpark(
+	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
+) (unparked int, err error) {
 	ctx, end, err := k.client.BeginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -80,7 +82,9 @@ func (k *parkedURLs) unpark(ctx context.Context, o decorum.Origin, shouldUnpark 
 }
 
 // readChunk returns what read_parked.lua does.
-func (k *parkedURLs) readChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
+func (k *parkedURLs) readChunk(
+	ctx context.Context, o decorum.Origin,
+) (takenCount int64, parkedCount int, records []string, err error) {
 	err = k.client.RunQuery(ctx, k.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		takenCount, parkedCount = f.ReadInt(), int(f.ReadInt())
@@ -96,7 +100,9 @@ func (k *parkedURLs) readChunk(ctx context.Context, o decorum.Origin) (takenCoun
 
 // unparkArgs returns where each record goes, and how many are revived. A record that
 // makes no sense stays.
-func (k *parkedURLs) unparkArgs(o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool) (args []string, unparked int) {
+func (k *parkedURLs) unparkArgs(
+	o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool,
+) (args []string, unparked int) {
 	for _, r := range records {
 		e, err := record.ParseEntry([]byte(r), o)
 		switch {

@@ -20,7 +20,9 @@ type revisitScheduler struct {
 }
 
 // reschedule has pages visited that were modified since: see Store.RescheduleByLastmod.
-func (r *revisitScheduler) reschedule(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (r *revisitScheduler) reschedule(
+	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
+) (rescheduled int, err error) {
 	ctx, end, err := r.client.BeginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -75,7 +77,9 @@ func parseAwaitingRevisitRecords(m client.Reply, items []int, existing []string)
 
 // rescheduleModifiedURL recalls a page that was found to rest, and returns its new record: nothing
 // if it was not recalled. Where others have changed it since, theirs is as new as ours.
-func (r *revisitScheduler) rescheduleModifiedURL(ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string) (newRecord string, err error) {
+func (r *revisitScheduler) rescheduleModifiedURL(
+	ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string,
+) (newRecord string, err error) {
 	o := g.URL.Origin()
 	e, err := record.ParseEntry([]byte(oldRecord), o)
 	if err != nil {

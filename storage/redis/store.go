@@ -18,7 +18,7 @@ import (
 // Any number of processes may have the same store open.
 type Store struct {
 	client       *client.Client
-	flushTimeout time.Duration
+	flushTimeout time.Duration // how long a Flush waits for servers
 
 	leaser    *leaser
 	leases    *leaseHolder
@@ -37,7 +37,7 @@ var (
 )
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
-// those it says Known when it is called again.
+// those it says Duplicate when it is called again.
 func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
@@ -53,10 +53,12 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		if e.RobotsFor.IsZero() {
 			fingerprint = fingerprintArg(e.RequestFingerprint())
 		}
-		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
+		lane := strconv.Itoa(int(laneOfEntry(e)))
+		return o.Host(), []string{o.String(), o.Host(), lane, rankArg(e), fingerprint, encodeEntry(e)}
 	})
 	results := make([]storage.AddOutcome, len(entries))
-	err = s.client.SendBatches(ctx, batches, true, lua.Add, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
+	commonArgs := []string{strconv.Itoa(maxPerOrigin)}
+	err = s.client.SendBatches(ctx, batches, true, lua.Add, commonArgs, func(i int, reply byte, _ bool) error {
 		switch reply {
 		case 'a':
 			results[i] = storage.Added
@@ -78,7 +80,9 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 // Lease implements storage.Store. It goes by what calls have said of the
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
-func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
+func (s *Store) Lease(
+	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
+) ([]storage.Lease, storage.Wait, error) {
 	return s.leaser.lease(ctx, now, ttl, maxLeases)
 }
 
@@ -103,12 +107,15 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	_, _, err = s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Hold, o.String(), o.Host(), s.client.Clock().TimeArg(until), boolArg(suspended))
+	args := []string{o.String(), o.Host(), s.client.Clock().TimeArg(until), boolArg(suspended)}
+	_, _, err = s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Hold, args...)
 	return err
 }
 
 // RescheduleByLastmod implements storage.Store.
-func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *Store) RescheduleByLastmod(
+	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
+) (rescheduled int, err error) {
 	return s.revisits.reschedule(ctx, now, lastmods)
 }
 
@@ -118,7 +125,9 @@ func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Or
 }
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
-func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) UnparkMatchingURLs(
+	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
+) (unparked int, err error) {
 	return s.parked.unpark(ctx, o, shouldUnpark)
 }
 
@@ -129,14 +138,14 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		return storage.Counts{}, err
 	}
 	defer end()
-	err = s.client.RefreshSummaries(ctx, lua.Summary)
-	if err != nil {
+	if err := s.client.RefreshSummaries(ctx, lua.Summary); err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
 	all, _ := s.client.Partitions().Total()
 	return storage.Counts{
-		QueuedHosts: int(all.HostCount), DueHosts: int(all.DueHosts), QueuedURLs: int(all.QueuedURLs), LeasedURLs: int(all.LeasedURLs), ParkedURLs: int(all.ParkedURLs),
-		SeenURLs: int(all.SeenURLs), SuspendedURLs: int(all.SuspendedURLs), AwaitingRevisit: int(all.AwaitingRevisit),
+		QueuedHosts: int(all.HostCount), DueHosts: int(all.DueHosts), QueuedURLs: int(all.QueuedURLs),
+		LeasedURLs: int(all.LeasedURLs), ParkedURLs: int(all.ParkedURLs), SeenURLs: int(all.SeenURLs),
+		SuspendedURLs: int(all.SuspendedURLs), AwaitingRevisit: int(all.AwaitingRevisit),
 	}, nil
 }
 
@@ -192,7 +201,9 @@ func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInf
 // OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
-func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) OriginURLsInState(
+	ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
+) error {
 	return s.inspector.originURLs(ctx, o, state, yield)
 }
 

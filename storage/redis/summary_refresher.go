@@ -30,7 +30,8 @@ type summaryRefresher struct {
 // takes to say what there is.
 func (r *summaryRefresher) refreshChanged(ctx context.Context) error {
 	r.mu.Lock()
-	checkIsDue, fullIsDue := time.Since(r.lastCheck) >= r.interval, time.Since(r.lastFullRefresh) >= fullRefreshFactor*r.interval
+	checkIsDue := time.Since(r.lastCheck) >= r.interval
+	fullIsDue := time.Since(r.lastFullRefresh) >= fullRefreshFactor*r.interval
 	r.mu.Unlock()
 	switch {
 	case !checkIsDue:

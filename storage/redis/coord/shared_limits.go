@@ -21,7 +21,7 @@ var ErrWorkerExpired = errors.New("the worker was taken for dead")
 type HeartbeatRequest struct {
 	WorkerName                string        // its name, of which there is no other
 	ExpiresAfter              time.Duration // after so long without a report a worker is dead
-	Seq                       int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
+	Seq                       int64         // number of the report: one that arrives after a later one changes nothing
 	Joining                   bool          // it is the worker's first report
 	Leaving                   bool          // it is its last: what it has not used is for others
 	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
@@ -82,7 +82,8 @@ func (r *HeartbeatRequest) scriptArgs() []string {
 		}
 		return "0"
 	}
-	return []string{r.WorkerName, client.DurationArg(r.ExpiresAfter), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+	return []string{r.WorkerName, client.DurationArg(r.ExpiresAfter),
+		digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
 		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), client.DurationArg(r.Limits.MaxWorkingTime),
 		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

@@ -27,7 +27,8 @@ func (s *SharedValues) CompareAndSet(ctx context.Context, name, value, old strin
 	}
 	defer end()
 	version := strconv.FormatUint(rand.Uint64(), 36)
-	reply, retried, err := s.client.RunUpdate(ctx, s.client.Partitions()[0], true, lua.SetSharedValue, name, value, old, version)
+	first := s.client.Partitions()[0]
+	reply, retried, err := s.client.RunUpdate(ctx, first, true, lua.SetSharedValue, name, value, old, version)
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -37,7 +38,9 @@ func (s *SharedValues) CompareAndSet(ctx context.Context, name, value, old strin
 // ReadIfChanged returns all values and their version; nil if the version is the given one.
 // Before any value was set, the version is empty. It asks once: a server that does not
 // answer is an error.
-func (s *SharedValues) ReadIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
+func (s *SharedValues) ReadIfChanged(
+	ctx context.Context, version string,
+) (values map[string]string, newVersion string, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return nil, "", err

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// What one call of a script is given is bounded: it keeps its server busy.
+// MaxBatchItems and maxBatchBytes bound the arguments of one call: it keeps its server busy.
 const (
 	MaxBatchItems = 500
 	maxBatchBytes = 1 << 20
@@ -17,7 +17,7 @@ const (
 type Batch struct {
 	*Partition
 	Args     []string
-	Indexes  []int // of what the caller gave, by index
+	Indexes  []int // of its items
 	argBytes int
 }
 
@@ -42,7 +42,7 @@ func (all Partitions) Batches(n int, item func(i int) (host string, args []strin
 }
 
 // SendBatches makes the calls of batches, those of a partition one after another, and
-// gives what is said of each item to each.
+// calls each with the byte that the script returned for an item.
 func (c *Client) SendBatches(
 	ctx context.Context, all []*Batch, durable bool, sc *lua.Script, commonArgs []string,
 	each func(i int, reply byte, retried bool) error,

@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// A Client calls scripts on the partitions of a store. It keeps what they say of
-// their partitions.
+// A Client calls scripts on the partitions of a store, and keeps the summaries that they
+// return. Use Open. It is safe for concurrent use.
 type Client struct {
 	conn          rueidis.Client
 	transport     *scriptTransport
@@ -21,11 +21,11 @@ type Client struct {
 	timeout       time.Duration
 	onStallChange func(error)
 
-	stalled              atomic.Bool   // as OnStallChange was told
-	replySeq             atomic.Uint64 // how many replies were kept
-	failovers            atomic.Uint64 // how often a partition has come under another reign, which may not know all
-	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until it is safe
-	confirmedUpdateSeq   atomic.Uint64 // so many of them have been waited for since
+	stalled              atomic.Bool   // whether the last call of onStallChange had an error
+	replySeq             atomic.Uint64 // how many summaries were kept
+	failovers            atomic.Uint64 // see Failovers
+	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until a replica has it
+	confirmedUpdateSeq   atomic.Uint64 // how many of them have been confirmed since
 }
 
 // newClient returns a client that calls the partitions by conn.
@@ -34,8 +34,10 @@ func newClient(conn rueidis.Client, cfg *Config) *Client {
 		conn: conn, partitions: makePartitions(cfg.Prefix, cfg.Partitions), clock: &Clock{usesCallerTime: cfg.UsesCallerTime},
 		calls: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
 	}
-	c.transport = &scriptTransport{conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != DurabilityNone,
-		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.Timeout}}
+	c.transport = &scriptTransport{
+		conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != DurabilityNone,
+		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.Timeout},
+	}
 	return c
 }
 
@@ -63,13 +65,14 @@ func (c *Client) Clock() *Clock { return c.clock }
 // PartitionOfHost returns the partition of a host.
 func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.ofHost(host) }
 
-// Failovers returns how often a partition was found to be served under another reign,
-// which may not know all.
+// Failovers returns how often a partition was found to be served under another replication
+// id than before: what was written last may be lost.
 func (c *Client) Failovers() uint64 { return c.failovers.Load() }
 
-// applySummary keeps what a reply says of its partition. It returns the time of the server.
+// applySummary keeps the summary of a partition, and tells if no server is stalled any
+// more. It returns the time of the server.
 func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow int64, err error) {
-	sum, serverNow, err := c.clock.parsePartitionSummary(m)
+	sum, serverNow, err := parseSummary(c.clock, m)
 	if err != nil {
 		return 0, err
 	}
@@ -82,8 +85,8 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 	return serverNow, nil
 }
 
-// RefreshSummaries asks all partitions what there is, by a script that returns that alone,
-// until all have answered.
+// RefreshSummaries calls a script that returns a summary alone on all partitions, until all
+// have answered.
 func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
@@ -100,8 +103,11 @@ func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	return err
 }
 
-// RunQuery calls a script that changes nothing, until it is answered, and reads the answer.
-func (c *Client) RunQuery(ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string) error {
+// RunQuery calls a script that changes nothing, until it is answered and read has read the
+// reply.
+func (c *Client) RunQuery(
+	ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string,
+) error {
 	_, err := c.retry(ctx, p, func() error {
 		m, err := c.transport.try(ctx, p, sc, args...)
 		if err != nil {

@@ -10,14 +10,14 @@ import (
 // maxMicros is the last moment that is kept, in microseconds: what a double holds.
 const maxMicros = 1<<53 - 1
 
-// A Clock tells the scripts the time. Told, it is the latest that the Store was
-// told, and times are as they are. Else it is the server's own, and times go to the
-// server, and come back, as how far they are off now: the clocks of those that
-// share a store differ, and only one of them decides.
+// A Clock converts times of this process to arguments of scripts, and back. Only the clock
+// of a server decides: so times go to a server, and come back, as how far off they are now,
+// for the clocks of the processes that share a store differ. With the caller's time, which
+// is for tests, the clock of all servers is the latest time that AdvanceTo was given.
 type Clock struct {
 	usesCallerTime bool
 
-	mu                 sync.Mutex
+	mu                 sync.Mutex // guards latestCallerMicros
 	latestCallerMicros int64
 }
 
@@ -49,14 +49,14 @@ func DurationArg(d time.Duration) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// AdvanceTo tells the clock the time.
+// AdvanceTo sets the caller's time, unless a later one was set.
 func (c *Clock) AdvanceTo(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.latestCallerMicros = max(c.latestCallerMicros, now.UnixMicro()) // rounded down: see micros
+	c.latestCallerMicros = max(c.latestCallerMicros, now.UnixMicro()) // rounded down: nothing is due before its time
 }
 
 // nowArg returns the first argument of a script.
@@ -69,8 +69,8 @@ func (c *Clock) nowArg() string {
 	return strconv.FormatInt(c.latestCallerMicros, 10)
 }
 
-// CallerOrLocalMicros returns the Store's time in microseconds, for who is told that it is now:
-// unless the servers tell the time, which may have gone on since.
+// CallerOrLocalMicros returns now in microseconds if the clock uses the caller's time, and
+// otherwise the time of this process, which may have gone on since.
 func (c *Clock) CallerOrLocalMicros(now time.Time) int64 {
 	if c.usesCallerTime {
 		return now.UnixMicro()
@@ -78,7 +78,7 @@ func (c *Clock) CallerOrLocalMicros(now time.Time) int64 {
 	return time.Now().UnixMicro()
 }
 
-// TimeArg returns a time as an argument of a script, which is a moment.
+// TimeArg returns a time as an argument of a script; empty if it is before 1970.
 func (c *Clock) TimeArg(t time.Time) string {
 	switch {
 	case t.Unix() < 0: // none
@@ -103,8 +103,8 @@ func (c *Clock) Until(t time.Time) time.Duration {
 	return t.Sub(time.UnixMicro(c.latestCallerMicros))
 }
 
-// ToLocalMicros returns the time at of a server that said that it is now there, in
-// microseconds of the Store's clock; never if there is none.
+// ToLocalMicros converts a time of a server whose clock says now to microseconds of the
+// clock of this process. Never stays Never.
 func (c *Clock) ToLocalMicros(at, now int64) int64 {
 	switch {
 	case at == Never:
@@ -115,7 +115,7 @@ func (c *Clock) ToLocalMicros(at, now int64) int64 {
 	return max(0, time.Now().UnixMicro()+1+at-now)
 }
 
-// ToLocalTime is local for a time of which 0 is none.
+// ToLocalTime is ToLocalMicros for a time of which 0 is none.
 func (c *Clock) ToLocalTime(at, now int64) time.Time {
 	if at <= 0 {
 		return time.Time{}
@@ -123,8 +123,8 @@ func (c *Clock) ToLocalTime(at, now int64) time.Time {
 	return MicrosToTime(c.ToLocalMicros(at, now))
 }
 
-// LocalLeaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
-// it was made later, and so runs out later than we say.
+// LocalLeaseExpiry returns when a lease runs out that was asked for at sentAt. It was given
+// later, and so runs out on the server no earlier.
 func (c *Clock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
 	if c.usesCallerTime {
 		return MicrosToTime(expires)
@@ -132,8 +132,7 @@ func (c *Clock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time
 	return sentAt.Add(MicrosToDuration(expires - now))
 }
 
-// LocalMicrosArg returns a time of the Store's clock as an argument of a script, which is
-// a moment.
+// LocalMicrosArg returns a time of this process, in microseconds, as an argument of a script.
 func (c *Clock) LocalMicrosArg(us int64) string {
 	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
@@ -141,13 +140,13 @@ func (c *Clock) LocalMicrosArg(us int64) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// MicrosToDuration returns what of so many microseconds a time.Duration holds.
+// MicrosToDuration returns us microseconds, or the nearest that a time.Duration holds.
 func MicrosToDuration(us int64) time.Duration {
 	const limit = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(max(-limit, min(us, limit))) * time.Microsecond
 }
 
-// MicrosToTime returns a time of the Store's clock.
+// MicrosToTime returns a time in microseconds as a time.Time, the zero one for Never.
 func MicrosToTime(us int64) time.Time {
 	if us == Never {
 		return time.Time{}

@@ -25,7 +25,9 @@ func (c *Client) SetHashFieldOnce(ctx context.Context, key, field, value string)
 
 // CachedHashField returns a field of a hash of a partition; nil if it is not set. What was
 // read less than ttl ago is in memory, until the server says that the hash has changed.
-func (c *Client) CachedHashField(ctx context.Context, p *Partition, key, field string, ttl time.Duration) (value []byte, err error) {
+func (c *Client) CachedHashField(
+	ctx context.Context, p *Partition, key, field string, ttl time.Duration,
+) (value []byte, err error) {
 	_, err = c.retry(ctx, p, func() error {
 		m, err := c.conn.DoCache(ctx, c.conn.B().Hget().Key(p.Key(key)).Field(field).Cache(), ttl).ToMessage()
 		if rueidis.IsRedisNil(err) {
@@ -70,7 +72,9 @@ func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, 
 
 // SetChunk returns about n elements of a set of a partition, and the cursor of the next
 // ones: 0 if there are none. An element may be returned twice.
-func (c *Client) SetChunk(ctx context.Context, p *Partition, key string, cursor uint64, n int64) (elements []string, next uint64, err error) {
+func (c *Client) SetChunk(
+	ctx context.Context, p *Partition, key string, cursor uint64, n int64,
+) (elements []string, next uint64, err error) {
 	_, err = c.retry(ctx, p, func() error {
 		page, err := c.conn.Do(ctx, c.conn.B().Sscan().Key(p.Key(key)).Cursor(cursor).Count(n).Build()).AsScanEntry()
 		elements, next = page.Elements, page.Cursor
@@ -79,8 +83,8 @@ func (c *Client) SetChunk(ctx context.Context, p *Partition, key string, cursor 
 	return elements, next, err
 }
 
-// ChangedOrUnreachablePartitions asks all partitions for the number of their changes, once. It returns
-// those of which another number is known, or whose servers do not answer.
+// ChangedOrUnreachablePartitions asks all partitions for the number of their changes, once.
+// It returns those whose last summary has another number, or whose servers do not answer.
 func (c *Client) ChangedOrUnreachablePartitions(ctx context.Context) (changed []*Partition) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

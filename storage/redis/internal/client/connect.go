@@ -13,7 +13,7 @@ import (
 )
 
 // A Config says where the partitions of a store are, and how they are called. All
-// fields but username, password and tls must be set.
+// fields but Username, Password and TLS must be set.
 type Config struct {
 	Addresses          []string // of servers of the cluster: one that answers is enough
 	Username, Password string
@@ -23,11 +23,11 @@ type Config struct {
 	Durability         string        // one of the constants below
 	CacheBytes         int           // how much of the hashes that were read is kept in memory, of each server
 	Timeout            time.Duration // how long a server may take to answer, before the call is made again
-	OnStallChange      func(error)   // called when a server does not answer, with the reason, and with nil when all answer again
+	OnStallChange      func(error)   // called with why a server does not answer, and with nil when all do again
 	UsesCallerTime     bool          // whether the clock is what Clock.AdvanceTo was given; for tests
 }
 
-// What a durable call has seen before it returns: see redis.Durability.
+// Values of Config.Durability: see redis.Durability.
 const (
 	DurabilityReplica = "replica"
 	DurabilityDisk    = "disk"
@@ -36,7 +36,7 @@ const (
 
 // Open connects to a cluster. It returns an error if no server answers, or if
 // one is not as a store needs it; the error wraps storage.ErrWriteStalled if the servers
-// may be in order a moment later. The caller must call close in the end.
+// may be in order a moment later. The caller must call Close in the end.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	conn, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: cfg.Addresses, Username: cfg.Username, Password: cfg.Password, TLSConfig: cfg.TLS,
@@ -53,9 +53,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	return newClient(conn, &cfg), nil
 }
 
-// connect returns a client that keeps notes in memory where the servers can tell it
-// that they have changed (CLIENT TRACKING). It has one connection to a server, besides
-// those of what waits: what it says of notes so comes in order with all else.
+// connect returns a client that keeps what it reads in memory where the servers can tell it
+// that it has changed (CLIENT TRACKING). It has one connection to a server, besides those
+// of commands that wait: so a server tells of changes in order with all else.
 func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
 	d := contextBoundDialer{ctx: ctx}
 	defer d.detachFromContext()

@@ -7,16 +7,18 @@ import (
 	"sync"
 )
 
-// A contextBoundDialer dials for a client, which is made without a context: until end is called, ctx
-// being done breaks off what is dialled, and the first words on it.
+// A contextBoundDialer dials for a rueidis.Client, which is made without a context. Until
+// detachFromContext is called, the end of ctx closes the connections that were dialed.
 type contextBoundDialer struct {
-	mu          sync.Mutex
+	mu          sync.Mutex      // guards the fields below
 	ctx         context.Context // nil: the client is made
 	detachFuncs []func() bool   // has a connection outlive ctx
 }
 
 // dial is rueidis.ClientOption.DialCtxFn.
-func (d *contextBoundDialer) dial(ctx context.Context, address string, plain *net.Dialer, secure *tls.Config) (conn net.Conn, err error) {
+func (d *contextBoundDialer) dial(
+	ctx context.Context, address string, plain *net.Dialer, secure *tls.Config,
+) (conn net.Conn, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer d.abortOnContextDone(cancel)()
@@ -32,7 +34,8 @@ func (d *contextBoundDialer) dial(ctx context.Context, address string, plain *ne
 	return conn, nil
 }
 
-// abortOnContextDone calls do when ctx is done, unless end, or what it returns, is called before.
+// abortOnContextDone calls abort when ctx is done, unless detachFromContext or stop is
+// called before.
 func (d *contextBoundDialer) abortOnContextDone(abort func()) (stop func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +47,7 @@ func (d *contextBoundDialer) abortOnContextDone(abort func()) (stop func() bool)
 	return stop
 }
 
-// detachFromContext has the connections that were dialled live on.
+// detachFromContext keeps the connections that were dialed open when ctx is done.
 func (d *contextBoundDialer) detachFromContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,13 +10,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// errNotReplicated says that what was done may be lost with a server.
+// errNotReplicated is returned if what was done may be lost with a server.
 var errNotReplicated = errors.New("no replica has confirmed it")
 
 // tryDurably is try for what must not be lost: it returns an error unless a replica has
 // confirmed it, where the transport awaits replicas. WAIT speaks of the connection that it
 // comes by, which so is the one of the script: a redirection to another server is an error.
-func (t *scriptTransport) tryDurably(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (m Reply, err error) {
+func (t *scriptTransport) tryDurably(
+	ctx context.Context, p *Partition, sc *lua.Script, args ...string,
+) (m Reply, err error) {
 	if !t.awaitsReplicas {
 		return t.try(ctx, p, sc, args...)
 	}
@@ -25,7 +27,8 @@ func (t *scriptTransport) tryDurably(ctx context.Context, p *Partition, sc *lua.
 	args = append([]string{t.clock.nowArg()}, args...)
 	err = t.conn.Dedicated(func(c rueidis.DedicatedClient) error {
 		for _, withText := range []bool{false, true} {
-			replies := c.DoMulti(ctx, append([]rueidis.Completed{t.command(sc, withText, p, args)}, t.replicaWaitCommands(p)...)...)
+			commands := append([]rueidis.Completed{t.command(sc, withText, p, args)}, t.replicaWaitCommands(p)...)
+			replies := c.DoMulti(ctx, commands...)
 			if m, err = replies[0].ToMessage(); isScriptMissing(err) {
 				continue
 			}
@@ -58,7 +61,9 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 
 // tryGroupDurably makes the calls of a group. The client takes a connection of its own for
 // what waits, and sends all of it by that.
-func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, calls []Call, g *serverCallGroup, replies []scriptReply) {
+func (t *scriptTransport) tryGroupDurably(
+	ctx context.Context, sc *lua.Script, calls []Call, g *serverCallGroup, replies []scriptReply,
+) {
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	if g.node != nil {
@@ -66,7 +71,8 @@ func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, c
 		for k, i := range g.indexes {
 			groupCalls[k] = calls[i]
 		}
-		results := g.node.DoMulti(limited, append(t.commands(sc, groupCalls), t.replicaWaitCommands(groupCalls[0].Partition)...)...)
+		commands := append(t.commands(sc, groupCalls), t.replicaWaitCommands(groupCalls[0].Partition)...)
+		results := g.node.DoMulti(limited, commands...)
 		notReplicated := checkReplicated(results[len(groupCalls):])
 		for k, i := range g.indexes {
 			m, err := results[k].ToMessage()
@@ -85,15 +91,16 @@ func (t *scriptTransport) tryGroupDurably(ctx context.Context, sc *lua.Script, c
 	}
 }
 
-// replicaWaitCommands returns commands that wait until a replica has what the server of a partition has
-// by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
+// replicaWaitCommands returns commands that wait until a replica has what the server of a
+// partition has by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
 // find all done that others are still waiting for: so something is written in any case.
 func (t *scriptTransport) replicaWaitCommands(p *Partition) []rueidis.Completed {
 	write := t.conn.B().Hset().Key(p.keyPrefix+"m").FieldValue().FieldValue("waits", "1").Build()
 	return []rueidis.Completed{write, t.conn.B().Wait().Numreplicas(1).Timeout(t.timeout.Milliseconds() / 2).Build()}
 }
 
-// checkReplicated returns an error unless wait was answered by a replica.
+// checkReplicated returns errNotReplicated unless a replica has confirmed, as the replies to
+// replicaWaitCommands say.
 func checkReplicated(replies []rueidis.RedisResult) error {
 	written := replies[0].Error()
 	if n, err := replies[1].AsInt64(); written != nil || err != nil || n < 1 {

@@ -6,10 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// maxParallelCalls is how many calls one call of a verb has under way at a time.
+// maxParallelCalls is how many calls InParallel makes at a time.
 const maxParallelCalls = 16
 
-// InParallel calls do for each of all, some at a time, and returns the first error.
+// InParallel calls do for each of all, some at a time, until one returns an error or ctx is
+// done. It returns that error, or the cause of ctx.
 func InParallel[T any](ctx context.Context, all []T, do func(T) error) error {
 	if len(all) == 1 {
 		return do(all[0])

@@ -10,21 +10,21 @@ import (
 // hashSlots is how many hash slots a cluster has (Redis Cluster specification).
 const hashSlots = 16384
 
-// A partition is a share of the hosts: all its keys have one hash tag, so that
+// A Partition is a share of the hosts: all its keys have one hash tag, so that
 // they are in one slot, and a script may use all of them.
 type Partition struct {
-	keyPrefix string // begins its keys
+	keyPrefix string // of its keys
 	slot      int64
 
-	mu                     sync.Mutex
+	mu                     sync.Mutex // guards the fields below
 	summary                Summary
-	summaryReplySeq        uint64 // when sum was received, as Client.replySeq counts
+	summaryReplySeq        uint64 // when summary was received, as Client.replySeq counts
 	unreachable            bool   // its server did not answer last time
 	leftToOthersUntil      int64  // until then hosts that come due are left to others
 	lastLeaseReplicationID int64  // under which the last leases were given; 0: none were, as far as is known
 }
 
-// Key returns one of the keys of the partition.
+// Key returns the key of the partition that has a name.
 func (p *Partition) Key(name string) string { return p.keyPrefix + name }
 
 // Partitions is all partitions of a store, by their index.
@@ -92,22 +92,23 @@ func (all Partitions) Reachable() (n int) {
 	return n
 }
 
-// updateSummaryIfNewer keeps what a call said of the partition, unless something newer is known:
-// calls overtake each other. began is what Client.replySeq was before the call. It reports
-// whether the partition is served under another reign than before.
+// updateSummaryIfNewer keeps the summary that a call returned, unless a newer one is known:
+// calls overtake each other. startSeq is Client.replySeq before the call. It reports whether
+// the partition is served under another replication id than before.
 func (p *Partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new Summary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.Version >= p.summary.Version || p.summaryReplySeq <= startSeq || p.unreachable {
-		p.summary, p.summaryReplySeq, p.unreachable = new.withUpcomingHostsDeferred(p.leftToOthersUntil), replySeq.Add(1), false
+		p.summary = new.withUpcomingHostsDeferred(p.leftToOthersUntil)
+		p.summaryReplySeq, p.unreachable = replySeq.Add(1), false
 	}
 	failedOver = p.lastLeaseReplicationID != 0 && new.lastLeaseReplicationID != p.lastLeaseReplicationID
 	p.lastLeaseReplicationID = new.lastLeaseReplicationID
 	return failedOver
 }
 
-// LeaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes. Those that are due
-// already it does not: nobody else may have a worker for them.
+// LeaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes,
+// but not those that are due already: nobody else may have a worker for them.
 func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +123,8 @@ func (p *Partition) markUnreachable() {
 	p.unreachable = true
 }
 
-// LastSummary returns what was said last of the partition, and false if its server did
-// not answer since.
+// LastSummary returns the last summary of the partition, and false if its server has not
+// answered since.
 func (p *Partition) LastSummary() (Summary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,16 +13,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Between attempts there is a pause, which grows.
+// minRetryDelay and maxRetryDelay bound the pause between attempts, which doubles.
 const (
 	minRetryDelay = 20 * time.Millisecond
 	maxRetryDelay = 2 * time.Second
 )
 
-// transientCodes are the errors of a server that it may not have a moment later: slots
-// that move, a replica that takes over, a disk or memory that is full.
-var transientCodes = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS",
-	"BUSY", "OOM", "MISCONF"}
+// transientCodes are the codes of errors that a server may not return a moment later: slots
+// move, a replica takes over, a disk or the memory is full.
+var transientCodes = []string{
+	"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS", "BUSY", "OOM", "MISCONF",
+}
 
 // IsTransient reports whether a call that failed may succeed later.
 func IsTransient(err error) bool {
@@ -42,7 +43,8 @@ func (e transientError) Is(target error) bool { return target == storage.ErrWrit
 
 func (e transientError) Unwrap() error { return e.error }
 
-// AsTransient returns err as one that is worth waiting for, if it is.
+// AsTransient returns err so that it wraps storage.ErrWriteStalled, unless it is an error of
+// a server that is not transient.
 func AsTransient(err error) error {
 	var redisErr *rueidis.RedisError
 	if errors.As(err, &redisErr) && !IsTransient(redisErr) {
@@ -51,9 +53,9 @@ func AsTransient(err error) error {
 	return transientError{err}
 }
 
-// retry makes attempts to call a partition until one succeeds, fails for good, or ctx is done. It
-// returns whether there were several: then one of those that failed may have been
-// carried out, and its answer lost.
+// retry makes attempts to call a partition until one succeeds, fails for good, or ctx is
+// done. It returns whether there were several: then one of those that failed may have been
+// carried out, and its reply lost.
 func (c *Client) retry(ctx context.Context, p *Partition, attempt func() error) (retried bool, err error) {
 	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
 		err := attempt()
@@ -76,7 +78,8 @@ func (c *Client) retry(ctx context.Context, p *Partition, attempt func() error) 
 	}
 }
 
-// MarkUnreachable notes that a partition does not answer, and why.
+// MarkUnreachable notes that the server of a partition does not answer, and tells err if
+// all did before.
 func (c *Client) MarkUnreachable(p *Partition, err error) {
 	p.markUnreachable()
 	if !c.stalled.Swap(true) {

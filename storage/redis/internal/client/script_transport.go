@@ -18,13 +18,13 @@ type scriptTransport struct {
 	awaitsReplicas bool // whether a durable call waits until a replica has confirmed it
 }
 
-// A Call is what is asked of one partition.
+// A Call is a call of a script on one partition.
 type Call struct {
 	*Partition
 	Args []string
 }
 
-// CallsTo returns calls that are the same for some partitions.
+// CallsTo returns a call with the same arguments for each of some partitions.
 func CallsTo(partitions []*Partition, args ...string) []Call {
 	calls := make([]Call, len(partitions))
 	for i, p := range partitions {
@@ -33,7 +33,7 @@ func CallsTo(partitions []*Partition, args ...string) []Call {
 	return calls
 }
 
-// A scriptReply is what came of a call.
+// A scriptReply is the reply to a call, or its error.
 type scriptReply struct {
 	message Reply
 	err     error

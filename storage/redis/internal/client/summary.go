@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ErrBadReply says that a server answered what no script of ours does.
+// ErrBadReply is returned for a reply that no script of package lua returns.
 var ErrBadReply = errors.New("the server's answer makes no sense")
 
-// A Summary is what a call says of its partition. Times are microseconds of the
-// Store's clock; never is none.
+// A Summary is what each script returns of its partition. Times are microseconds of the
+// client's Clock, or Never.
 type Summary struct {
 	Version                int64 // of the partition: it grows with each change
-	LeasedURLs             int64 // leases
+	LeasedURLs             int64
 	NextLeaseExpiry        int64
-	FirstHostDueTimes      []int64 // when the first hosts are due, at most ahead of them
+	FirstHostDueTimes      []int64 // when the first hosts are due, of at most MaxDueTimes
 	QueuedURLs             int64
 	SuspendedURLs          int64
-	NextHoldEnd            int64 // when the first dormant hold ends
+	NextHoldEnd            int64 // when the first hold of suspended URLs ends
 	AwaitingRevisit        int64
 	NextRevisit            int64
 	HostCount              int64
@@ -29,12 +29,13 @@ type Summary struct {
 	lastLeaseReplicationID int64 // under which leases were given last: a part of master_replid; 0: none were
 }
 
+// Never is the time of what does not happen.
 const Never = -1
 
-// MaxDueTimes is of how many hosts of a partition it is known when they are due.
+// MaxDueTimes is how many due times of hosts a Summary holds.
 const MaxDueTimes = 4
 
-// NextHostDue returns when the first host is due.
+// NextHostDue returns when the first host is due, or Never.
 func (s *Summary) NextHostDue() int64 {
 	if len(s.FirstHostDueTimes) == 0 {
 		return Never
@@ -42,19 +43,23 @@ func (s *Summary) NextHostDue() int64 {
 	return s.FirstHostDueTimes[0]
 }
 
-// unknownSummary is what is known of a partition before it is asked: that it must be.
-var unknownSummary = Summary{Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
+// unknownSummary is the summary of a partition that has not been asked, and must be.
+var unknownSummary = Summary{
+	Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never,
+}
 
-// parsePartitionSummary reads what summary in schedule.lua returns, and the time of the server.
-func (c *Clock) parsePartitionSummary(m Reply) (s Summary, serverNow int64, err error) {
+// parseSummary reads what summary in schedule.lua returns, and the time of the server.
+func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
 	n, err := m.AsIntSlice()
 	if err != nil || len(n) < 15 || len(n) > 15+MaxDueTimes {
 		return Summary{}, 0, ErrBadReply
 	}
 	at := func(i int) int64 { return c.ToLocalMicros(n[i], n[1]) }
 	s = Summary{
-		Version: n[0], LeasedURLs: n[2], NextLeaseExpiry: at(3), QueuedURLs: n[4], SuspendedURLs: n[5], NextHoldEnd: at(6),
-		AwaitingRevisit: n[7], NextRevisit: at(8), HostCount: n[9], ParkedURLs: n[10], SeenURLs: n[11], DueHosts: n[12], hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
+		Version: n[0], LeasedURLs: n[2], NextLeaseExpiry: at(3),
+		QueuedURLs: n[4], SuspendedURLs: n[5], NextHoldEnd: at(6),
+		AwaitingRevisit: n[7], NextRevisit: at(8), HostCount: n[9], ParkedURLs: n[10], SeenURLs: n[11], DueHosts: n[12],
+		hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
 	}
 	for i := 15; i < len(n); i++ {
 		s.FirstHostDueTimes = append(s.FirstHostDueTimes, at(i))
@@ -62,7 +67,8 @@ func (c *Clock) parsePartitionSummary(m Reply) (s Summary, serverNow int64, err 
 	return s, n[1], nil
 }
 
-// withUpcomingHostsDeferred returns the sum as if hosts that come due from now on until then did so then.
+// withUpcomingHostsDeferred returns the summary as if hosts that come due between now and
+// until came due at until.
 func (s Summary) withUpcomingHostsDeferred(until int64) Summary {
 	now := time.Now().UnixMicro()
 	if until <= now {
@@ -77,15 +83,16 @@ func (s Summary) withUpcomingHostsDeferred(until int64) Summary {
 	return s
 }
 
-// HasUnhandledExpiry reports whether something has ended by now that a call must deal
-// with before the sum is right.
+// HasUnhandledExpiry reports whether a lease or a hold has ended by now: a call must deal
+// with it before the summary is right.
 func (s *Summary) HasUnhandledExpiry(now int64) bool {
 	return s.hasMoreExpired || HasPassed(s.NextLeaseExpiry, now) || HasPassed(s.NextHoldEnd, now)
 }
 
+// HasPassed reports whether a time, which may be Never, is now or earlier.
 func HasPassed(at, now int64) bool { return at != Never && at <= now }
 
-// earlierMicros returns the earlier of two times of which either may be never.
+// earlierMicros returns the earlier of two times of which either may be Never.
 func earlierMicros(a, b int64) int64 {
 	if a == Never || b != Never && b < a {
 		return b
@@ -93,7 +100,7 @@ func earlierMicros(a, b int64) int64 {
 	return a
 }
 
-// add adds up the sums of two partitions.
+// add adds up the summaries of two partitions.
 func (s Summary) add(t Summary) Summary {
 	s.LeasedURLs += t.LeasedURLs
 	s.NextLeaseExpiry = earlierMicros(s.NextLeaseExpiry, t.NextLeaseExpiry)

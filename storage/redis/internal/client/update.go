@@ -10,14 +10,16 @@ import (
 
 // An UpdateReply is what came of a call of a script that may change something.
 type UpdateReply struct {
-	Rest      Reply // what the script says beside the summary of its partition
+	Rest      Reply // what the script returned beside the summary of its partition
 	ServerNow int64 // the time of the server, in its microseconds
 	Err       error
 }
 
-// TryUpdates makes calls of a script that may change something, once, and keeps what each
-// reply says of its partition as the reply is taken.
-func (c *Client) TryUpdates(ctx context.Context, durable bool, sc *lua.Script, calls []Call) iter.Seq2[int, UpdateReply] {
+// TryUpdates makes calls of a script that may change something, once, and yields their
+// replies in order. It keeps the summary of a reply just before the reply is yielded.
+func (c *Client) TryUpdates(
+	ctx context.Context, durable bool, sc *lua.Script, calls []Call,
+) iter.Seq2[int, UpdateReply] {
 	startSeq := c.replySeq.Load()
 	try := c.transport.tryAll
 	if durable {
@@ -33,7 +35,7 @@ func (c *Client) TryUpdates(ctx context.Context, durable bool, sc *lua.Script, c
 	}
 }
 
-// applyReply keeps what a reply says of its partition.
+// applyReply keeps the summary of a reply, and returns the rest.
 func (c *Client) applyReply(p *Partition, startSeq uint64, a scriptReply) (r UpdateReply) {
 	if a.err != nil {
 		return UpdateReply{Err: a.err}
@@ -47,7 +49,7 @@ func (c *Client) applyReply(p *Partition, startSeq uint64, a scriptReply) (r Upd
 	return r
 }
 
-// Text returns the reply of a script that says a string beside the summary.
+// Text returns Rest as a string.
 func (r *UpdateReply) Text() (string, error) {
 	if r.Err != nil {
 		return "", r.Err
@@ -59,9 +61,12 @@ func (r *UpdateReply) Text() (string, error) {
 	return text, nil
 }
 
-// RunUpdate makes a call of a script that changes something, until it is done. It returns
-// what the script says beside the summary, and whether the call was made several times.
-func (c *Client) RunUpdate(ctx context.Context, p *Partition, durable bool, sc *lua.Script, args ...string) (text string, retried bool, err error) {
+// RunUpdate makes a call of a script that changes something, until it is done; if durable
+// is set, until a replica has confirmed it. It returns what the script returned beside the
+// summary, and whether the call was made several times.
+func (c *Client) RunUpdate(
+	ctx context.Context, p *Partition, durable bool, sc *lua.Script, args ...string,
+) (text string, retried bool, err error) {
 	retried, err = c.retry(ctx, p, func() error {
 		startSeq := c.replySeq.Load()
 		try := c.transport.try
@@ -80,8 +85,8 @@ func (c *Client) RunUpdate(ctx context.Context, p *Partition, durable bool, sc *
 }
 
 // runUpdates makes calls of a script that changes something, those to a server in one go,
-// and has what each says beside the summary read, some at a time. Calls that fail are made
-// again, each by itself, until they are done.
+// and calls read with what each returned beside the summary. Calls that fail are made
+// again, each by itself and some at a time, until they are done.
 func (c *Client) runUpdates(
 	ctx context.Context, durable bool, sc *lua.Script, calls []Call, read func(i int, text string, retried bool) error,
 ) error {
