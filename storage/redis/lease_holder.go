@@ -120,6 +120,33 @@ func (h *leaseHolder) ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(append(stale, err)...)
 }
 
+// A server that takes over may not know of the last acks. The fence makes up for the delays
+// after these, unless they are longer: those are sent again, until a replica has confirmed
+// them.
+
+// mustReplicateHostDue reports whether an ack delays its host for longer than a server that
+// takes over gives nothing out.
+func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
+	if a.HostState == nil {
+		return false
+	}
+	failoverDelay := h.ttls.maxTTL(h.client.PartitionOfHost(a.Lease.URL.Origin().Host()))
+	return a.HostState.LostVisitDelay > failoverDelay || h.client.Clock().Until(a.HostState.Due) > failoverDelay
+}
+
+// replicateDueTimes has replicas confirm the due times that acks have given their hosts.
+func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
+	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
+		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
+		return name, []string{name, h.client.Clock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
+	})
+	err := h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
+	if err != nil {
+		return fmt.Errorf("ack: %w", err)
+	}
+	return nil
+}
+
 // ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop
 // of a robots.txt, and one that was marked as sent stays so.
 func ackArgs(c *client.Clock, a *storage.Ack, held heldLease) []string {
@@ -167,4 +194,35 @@ func (h *leaseHolder) returnAll(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// A coalescer has many wait for one call of a func that begins after they came.
+type coalescer struct {
+	callMu      sync.Mutex // held while fn is called; it comes before mu
+	mu          sync.Mutex // guards pendingCall
+	pendingCall *coalescedCall
+}
+
+type coalescedCall struct {
+	once sync.Once
+	err  error
+}
+
+// do returns the error of a call of fn that begins after do was called.
+func (b *coalescer) do(fn func() error) error {
+	b.mu.Lock()
+	if b.pendingCall == nil {
+		b.pendingCall = &coalescedCall{}
+	}
+	p := b.pendingCall
+	b.mu.Unlock()
+	p.once.Do(func() {
+		b.callMu.Lock() // while another runs, more gather here
+		defer b.callMu.Unlock()
+		b.mu.Lock()
+		b.pendingCall = nil
+		b.mu.Unlock()
+		p.err = fn()
+	})
+	return p.err
 }

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -90,4 +92,103 @@ func (t *scriptTransport) commands(sc *lua.Script, calls []Call) []rueidis.Compl
 func isScriptMissing(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	return ok && e.IsNoScript()
+}
+
+// errNotReplicated is returned if what was done may be lost with a server.
+var errNotReplicated = errors.New("no replica has confirmed it")
+
+// tryDurably is try for what must not be lost: it returns an error unless a replica has
+// confirmed it, where the transport awaits replicas. WAIT speaks of the connection that it
+// comes by, which so is the one of the script: a redirection to another server is an error.
+func (t *scriptTransport) tryDurably(
+	ctx context.Context, p *Partition, sc *lua.Script, args ...string,
+) (m Reply, err error) {
+	if !t.awaitsReplicas {
+		return t.try(ctx, p, sc, args...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	args = append([]string{t.clock.nowArg()}, args...)
+	err = t.conn.Dedicated(func(c rueidis.DedicatedClient) error {
+		for _, withText := range []bool{false, true} {
+			commands := append([]rueidis.Completed{t.command(sc, withText, p, args)}, t.replicaWaitCommands(p)...)
+			replies := c.DoMulti(ctx, commands...)
+			if m, err = replies[0].ToMessage(); isScriptMissing(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			return checkReplicated(replies[1:])
+		}
+		return err
+	})
+	return m, err
+}
+
+// tryAllDurably is tryAll for what must not be lost: see tryDurably. Calls to one server
+// go by one connection, and wait together until a replica has confirmed all of them.
+func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
+	if !t.awaitsReplicas {
+		return t.tryAll(ctx, sc, calls)
+	}
+	replies := make([]scriptReply, len(calls))
+	for i := range replies {
+		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
+	}
+	InParallel(ctx, t.servers.groupCalls(ctx, calls), func(g *serverCallGroup) error {
+		t.tryGroupDurably(ctx, sc, calls, g, replies)
+		return nil // each call has an error of its own
+	})
+	return replies
+}
+
+// tryGroupDurably makes the calls of a group. The client takes a connection of its own for
+// what waits, and sends all of it by that.
+func (t *scriptTransport) tryGroupDurably(
+	ctx context.Context, sc *lua.Script, calls []Call, g *serverCallGroup, replies []scriptReply,
+) {
+	limited, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	if g.node != nil {
+		groupCalls := make([]Call, len(g.indexes))
+		for k, i := range g.indexes {
+			groupCalls[k] = calls[i]
+		}
+		commands := append(t.commands(sc, groupCalls), t.replicaWaitCommands(groupCalls[0].Partition)...)
+		results := g.node.DoMulti(limited, commands...)
+		notReplicated := checkReplicated(results[len(groupCalls):])
+		for k, i := range g.indexes {
+			m, err := results[k].ToMessage()
+			if err != nil && !isScriptMissing(err) {
+				t.servers.forget(calls[i].Partition)
+			}
+			replies[i] = scriptReply{m, cmp.Or(err, notReplicated)}
+		}
+	}
+	// What has no known server, or met one that does not know the script, is called by itself.
+	for _, i := range g.indexes {
+		if g.node == nil || isScriptMissing(replies[i].err) {
+			m, err := t.tryDurably(ctx, calls[i].Partition, sc, calls[i].Args...)
+			replies[i] = scriptReply{m, err}
+		}
+	}
+}
+
+// replicaWaitCommands returns commands that wait until a replica has what the server of a
+// partition has by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
+// find all done that others are still waiting for: so something is written in any case.
+func (t *scriptTransport) replicaWaitCommands(p *Partition) []rueidis.Completed {
+	write := t.conn.B().Hset().Key(p.keyPrefix+"m").FieldValue().FieldValue("waits", "1").Build()
+	return []rueidis.Completed{write, t.conn.B().Wait().Numreplicas(1).Timeout(t.timeout.Milliseconds() / 2).Build()}
+}
+
+// checkReplicated returns errNotReplicated unless a replica has confirmed, as the replies to
+// replicaWaitCommands say.
+func checkReplicated(replies []rueidis.RedisResult) error {
+	written := replies[0].Error()
+	if n, err := replies[1].AsInt64(); written != nil || err != nil || n < 1 {
+		return errors.Join(errNotReplicated, written, err)
+	}
+	return nil
 }
