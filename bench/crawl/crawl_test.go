@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
 // TestMain lets the test binary be the processes that the program starts.
@@ -82,8 +84,8 @@ func TestPages(t *testing.T) {
 			if n := len(regexp.MustCompile(`<[a-z]`).FindAllString(body, -1)); n < 350 || n > 390 {
 				t.Errorf("%+v: page %d has %d elements, want about 370", w, page, n)
 			}
-			if got, ok := w.pageNumber(pagePath(page)); !ok || got != page {
-				t.Errorf("%s is page %d, want %d", pagePath(page), got, page)
+			if got, ok := w.pageNumber(web.PagePath(page)); !ok || got != page {
+				t.Errorf("%s is page %d, want %d", web.PagePath(page), got, page)
 			}
 		}
 	}

@@ -39,12 +39,17 @@ import (
 	"io"
 	"os"
 	"slices"
-	"text/tabwriter"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 )
+
+// name is what errors are printed with.
+const name = "bench/crawl"
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
-		exit(runProcessTask(os.Args[2]))
+		program.Exit(name, runProcessTask(os.Args[2]))
 	}
 	var p childProcessTask
 	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")
@@ -57,18 +62,10 @@ func main() {
 	only := flag.String("only", "", "names of the crawlers that crawl, with commas between; the first is what others are measured by (default: all)")
 	flag.Parse()
 	some, err := selectCrawlers(*only)
-	if err != nil {
-		exit(err)
+	if err == nil {
+		err = benchmarkCrawlers(p, some, *rounds, os.Stdout)
 	}
-	exit(benchmarkCrawlers(p, some, *rounds, os.Stdout))
-}
-
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/crawl:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	program.Exit(name, err)
 }
 
 // benchmarkCrawlers lets crawlers crawl in turn, round by round, and prints the medians.
@@ -112,17 +109,16 @@ type crawlerRow struct {
 // printTable prints rows. The ratio is how many times as many pages as the first the
 // crawler crawls in the same CPU time.
 func printTable(out io.Writer, rows []crawlerRow) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "crawler\tversion\tCPU s/1k pages\tratio\tpages/s\tpeak RSS MiB\trequests/page\t")
+	t := table.New(out, "crawler", "version", "CPU s/1k pages", "ratio", "pages/s", "peak RSS MiB", "requests/page")
 	cpu := func(f runFigures) float64 { return f.CPUSecondsPer1000Pages }
 	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
 			median(r.figuresByRound, cpu), median(rows[0].figuresByRound, cpu)/median(r.figuresByRound, cpu),
 			median(r.figuresByRound, func(f runFigures) float64 { return f.PagesPerSecond }),
 			median(r.figuresByRound, func(f runFigures) float64 { return f.PeakRSSMiB }),
 			median(r.figuresByRound, func(f runFigures) float64 { return f.RequestsPerPage }))
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // median returns the median of a figure over the rounds.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,20 +44,6 @@ func runProcessTask(arg string) error {
 	return fmt.Errorf("there is no crawler %q", p.Crawler)
 }
 
-// childCommand prepares the process of a plan.
-func (p childProcessTask) childCommand() (*exec.Cmd, error) {
-	arg, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	cmd, err := program.SelfCommand(childArg, string(arg))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
-	return cmd, nil
-}
-
 // A serverProcess is the server's process, seen from outside.
 type serverProcess struct {
 	address string
@@ -68,7 +53,7 @@ type serverProcess struct {
 }
 
 func startServerProcess(w webSize) (*serverProcess, error) {
-	cmd, err := childProcessTask{Web: w}.childCommand()
+	cmd, err := program.TaskCommand(childArg, childProcessTask{Web: w})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +106,7 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	if p.Profile != "" {
 		p.Profile = filepath.Join(p.Profile, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name))
 	}
-	start := p.childCommand
+	start := func() (*exec.Cmd, error) { return program.TaskCommand(childArg, p) }
 	if c.command != nil {
 		start = func() (*exec.Cmd, error) { return c.command(p) }
 	}

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/net/html"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
 // crawlByNetHTTP asks for every page, and does nothing with it: what any crawler on
@@ -18,23 +21,14 @@ func crawlByNetHTTP(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
-	errs := make([]error, p.Workers)
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	for worker := range p.Workers {
-		wg.Go(func() {
-			buf := make([]byte, 32<<10)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= p.Web.numPages() || errs[worker] != nil {
-					return
-				}
-				errs[worker] = fetchAndDiscardPage(client, "http://"+hostName(i%p.Web.Hosts)+pagePath(i/p.Web.Hosts), buf)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return program.RunWorkers(p.Workers, func(int) (err error) {
+		buf := make([]byte, 32<<10)
+		for i := int(next.Add(1)) - 1; i < p.Web.numPages() && err == nil; i = int(next.Add(1)) - 1 {
+			err = fetchAndDiscardPage(client, "http://"+hostName(i%p.Web.Hosts)+web.PagePath(i/p.Web.Hosts), buf)
+		}
+		return err
+	})
 }
 
 // fetchAndDiscardPage reads a page through buf.
@@ -56,24 +50,18 @@ func crawlByTokenizer(p childProcessTask) error {
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
 	found := newLinkQueue(seedURL())
-	errs := make([]error, p.Workers)
-	var wg sync.WaitGroup
-	for worker := range p.Workers {
-		wg.Go(func() {
-			var body bytes.Buffer
-			for {
-				page, ok := found.nextPage()
-				if !ok {
-					return
-				}
-				links, err := fetchLinks(client, page, &body)
-				errs[worker] = errors.Join(errs[worker], err)
-				found.finishPageWithLinks(links)
+	return program.RunWorkers(p.Workers, func(int) (errs error) {
+		var body bytes.Buffer
+		for {
+			page, ok := found.nextPage()
+			if !ok {
+				return errs
 			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+			links, err := fetchLinks(client, page, &body)
+			errs = errors.Join(errs, err)
+			found.finishPageWithLinks(links)
+		}
+	})
 }
 
 // fetchLinks fetches a page into body, and returns where its links lead.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
 // A webSize is hosts with so many pages each. Every page can be reached from the
@@ -20,19 +22,13 @@ func (w webSize) numPages() int { return w.Hosts * w.Pages }
 
 func hostName(host int) string { return "site-" + strconv.Itoa(host) + ".example" }
 
-// pagePath has a section and a slug, as the paths of articles have.
-func pagePath(page int) string {
-	return fmt.Sprintf("/section-%d/article-%d.html", page%17, page)
-}
-
 // seedURL is the first page of the first host.
-func seedURL() string { return "http://" + hostName(0) + pagePath(0) }
+func seedURL() string { return "http://" + hostName(0) + web.PagePath(0) }
 
 // pageNumber returns the number of the page of a path, and false if there is none.
 func (w webSize) pageNumber(p string) (int, bool) {
-	_, slug, _ := strings.Cut(p, "/article-")
-	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))
-	return page, err == nil && page >= 0 && page < w.Pages && pagePath(page) == p
+	page, ok := web.PageNumber(p)
+	return page, ok && page < w.Pages
 }
 
 // linksOf are those of a page. Its own host's fan out as a tree does, so that a
@@ -41,12 +37,12 @@ func (w webSize) linksOf(host, page int) []string {
 	links := make([]string, 0, linksPerPage)
 	if w.Hosts > 1 {
 		for i := range externalLinks {
-			links = append(links, "http://"+hostName((host*externalLinks+i+1)%w.Hosts)+pagePath(page))
+			links = append(links, "http://"+hostName((host*externalLinks+i+1)%w.Hosts)+web.PagePath(page))
 		}
 	}
 	own := linksPerPage - len(links)
 	for i := range own {
-		links = append(links, pagePath((page*own+i+1)%w.Pages))
+		links = append(links, web.PagePath((page*own+i+1)%w.Pages))
 	}
 	return links
 }

@@ -26,10 +26,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -50,10 +50,7 @@ func main() {
 	profile := flag.String("profile", "", "directory for profiles of the processes")
 	child := flag.String("child", "", "a plan, for the program itself")
 	flag.Parse()
-	if err := run(*urls, *orders, *origins, *dir, *profile, *child); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/frontier:", err)
-		os.Exit(1)
-	}
+	program.Exit("bench/frontier", run(*urls, *orders, *origins, *dir, *profile, *child))
 }
 
 func run(urls, orders string, origins int, dir, profile, child string) error {
@@ -69,8 +66,7 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 		return err
 	}
 	defer os.RemoveAll(base)
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, strings.Join(append([]string{"order", "URLs"}, figureNames()...), "\t")+"\t")
+	t := table.New(os.Stdout, append([]string{"order", "URLs"}, figureNames()...)...)
 	for order := range strings.SplitSeq(orders, ",") {
 		for size := range strings.SplitSeq(urls, ",") {
 			n, err := strconv.Atoi(size)
@@ -82,17 +78,17 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 			if err != nil {
 				return err
 			}
-			row := []string{order, size}
+			row := []any{order, size}
 			for _, name := range figureNames() {
 				row = append(row, figures[name])
 			}
-			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
+			t.Row(row...)
 			if err := os.Remove(p.StoreFile); err != nil {
 				return err
 			}
 		}
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // figureNames are the figures in the order of the table.
@@ -114,15 +110,10 @@ const (
 
 // measureKillAndReopen runs the plan in a child, kills it, and opens what it left.
 func measureKillAndReopen(p runOptions) (map[string]string, error) {
-	arg, err := json.Marshal(p)
+	cmd, err := program.TaskCommand("-child", p)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := program.SelfCommand("-child", string(arg))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +31,7 @@ const (
 type frontierBenchmark struct {
 	runOptions
 	ctx                   context.Context
-	web                   web
+	order                 discoveryOrder
 	store                 *bolt.Store
 	frontier              *frontier.Frontier
 	linksOf               func(page int) []storage.Entry
@@ -50,11 +48,11 @@ func runPhases(p runOptions) error {
 		Mode:    frontier.AnyScope,
 		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
 	}, nil)
-	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), web: web{p.Origins}, store: s,
+	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), order: discoveryOrder{p.Origins}, store: s,
 		frontier: frontier.New(s, frontier.Config{Scope: scope})}
-	w.linksOf, w.pagesUntilSitesRepeat = w.web.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
+	w.linksOf, w.pagesUntilSitesRepeat = w.order.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {
-		w.linksOf, w.pagesUntilSitesRepeat = w.web.mostlyInternalLinksOfPage, p.Origins
+		w.linksOf, w.pagesUntilSitesRepeat = w.order.mostlyInternalLinksOfPage, p.Origins
 	}
 	peak := trackPeakHeap()
 	for _, phase := range []struct {
@@ -95,7 +93,7 @@ func (w *frontierBenchmark) runPhase(name string, run func() error) error {
 func (w *frontierBenchmark) measureDiscoverNew() error {
 	begin := time.Now()
 	var next, added atomic.Int64
-	err := w.runOncePerCPU(func() error {
+	err := program.RunWorkers(runtime.NumCPU(), func(int) error {
 		for {
 			page := int(next.Add(1)) - 1
 			if page*linksPerPage >= w.URLs {
@@ -183,7 +181,7 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 		}
 		close(pages)
 		begin := time.Now()
-		err := w.runOncePerCPU(func() error {
+		err := program.RunWorkers(runtime.NumCPU(), func(int) error {
 			for entries := range pages {
 				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) }) // as the crawler does
 				n, err := w.frontier.Discover(w.ctx, entries...)
@@ -203,17 +201,6 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 	}
 	printFigure(name, formatRate(checks, spent))
 	return nil
-}
-
-// runOncePerCPU runs f in one goroutine for each CPU.
-func (w *frontierBenchmark) runOncePerCPU(f func() error) error {
-	errs := make([]error, runtime.NumCPU())
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() { errs[i] = f() })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }
 
 // measureLeaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/crawler/daemon"
@@ -145,11 +144,5 @@ func (d *daemonProcess) warnings() []logWarningCount {
 
 // stop ends the daemon in order.
 func (d *daemonProcess) stop() error {
-	err := d.cmd.Process.Signal(syscall.SIGTERM)
-	d.logReaderGroup.Wait()
-	waited := d.cmd.Wait()
-	if d.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
-		return err
-	}
-	return errors.Join(err, waited)
+	return program.Stop(d.cmd, &d.logReaderGroup, daemon.ExitStopped)
 }

@@ -30,8 +30,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 	"time"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 )
 
 // A benchmarkOptions is what the program measures.
@@ -60,10 +62,7 @@ func main() {
 		fmt.Println("SKIPPED:", err)
 		return
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/hostile:", err)
-		os.Exit(1)
-	}
+	program.Exit("bench/hostile", err)
 }
 
 // run measures the rounds of p, prints them to out, and returns what was wrong.
@@ -79,8 +78,7 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 	}
 	var ratios []float64
 	var wrong []error
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "round\tvisits alone\tbeside\tratio\tpeak MiB\tkills\twarnings\t")
+	t := table.New(out, "round", "visits alone", "beside", "ratio", "peak MiB", "kills", "warnings")
 	for round := range p.Rounds {
 		alone, err := measureDaemon(ctx, p, fmt.Sprintf("%d-alone", round), []projectConfig{goodProject})
 		if err != nil {
@@ -93,11 +91,11 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 		ratio := float64(beside.goodHostVisits) / float64(alone.goodHostVisits)
 		ratios = append(ratios, ratio)
 		wrong = append(wrong, alone.violationsError(), beside.violationsError())
-		fmt.Fprintf(table, "%d\t%d\t%d\t%.2f\t%d\t%d\t%d\t\n", round+1, alone.goodHostVisits, beside.goodHostVisits, ratio,
+		t.Row(round+1, alone.goodHostVisits, beside.goodHostVisits, fmt.Sprintf("%.2f", ratio),
 			beside.peakBytes>>20, beside.oomKills, len(beside.warnings))
 		printWarnings(out, beside.warnings)
 	}
-	table.Flush()
+	t.Flush()
 	slices.Sort(ratios)
 	if median := ratios[len(ratios)/2]; median < 2.0/3 {
 		wrong = append(wrong, fmt.Errorf("the good project made %.2f of the visits that it makes alone", median))

@@ -36,9 +36,10 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -69,10 +70,7 @@ func main() {
 	flag.DurationVar(&p.WorkerBenchmarkConfig.MeasureDuration, "time", 30*time.Second, "how long visits are counted")
 	flag.StringVar(&p.TempDir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
 	flag.Parse()
-	if err := run(p, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/rediscluster:", err)
-		os.Exit(1)
-	}
+	program.Exit("bench/rediscluster", run(p, os.Stdout))
 }
 
 // run makes the tables of a plan.
@@ -80,31 +78,23 @@ func run(p benchmarkOptions, out io.Writer) error {
 	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmarkConfig.Hosts < 1 || p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmarkConfig.MeasureDuration <= 0 {
 		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time more than nothing")
 	}
-	for _, table := range []struct {
+	for _, benchmark := range []struct {
 		rows string
-		make func(p benchmarkOptions, rows []string, out io.Writer) error
+		run  func(p benchmarkOptions, rows []string, t *table.Table) error
 	}{{p.ClusterLayouts, benchmarkStoreRates}, {p.MemoryBenchmarkHostCounts, benchmarkMemory}, {p.WorkerCounts, benchmarkWorkers}} {
-		if table.rows == "" {
+		if benchmark.rows == "" {
 			continue
 		}
-		aligned := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		if err := table.make(p, strings.Split(table.rows, ","), aligned); err != nil {
+		t := table.New(out)
+		if err := benchmark.run(p, strings.Split(benchmark.rows, ","), t); err != nil {
 			return err
 		}
-		fmt.Fprintln(aligned)
-		if err := aligned.Flush(); err != nil {
+		t.Row()
+		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeRow writes cells of a table.
-func writeRow(out io.Writer, cells ...any) {
-	for _, c := range cells {
-		fmt.Fprintf(out, "%v\t", c)
-	}
-	fmt.Fprintln(out)
 }
 
 // withCluster starts a cluster of masters+replicas for the time of do.

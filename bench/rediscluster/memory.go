@@ -5,23 +5,24 @@ import (
 	"io"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 	"github.com/decorum-crawler/decorum/storage/redis"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
 // benchmarkMemory makes the table of memory.
-func benchmarkMemory(p benchmarkOptions, list []string, out io.Writer) error {
+func benchmarkMemory(p benchmarkOptions, list []string, t *table.Table) error {
 	hosts, err := program.ParseCounts(list)
 	if err != nil {
 		return err
 	}
-	writeRow(out, "hosts", "URLs", "B/URL queued", "B/URL visited", "B/host", "B/URL of a host")
+	t.Row("hosts", "URLs", "B/URL queued", "B/URL visited", "B/host", "B/URL of a host")
 	for _, n := range hosts {
 		err := withCluster(p, "1+0", func(c *redistest.Cluster) error {
 			p := p
 			p.Hosts = n
-			r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: "1+0", callers: callersPerStore, out: io.Discard}
-			return r.measureMemoryRow(out)
+			r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: "1+0", callers: callersPerStore, table: table.New(io.Discard)}
+			return r.measureMemoryRow(t)
 		})
 		if err != nil {
 			return fmt.Errorf("memory of %d hosts: %w", n, err)
@@ -31,7 +32,7 @@ func benchmarkMemory(p benchmarkOptions, list []string, out io.Writer) error {
 }
 
 // measureMemoryRow writes a row of memory. Hosts come with their first URL.
-func (r *storeBenchmark) measureMemoryRow(out io.Writer) error {
+func (r *storeBenchmark) measureMemoryRow(t *table.Table) error {
 	s, err := openRedis(r.cluster, newKeyPrefix(), 0)
 	if err != nil {
 		return err
@@ -58,6 +59,6 @@ func (r *storeBenchmark) measureMemoryRow(out io.Writer) error {
 	}
 	each := func(from, to, n int) string { return fmt.Sprintf("%.0f", float64(used[to]-used[from])/float64(n)) }
 	ofHosts, urls := first*linksPerPage, all*linksPerPage
-	writeRow(out, r.Hosts, urls, each(0, 2, urls), each(0, 3, urls), each(0, 1, ofHosts), each(1, 2, urls-ofHosts))
+	t.Row(r.Hosts, urls, each(0, 2, urls), each(0, 3, urls), each(0, 1, ofHosts), each(1, 2, urls-ofHosts))
 	return nil
 }

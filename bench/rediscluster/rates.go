@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -22,16 +21,16 @@ const (
 )
 
 // benchmarkStoreRates makes the table of rates.
-func benchmarkStoreRates(p benchmarkOptions, layouts []string, out io.Writer) error {
+func benchmarkStoreRates(p benchmarkOptions, layouts []string, t *table.Table) error {
 	callers, err := program.ParseCounts(strings.Split(p.CallerCounts, ","))
 	if err != nil {
 		return err
 	}
-	writeRow(out, "cluster", "callers", "verb", "URLs/s", "us here", "us servers")
+	t.Row("cluster", "callers", "verb", "URLs/s", "us here", "us servers")
 	for _, layout := range layouts {
 		err := withCluster(p, layout, func(c *redistest.Cluster) error {
 			for _, n := range callers {
-				r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: layout, callers: n, out: out}
+				r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: layout, callers: n, table: t}
 				if err := r.measureRates(); err != nil {
 					return fmt.Errorf("cluster %s, %d callers: %w", layout, n, err)
 				}
@@ -51,7 +50,7 @@ type storeBenchmark struct {
 	cluster       *redistest.Cluster
 	clusterLayout string
 	callers       int
-	out           io.Writer
+	table         *table.Table
 	stores        []*redis.Store
 }
 
@@ -90,7 +89,7 @@ func (r *storeBenchmark) measureRates() error {
 // writeRateRow writes a row.
 func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
-	writeRow(r.out, r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
+	r.table.Row(r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
 }
 
 // measureOperation returns what do took, for the URLs that it returns.
@@ -111,22 +110,13 @@ func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement
 
 // runCallers has so many callers work on parts of n, each of which is done once.
 func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i int) error) error {
-	errs := make([]error, callers)
 	var next atomic.Int64
-	var group sync.WaitGroup
-	for k := range errs {
-		group.Go(func() {
-			for errs[k] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				errs[k] = do(r.stores[k%len(r.stores)], i)
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	return program.RunWorkers(callers, func(k int) (err error) {
+		for i := int(next.Add(1)) - 1; i < n && err == nil; i = int(next.Add(1)) - 1 {
+			err = do(r.stores[k%len(r.stores)], i)
+		}
+		return err
+	})
 }
 
 // addPageLinks adds the links of some pages, all of which are new. To make them up is part

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -31,12 +32,12 @@ const crawlArg = "crawl"
 func runWorker() { daemon.Main(nil) }
 
 // benchmarkWorkers makes the table of workers.
-func benchmarkWorkers(p benchmarkOptions, list []string, out io.Writer) error {
+func benchmarkWorkers(p benchmarkOptions, list []string, t *table.Table) error {
 	counts, err := program.ParseCounts(list)
 	if err != nil {
 		return err
 	}
-	writeRow(out, "workers", "visits/s", "scale", "us workers", "us servers")
+	t.Row("workers", "visits/s", "scale", "us workers", "us servers")
 	var one float64 // visits/s of a worker, in the first row
 	for _, n := range counts {
 		err := withCluster(p, "3+3", func(c *redistest.Cluster) error {
@@ -48,7 +49,7 @@ func benchmarkWorkers(p benchmarkOptions, list []string, out io.Writer) error {
 				one = rate / float64(n)
 			}
 			each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(cost.urls)) }
-			writeRow(out, n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.clients), each(cost.servers))
+			t.Row(n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.clients), each(cost.servers))
 			return nil
 		})
 		if err != nil {
@@ -63,26 +64,24 @@ func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 	const fan = 4
 	sites := make([]crawltest.Site, f.Hosts)
 	for h := range sites {
-		sites[h] = crawltest.Site{Host: hostName(h), Latency: crawltest.Latency{Base: f.Latency},
+		sites[h] = crawltest.Site{Host: web.Host(h), Latency: crawltest.Latency{Base: f.Latency},
 			Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				page, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
-				var b strings.Builder
-				for i := range fan {
-					fmt.Fprintf(&b, "<p>%s<a href=/%d>go on</a></p>\n", strings.Repeat("One thing leads to another. ", 40), fan*page+1+i)
+				var links [fan]string
+				for i := range links {
+					links[i] = "/" + strconv.Itoa(web.Child(page, i, fan))
 				}
-				return crawltest.HTML(b.String())
+				return crawltest.HTML(web.LinkParagraphs("One thing leads to another. ", 40, links[:]...))
 			}}
 	}
 	return crawltest.New(sites...)
 }
 
-func hostName(h int) string { return fmt.Sprintf("www.site-%d.example", h) }
-
 // measureWorkers lets so many processes crawl a web, and returns how many requests it was asked
 // in a second, and what a request took: here is the processor time of the workers.
 func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate float64, cost measurement, err error) {
-	web := f.newWeb()
-	server, err := web.Start("")
+	served := f.newWeb()
+	server, err := served.Start("")
 	if err != nil {
 		return 0, cost, err
 	}
@@ -97,7 +96,7 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		for _, w := range all {
 			err = errors.Join(err, w.stop())
 		}
-		if report := web.Judge(crawltest.JudgeOptions{MinDelay: f.Delay, RequiredProductToken: "decorum"}); err == nil && !report.OK() {
+		if report := served.Judge(crawltest.JudgeOptions{MinDelay: f.Delay, RequiredProductToken: "decorum"}); err == nil && !report.OK() {
 			err = errors.New(report.String())
 		}
 	}()
@@ -118,12 +117,12 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		}
 	}
 	time.Sleep(f.MeasureDuration / 4) // until all have as much in hand as they may
-	return f.measureRequestRateAndCost(c, web, all)
+	return f.measureRequestRateAndCost(c, served, all)
 }
 
 // measureRequestRateAndCost counts what the web is asked in a while, which is longer where a busy machine
 // asks nothing in it.
-func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, web *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
+func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
 	spentSoFar := func() (p clientServerCPUTime, err error) {
 		if p, err = usedCPUTime(c); err != nil {
 			return p, err
@@ -142,11 +141,11 @@ func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, w
 	if err != nil {
 		return 0, cost, err
 	}
-	requestsBefore, begin := len(web.Log()), time.Now()
-	for time.Sleep(f.MeasureDuration); len(web.Log()) == requestsBefore && time.Since(begin) < time.Minute; {
+	requestsBefore, begin := len(served.Log()), time.Now()
+	for time.Sleep(f.MeasureDuration); len(served.Log()) == requestsBefore && time.Since(begin) < time.Minute; {
 		time.Sleep(f.MeasureDuration)
 	}
-	cost.urls, cost.elapsed = len(web.Log())-requestsBefore, time.Since(begin)
+	cost.urls, cost.elapsed = len(served.Log())-requestsBefore, time.Since(begin)
 	after, err := spentSoFar()
 	cost.clientServerCPUTime = after.minus(before)
 	return float64(cost.urls) / cost.elapsed.Seconds(), cost, err
@@ -158,7 +157,7 @@ func (f workerBenchmarkConfig) projectYAML(c *redistest.Cluster) []byte {
 	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: ['%s']}}\n", strings.Join(c.Addrs(), "', '"))
 	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: {allow_private: true}\nseeds:\n", f.Delay, f.ConcurrentRequestsPerWorker)
 	for h := range f.Hosts {
-		fmt.Fprintf(&b, "- http://%s/0\n", hostName(h))
+		fmt.Fprintf(&b, "- http://%s/0\n", web.Host(h))
 	}
 	return []byte(b.String())
 }
@@ -170,10 +169,10 @@ type workerProcess struct {
 	outputPath string
 }
 
-func startWorker(project, data, web string) (*workerProcess, error) {
+func startWorker(project, data, address string) (*workerProcess, error) {
 	w := &workerProcess{outputPath: data + ".jsonl"}
 	cmd, err := program.SelfCommand(crawlArg, "-c", project, "--data", data, "--output", w.outputPath,
-		"--connect-to", "::"+web, "--progress=none", "--log-level=error")
+		"--connect-to", "::"+address, "--progress=none", "--log-level=error")
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +198,8 @@ func (w *workerProcess) awaitOutputFile() error {
 
 // stop ends the worker in order.
 func (w *workerProcess) stop() error {
-	w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended, with an error
-	err := w.cmd.Wait()
-	if w.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
-		return nil
+	if err := program.Stop(w.cmd, &sync.WaitGroup{}, daemon.ExitStopped); err != nil {
+		return fmt.Errorf("a worker ended with %w\n%s", err, &w.stderr)
 	}
-	return fmt.Errorf("a worker ended with %w\n%s", err, &w.stderr)
+	return nil
 }

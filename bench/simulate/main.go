@@ -24,16 +24,17 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 )
 
 // A simulationOptions is what to simulate; lists make several runs.
@@ -62,10 +63,7 @@ func main() {
 	flag.Uint64Var(&p.Seed, "seed", 1, "of all that is left to chance")
 	flag.Parse()
 	debug.SetGCPercent(25) // a million hosts are a gigabyte that stays
-	if err := run(p, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/simulate:", err)
-		os.Exit(1)
-	}
+	program.Exit("bench/simulate", run(p, os.Stdout, os.Stderr))
 }
 
 // run makes the tables of a plan.
@@ -97,35 +95,17 @@ func run(p simulationOptions, out, progress io.Writer) error {
 			}
 		}
 	}
-	return firstError(writeTable(out, tableHeader, results, (*result).writeRow), writeTable(out, masterTableHeader, results, func(r *result, row func(...any)) {
-		for _, m := range lists[3] {
-			r.writeMasterLoadRow(m, row)
-		}
-	}))
-}
-
-// firstError returns the first error.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeTable writes rows of results.
-func writeTable(out io.Writer, header string, results []*result, rows func(r *result, row func(...any))) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, header)
+	pages := table.New(out, tableHeader...)
 	for _, r := range results {
-		rows(r, func(cells ...any) {
-			for _, c := range cells {
-				fmt.Fprintf(w, "%v\t", c)
-			}
-			fmt.Fprintln(w)
-		})
+		r.writeRow(pages)
 	}
-	fmt.Fprintln(w)
-	return w.Flush()
+	pages.Row()
+	masters := table.New(out, masterTableHeader...)
+	for _, r := range results {
+		for _, m := range lists[3] {
+			r.writeMasterLoadRow(m, masters)
+		}
+	}
+	masters.Row()
+	return cmp.Or(pages.Flush(), masters.Flush())
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 )
 
 // A redisScriptCallCounts is how often scripts were called for a partition, and what for.
@@ -90,17 +92,17 @@ func (r *result) latenessQuantile(q float64) float32 {
 	return r.lateSeconds[min(len(r.lateSeconds)-1, int(q*float64(len(r.lateSeconds))))]
 }
 
-const tableHeader = "hosts\tworkers\tprocesses\tpartitions\tpages/s\twaiting\tlate 50%\t99%\tmost\tworker\tcalls/page\tin vain\t"
+var tableHeader = []string{"hosts", "workers", "processes", "partitions", "pages/s", "waiting", "late 50%", "99%", "most", "worker", "calls/page", "in vain"}
 
 // writeRow writes what came of the run.
-func (r *result) writeRow(row func(...any)) {
+func (r *result) writeRow(t *table.Table) {
 	slices.Sort(r.lateSeconds)
 	pages, calls := r.totalPagesAndCalls()
 	emptyLeases := 0
 	for i := range r.callsByPartition {
 		emptyLeases += r.callsByPartition[i].emptyLeases
 	}
-	row(r.hosts, r.TotalWorkers, r.processes, r.partitions, fmt.Sprintf("%.0f", float64(pages)/r.MeasuredTime.Seconds()),
+	t.Row(r.hosts, r.TotalWorkers, r.processes, r.partitions, fmt.Sprintf("%.0f", float64(pages)/r.MeasuredTime.Seconds()),
 		fmt.Sprintf("%.1f %%", 100*r.waitingShare()), formatSeconds(r.latenessQuantile(0.5)), formatSeconds(r.latenessQuantile(0.99)), formatSeconds(r.latenessQuantile(1)),
 		fmt.Sprintf("%d–%d", slices.Min(r.pagesByWorker), slices.Max(r.pagesByWorker)), fmt.Sprintf("%.1f", float64(calls)/float64(pages)),
 		fmt.Sprintf("%.1f %%", 100*float64(emptyLeases)/float64(calls)))
@@ -113,10 +115,10 @@ func formatSeconds(s float32) string {
 	return fmt.Sprintf("%.2f", s)
 }
 
-const masterTableHeader = "hosts\tprocesses\tpartitions\tmasters\tcalls/s\tbusiest/mean\tof a core\tasking\t"
+var masterTableHeader = []string{"hosts", "processes", "partitions", "masters", "calls/s", "busiest/mean", "of a core", "asking"}
 
 // writeMasterLoadRow writes what so many masters would have to do, each of which has as many slots.
-func (r *result) writeMasterLoadRow(masters int, row func(...any)) {
+func (r *result) writeMasterLoadRow(masters int, t *table.Table) {
 	micros, calls := make([]float64, masters), 0
 	all, asking := 0.0, 0.0
 	for i := range r.callsByPartition {
@@ -127,7 +129,7 @@ func (r *result) writeMasterLoadRow(masters int, row func(...any)) {
 		calls += l.total()
 	}
 	busiest := slices.Max(micros)
-	row(r.hosts, r.processes, r.partitions, masters, fmt.Sprintf("%.0f", float64(calls)/r.MeasuredTime.Seconds()),
+	t.Row(r.hosts, r.processes, r.partitions, masters, fmt.Sprintf("%.0f", float64(calls)/r.MeasuredTime.Seconds()),
 		fmt.Sprintf("%.2f", busiest*float64(masters)/all), fmt.Sprintf("%.0f %%", busiest/1e4/r.MeasuredTime.Seconds()),
 		fmt.Sprintf("%.0f %%", 100*asking/all))
 }

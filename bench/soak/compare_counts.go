@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/decorum-crawler/decorum/bench/internal/table"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
@@ -127,8 +127,7 @@ func hostOf(x string) string {
 
 // checkCountPairs prints both sides, and returns an error if they are not the same.
 func checkCountPairs(out io.Writer, all []countPair) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\tdaemon\tservers\t\t")
+	t := table.New(out, "", "daemon", "servers", "")
 	wrong := 0
 	for _, c := range all {
 		verdict := "equal"
@@ -139,9 +138,9 @@ func checkCountPairs(out io.Writer, all []countPair) error {
 		case c.daemonCount != c.serverCount:
 			verdict = fmt.Sprintf("%+.0f, overtaken by a brake", c.daemonCount-c.serverCount)
 		}
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%s\t\n", c.name, c.daemonCount, c.serverCount, verdict)
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%s\t\n", c.name, c.daemonCount, c.serverCount, verdict)
 	}
-	if err := table.Flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if wrong > 0 {

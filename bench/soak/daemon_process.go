@@ -147,14 +147,10 @@ func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project s
 
 // stop ends the daemon in order.
 func (d *daemonProcess) stop() error {
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
+	if err := program.Stop(d.cmd, &d.logReaderGroup, daemon.ExitStopped); err != nil {
+		return fmt.Errorf("the daemon ended with %w", err)
 	}
-	err := d.wait()
-	if d.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
-		return nil
-	}
-	return fmt.Errorf("the daemon ended with %w", err)
+	return nil
 }
 
 func (d *daemonProcess) wait() error {

@@ -30,15 +30,16 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"time"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
 // A soakOptions is how long to soak, and in what.
 type soakOptions struct {
-	Web            web
+	Web            webOptions
 	Duration       time.Duration
 	SampleInterval time.Duration // a sample is taken
 	Dir            string        // for what the daemon keeps
@@ -60,10 +61,7 @@ func main() {
 	flag.StringVar(&p.HeapProfileFile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
 	p.Log = os.Stderr
-	if err := run(p, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/soak:", err)
-		os.Exit(1)
-	}
+	program.Exit("bench/soak", run(p, os.Stdout))
 }
 
 // run soaks a daemon by a plan, and returns what was wrong with it.
@@ -79,8 +77,8 @@ func run(p soakOptions, out io.Writer) (err error) {
 	}
 	p.Web.RobotsMaxAge = p.Duration / 6
 	visits := int(p.Duration/p.Web.CrawlerDelay) + 20 // of a host, at most
-	web := p.Web.newTestWeb(p.Web.Hosts * visits)
-	server, err := web.Start("")
+	served := p.Web.newTestWeb(p.Web.Hosts * visits)
+	server, err := served.Start("")
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func run(p soakOptions, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &soakRun{options: p, daemon: d, web: web, webAddr: server.Addr, out: out}
+	s := &soakRun{options: p, daemon: d, web: served, webAddr: server.Addr, out: out}
 	err = s.runCrawl(context.Background())
 	if stopped := d.stop(); err != nil || stopped != nil {
 		return errors.Join(err, stopped)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
@@ -40,7 +41,7 @@ const initialWorkers = 64
 func (j projectHosts) projectFileText(p soakOptions, address string, workers int) []byte {
 	seeds := make([]string, 0, j.EndHostIndex-j.FirstHostIndex)
 	for h := j.FirstHostIndex; h < j.EndHostIndex; h++ {
-		seeds = append(seeds, "http://"+hostName(h)+"/")
+		seeds = append(seeds, "http://"+web.Host(h)+"/")
 	}
 	return fmt.Appendf(nil, projectTemplate, j.ProjectName, strings.Join(seeds, ", "), p.maxURLsPerHost(), p.Web.CrawlerDelay, workers, address)
 }
@@ -86,7 +87,7 @@ func (o *operator) runRounds(ctx context.Context) error {
 func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 	h := hostQuietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
-		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.options.Web.Hosts))
+		h.hosts = append(h.hosts, web.Host((o.round*41+i*7)%o.options.Web.Hosts))
 	}
 	for _, host := range h.hosts {
 		if _, err := o.daemon.SetBrake(ctx, host, api.BrakeRequest{Stop: true, Reason: "soak"}); err != nil {
@@ -113,7 +114,7 @@ func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	jobs := o.options.projects()
 	h := hostQuietPeriod{reason: "the project was paused"}
 	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
-		h.hosts = append(h.hosts, hostName(i))
+		h.hosts = append(h.hosts, web.Host(i))
 	}
 	if err := o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionPause, api.StatePaused); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
@@ -29,7 +30,7 @@ func TestRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	p := soakOptions{
-		Web: web{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
+		Web: webOptions{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
 		Dir: t.TempDir(), Log: &log,
 	}
 	if err := run(p, &out); err != nil {
@@ -94,9 +95,9 @@ func TestCounts(t *testing.T) {
 		{URL: "http://www.site-7.example/robots.txt", Status: 200, BodyBytes: 50},
 		{URL: "http://www.site-3.example/robots.txt", Status: 404, BodyBytes: 10},
 		{URL: "http://www.site-5.example/robots.txt", Status: 503, BodyBytes: 20},
-		{URL: "http://www.site-7.example" + pagePath(4), Status: 200, BodyBytes: 100}, // compressed
-		{URL: "http://www.site-7.example" + pagePath(5), Status: 200, BodyBytes: 100, Incomplete: true},
-		{URL: "http://www.site-7.example" + pagePath(6)},
+		{URL: "http://www.site-7.example" + web.PagePath(4), Status: 200, BodyBytes: 100}, // compressed
+		{URL: "http://www.site-7.example" + web.PagePath(5), Status: 200, BodyBytes: 100, Incomplete: true},
+		{URL: "http://www.site-7.example" + web.PagePath(6)},
 	}
 	serverCount := func(all []countPair) map[string]float64 {
 		seen := map[string]float64{}
@@ -126,7 +127,7 @@ func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
 	o := operator{hostQuietPeriods: []hostQuietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
-		return crawltest.Exchange{URL: "http://" + hostName(host) + "/", Start: now.Add(after)}
+		return crawltest.Exchange{URL: "http://" + web.Host(host) + "/", Start: now.Add(after)}
 	}
 	if err := o.checkQuietPeriods([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2), at(2*time.Second, 1)}); err != nil {
 		t.Error(err)
@@ -168,8 +169,8 @@ func TestWeb(t *testing.T) {
 		if 1 <= kind && kind <= 7 {
 			special++
 		}
-		if got, ok := pageNumber(pagePath(n)); !ok || got != n {
-			t.Fatalf("%s is page %d, want %d", pagePath(n), got, n)
+		if got, ok := pageNumber(web.PagePath(n)); !ok || got != n {
+			t.Fatalf("%s is page %d, want %d", web.PagePath(n), got, n)
 		}
 	}
 	if special > pages/10 {

@@ -4,28 +4,28 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/web"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A web is hosts whose pages never end: each leads to fan others, so that after a
+// A webOptions is hosts whose pages never end: each leads to fan others, so that after a
 // few minutes all queues are longer than what is kept of them in memory. Some hosts,
 // and some pages of each, are as hosts and pages of the real web are at times.
-type web struct {
+type webOptions struct {
 	Hosts        int
 	CrawlerDelay time.Duration // that the crawler keeps by itself
 	RobotsMaxAge time.Duration // for how long a robots.txt may be used
 }
 
 // newTestWeb is the web as crawltest has it, with room for the log of so many requests.
-func (w web) newTestWeb(requests int) *crawltest.Web {
+func (w webOptions) newTestWeb(requests int) *crawltest.Web {
 	sites := make([]crawltest.Site, w.Hosts)
 	for h := range sites {
 		sites[h] = crawltest.Site{
-			Host: hostName(h), Robots: crawltest.StaticRobots(w.robotsOf(h)),
+			Host: web.Host(h), Robots: crawltest.StaticRobots(w.robotsOf(h)),
 			Fallback: func(r crawltest.PageRequest) crawltest.Response { return w.respond(h, r) },
 			Latency:  crawltest.Latency{Base: 2 * time.Millisecond, Jitter: 30 * time.Millisecond},
 		}
@@ -35,12 +35,10 @@ func (w web) newTestWeb(requests int) *crawltest.Web {
 	return served
 }
 
-func hostName(host int) string { return fmt.Sprintf("www.site-%d.example", host) }
-
 // robotsOf is the robots.txt of a host. Of twenty hosts one has none, one is out of
 // order, and one asks for more than the crawler's own delay.
-func (w web) robotsOf(host int) crawltest.Robots {
-	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", hostName(host), sitemapPath)
+func (w webOptions) robotsOf(host int) crawltest.Robots {
+	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", web.Host(host), sitemapPath)
 	r := crawltest.Robots{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
 	switch host % 20 {
 	case 3:
@@ -63,7 +61,7 @@ const (
 )
 
 // respond is what a host says to a request for anything but its robots.txt.
-func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
+func (w webOptions) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	if r.Path == sitemapPath {
 		return crawltest.ResponseOfType("application/xml", sitemapXML(host))
 	}
@@ -78,7 +76,7 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	case 2:
 		return crawltest.Status(http.StatusInternalServerError)
 	case 3:
-		return crawltest.Redirect(http.StatusMovedPermanently, pagePath(linkedPageNumber(page, 0)))
+		return crawltest.Redirect(http.StatusMovedPermanently, web.PagePath(web.Child(page, 0, linksPerPage)))
 	case 4:
 		if r.NthForURL == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
@@ -104,29 +102,22 @@ func pageResponseKind(host, page int) int {
 	return int(uint32(host*31+page) * 2_654_435_769 >> 16 % 77)
 }
 
-func pagePath(page int) string { return fmt.Sprintf("/section-%d/article-%d.html", page%17, page) }
-
 // linksPerPage is how many pages a page leads to that no other does.
 const linksPerPage = 8
-
-// linkedPageNumber is the number of one of them.
-func linkedPageNumber(page, i int) int { return linksPerPage*page + 1 + i }
 
 // pageNumber returns the number of the page of a path, and false if there is none.
 func pageNumber(p string) (int, bool) {
 	if p == "/" {
 		return 0, true
 	}
-	_, slug, _ := strings.Cut(p, "/article-")
-	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))
-	return page, err == nil && page >= 0 && p == pagePath(page)
+	return web.PageNumber(p)
 }
 
 func sitemapXML(host int) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 	for i := range sitemapPages {
-		fmt.Fprintf(&b, "<url><loc>http://%s%s</loc></url>", hostName(host), pagePath(firstSitemapPage+i))
+		fmt.Fprintf(&b, "<url><loc>http://%s%s</loc></url>", web.Host(host), web.PagePath(firstSitemapPage+i))
 	}
 	return b.String() + "</urlset>"
 }
@@ -134,14 +125,10 @@ func sitemapXML(host int) string {
 // pageHTML is a page. It leads to pages that may be visited, to one that robots.txt
 // closes, and to one of the host's neighbour.
 func pageHTML(host, page int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
-	links := []string{pagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + pagePath(page)}
+	head := fmt.Sprintf("<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
+	links := []string{web.PagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + web.Host(host+1) + web.PagePath(page)}
 	for i := range linksPerPage {
-		links = append(links, pagePath(linkedPageNumber(page, i)))
+		links = append(links, web.PagePath(web.Child(page, i, linksPerPage)))
 	}
-	for _, link := range links {
-		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 10), link)
-	}
-	return b.String() + "</body></html>\n"
+	return head + web.LinkParagraphs("Of many things one leads to another. ", 10, links...) + "</body></html>\n"
 }

@@ -30,6 +30,21 @@ func TestRunProfiled(t *testing.T) {
 	}
 }
 
+// TestRunWorkers pins that each worker runs once, and that the errors of all are returned.
+func TestRunWorkers(t *testing.T) {
+	ran, failed := make([]int, 5), [2]error{errors.New("one failed"), errors.New("another failed")}
+	err := RunWorkers(len(ran), func(worker int) error {
+		ran[worker]++
+		if worker%2 == 1 {
+			return failed[worker/2]
+		}
+		return nil
+	})
+	if !errors.Is(err, failed[0]) || !errors.Is(err, failed[1]) || !slices.Equal(ran, []int{1, 1, 1, 1, 1}) {
+		t.Errorf("%v ran, with error %v", ran, err)
+	}
+}
+
 func TestParseCounts(t *testing.T) {
 	if got, err := ParseCounts([]string{"1", "20"}); err != nil || !slices.Equal(got, []int{1, 20}) {
 		t.Errorf("%v, %v", got, err)
