@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
 // A HostStats is what a crawl remembers of a host beyond its clock, for reports
@@ -36,19 +38,21 @@ func DecodeHostStats(b []byte) HostStats {
 	if len(b) == 0 || b[0] != hostStatsVersion {
 		return HostStats{}
 	}
-	r := hostStatsDecoder{b: b[1:]}
-	m := HostStats{Pages: r.readCount(), PagesRequested: r.readCount(), Requests: r.readCount(), FailedRequests: r.readCount(), Bytes: r.readCount(), LastStatus: int(r.readCount())}
-	if last := r.readCount(); last > 0 {
+	r := &binaryrecord.Reader{RemainingData: b[1:]}
+	m := HostStats{
+		Pages: r.Int64(), PagesRequested: r.Int64(), Requests: r.Int64(), FailedRequests: r.Int64(), Bytes: r.Int64(), LastStatus: int(r.Int64()),
+	}
+	if last := r.Int64(); last > 0 {
 		m.LastEnd = time.Unix(0, last).UTC()
 	}
-	m.Addr = r.readAddr()
-	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = r.readDuration(), r.readDuration(), r.readDuration()
-	m.Gaps.Min, m.LargestDelayShortfall = r.readDuration(), r.readDuration()
-	r.readBuckets(&m.Gaps)
-	if len(r.b) > 0 { // it was not always kept
-		m.PagesWithheld = r.readCount()
+	m.Addr = readAddr(r)
+	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = readDuration(r), readDuration(r), readDuration(r)
+	m.Gaps.Min, m.LargestDelayShortfall = readDuration(r), readDuration(r)
+	readBuckets(r, &m.Gaps)
+	if len(r.RemainingData) > 0 { // it was not always kept
+		m.PagesWithheld = r.Int64()
 	}
-	if r.failed {
+	if r.Err != nil {
 		return HostStats{}
 	}
 	return m
@@ -73,44 +77,27 @@ func (m *HostStats) encode() []byte {
 	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
 }
 
-// A hostStatsDecoder takes a memo apart. After an error it returns zeros.
-type hostStatsDecoder struct {
-	b      []byte
-	failed bool
-}
+// readDuration reads a duration from 0.
+func readDuration(r *binaryrecord.Reader) time.Duration { return time.Duration(r.Int64()) }
 
-// readCount reads a number that fills no more than 63 bits.
-func (r *hostStatsDecoder) readCount() int64 {
-	n, size := binary.Uvarint(r.b)
-	if size <= 0 || int64(n) < 0 {
-		r.b, r.failed = nil, true
-		return 0
+// readAddr reads an address, and the zero address from no bytes.
+func readAddr(r *binaryrecord.Reader) netip.Addr {
+	b := r.Bytes()
+	addr, ok := netip.AddrFromSlice(b)
+	if len(b) > 0 && !ok {
+		r.MarkDamaged()
 	}
-	r.b = r.b[size:]
-	return int64(n)
-}
-
-func (r *hostStatsDecoder) readDuration() time.Duration { return time.Duration(r.readCount()) }
-
-func (r *hostStatsDecoder) readAddr() netip.Addr {
-	n := int(r.readCount())
-	if n > len(r.b) {
-		r.b, r.failed = nil, true
-		return netip.Addr{}
-	}
-	addr, ok := netip.AddrFromSlice(r.b[:n])
-	r.failed = r.failed || n > 0 && !ok
-	r.b = r.b[n:]
 	return addr
 }
 
-func (r *hostStatsDecoder) readBuckets(g *GapHistogram) {
-	first, n := r.readCount(), r.readCount()
+// readBuckets reads what GapHistogram.appendEncoded wrote.
+func readBuckets(r *binaryrecord.Reader, g *GapHistogram) {
+	first, n := r.Int64(), r.Int64()
 	if first > gapBuckets || n > gapBuckets-first {
-		r.failed = true
+		r.MarkDamaged()
 		return
 	}
 	for i := range n {
-		g.counts[first+i] = uint32(min(r.readCount(), maxBucketCount))
+		g.counts[first+i] = uint32(min(r.Int64(), maxBucketCount))
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // The bucket counted holds the hosts that AdmitHosts counted. A key is the
@@ -148,7 +148,7 @@ func readDomainHostTotal(b checksummedBucket, domain string) (int, error) {
 	}
 	n, size := binary.Uvarint(value)
 	if size != len(value) || n > 1<<53 {
-		return 0, record.ErrDamaged
+		return 0, binaryrecord.ErrDamaged
 	}
 	return int(n), nil
 }

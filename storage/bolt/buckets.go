@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
 // The buckets of the file.
@@ -88,10 +88,10 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 	if err != nil || clean == nil {
 		m.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
 		m.crashedAt = opts.Now()
-		values[keyCrashedAt] = record.AppendTime(nil, m.crashedAt)
+		values[keyCrashedAt] = binaryrecord.AppendTime(nil, m.crashedAt)
 		if minDue := m.crashedAt.Add(opts.PostInterruptionDelay); minDue.After(m.minDue) {
 			m.minDue = minDue
-			values[keyMinDue] = record.AppendTime(nil, m.minDue)
+			values[keyMinDue] = binaryrecord.AppendTime(nil, m.minDue)
 		}
 	}
 	return m, writeMeta(tx, values)
@@ -118,7 +118,7 @@ func readMetaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
 	value, err := checksummedBucket{Bucket: meta}.get([]byte(key))
 	n, size := binary.Uvarint(value)
 	if err != nil || size <= 0 {
-		return 0, fmt.Errorf("%s: %w", key, record.ErrDamaged)
+		return 0, fmt.Errorf("%s: %w", key, binaryrecord.ErrDamaged)
 	}
 	return n, nil
 }
@@ -142,7 +142,7 @@ func readMetaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	if b == nil {
 		return time.Time{}, nil
 	}
-	r := record.FieldReader{RemainingData: b}
+	r := binaryrecord.Reader{RemainingData: b}
 	t := r.Time()
 	return t, r.CheckFullyRead()
 }
@@ -167,12 +167,12 @@ func withChecksum(key, value []byte) []byte {
 	return appendChecksum(append(make([]byte, 0, len(value)+checksumLen), value...), key)
 }
 
-// verifyAndTrimChecksum returns a value of the file without its checksum, or record.ErrDamaged if
+// verifyAndTrimChecksum returns a value of the file without its checksum, or binaryrecord.ErrDamaged if
 // the checksum does not match key and value.
 func verifyAndTrimChecksum(key, checksummed []byte) ([]byte, error) {
 	n := len(checksummed) - checksumLen
 	if n < 0 || binary.BigEndian.Uint32(checksummed[n:]) != checksum(key, checksummed[:n]) {
-		return nil, record.ErrDamaged
+		return nil, binaryrecord.ErrDamaged
 	}
 	return checksummed[:n:n], nil
 }

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
 // oldestFormat is the oldest format that is migrated. Formats 1 and 2 are from before the
@@ -42,7 +42,7 @@ func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 	case from > formatVersion:
 		return false, fmt.Errorf("format %d is newer than this program's, %d: update the program", from, formatVersion)
 	case from == 0:
-		return false, fmt.Errorf("format 0: %w", record.ErrDamaged)
+		return false, fmt.Errorf("format 0: %w", binaryrecord.ErrDamaged)
 	case from < oldestFormat:
 		return false, fmt.Errorf("format %d is from before the first release, and decorum %s reads formats %d to %d: "+
 			"use the program that wrote the file to run \"decorum frontier export\", and this one to run \"decorum frontier import\"",
@@ -96,7 +96,7 @@ func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
 	at, err := meta.get([]byte(keyMigrationProgress))
 	names := append(format3Buckets(), bucketHostCounts)
 	if err != nil || len(at) == 0 || int(at[0]) > len(names) {
-		return fmt.Errorf("%s: %w", keyMigrationProgress, record.ErrDamaged)
+		return fmt.Errorf("%s: %w", keyMigrationProgress, binaryrecord.ErrDamaged)
 	}
 	index, last := at[0], bytes.Clone(at[1:]) // the last key of the portion before
 	for ; int(index) < len(names); index, last = index+1, nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -76,9 +77,9 @@ const (
 )
 
 func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
-	b = record.AppendString(b, o.name.String())
+	b = binaryrecord.AppendString(b, o.name.String())
 	b = binary.AppendUvarint(b, uint64(o.lastSeq))
-	b = record.AppendTime(b, o.HeldUntil)
+	b = binaryrecord.AppendTime(b, o.HeldUntil)
 	b = append(b, 0)
 	if o.Suspended {
 		b[len(b)-1] |= flagSuspended
@@ -100,8 +101,8 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 }
 
 func parseOriginRecord(b []byte, o *loadedOrigin) error {
-	r := record.FieldReader{RemainingData: b}
-	o.name = r.Origin()
+	r := &binaryrecord.Reader{RemainingData: b}
+	o.name = record.ReadOrigin(r)
 	o.originQueue = originQueue{}
 	o.lastSeq = int64(r.Int())
 	o.HeldUntil = r.Time()

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -168,7 +169,7 @@ func (x *originIndex) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*loadedOri
 func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
 	number, err := openChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
 	if err == nil && number != nil && len(number) != 4 {
-		err = record.ErrDamaged
+		err = binaryrecord.ErrDamaged
 	}
 	if err != nil {
 		return nil, x.damage.errorf("number of origin %v: %v", name, err)

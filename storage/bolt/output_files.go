@@ -13,7 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
 // An OutputFileExtent is how much of a file of output is on the disk: see Options.ListOutputFiles.
@@ -67,7 +67,7 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	}
 	b := openChecksummedBucket(tx, bucketFiles)
 	for _, f := range files {
-		value := record.AppendString(nil, f.Name)
+		value := binaryrecord.AppendString(nil, f.Name)
 		value = binary.AppendUvarint(value, uint64(f.Serial))
 		value = binary.AppendUvarint(value, uint64(f.SyncedSize))
 		if err := b.setOrDelete([]byte(f.Path), value); err != nil {
@@ -86,7 +86,7 @@ func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFileExtent, error) {
 		if err != nil {
 			return err
 		}
-		r := record.FieldReader{RemainingData: value}
+		r := binaryrecord.Reader{RemainingData: value}
 		f := OutputFileExtent{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
 		files[f.Path] = f
 		return r.CheckFullyRead()

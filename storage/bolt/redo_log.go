@@ -3,7 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 
-	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -129,7 +129,7 @@ type logReplayTarget interface {
 // replaySegment reads a segment of the log, of which the changes take parts, and
 // returns how many changes it is.
 func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
-	for r := (redoLogSegmentReader{record.FieldReader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
+	for r := (redoLogSegmentReader{binaryrecord.Reader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
@@ -167,7 +167,7 @@ func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
 }
 
 // A redoLogSegmentReader takes a segment of the log apart.
-type redoLogSegmentReader struct{ record.FieldReader }
+type redoLogSegmentReader struct{ binaryrecord.Reader }
 
 func (r *redoLogSegmentReader) readSlot() laneSlot {
 	lane := schedule.LaneID(r.Byte())

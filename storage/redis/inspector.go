@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -41,7 +42,7 @@ func (n *inspector) originNames(ctx context.Context, yield func(decorum.Origin) 
 		for _, name := range names {
 			o, ok := record.ParseOriginName(name)
 			if !ok {
-				return false, record.ErrDamaged
+				return false, binaryrecord.ErrDamaged
 			}
 			if !yield(o) {
 				return false, nil
@@ -116,7 +117,7 @@ func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.Origin
 	i.HostState = readHostState(f, n.client.Clock(), now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
-		return i, record.ErrDamaged
+		return i, binaryrecord.ErrDamaged
 	}
 	i.Origin = o
 	return i, f.Err()

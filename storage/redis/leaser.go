@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
@@ -206,7 +207,7 @@ func parseLease(
 	}
 	o, ok := record.ParseOriginName(origin)
 	if !ok {
-		return l, origin, encoded, record.ErrDamaged
+		return l, origin, encoded, binaryrecord.ErrDamaged
 	}
 	l.Entry, err = record.ParseEntry([]byte(encoded), o)
 	return l, origin, encoded, err

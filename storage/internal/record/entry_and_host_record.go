@@ -6,18 +6,15 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
-
-// ErrDamaged says that a record makes no sense.
-var ErrDamaged = errors.New("damaged record")
 
 // An entry begins with a byte that tells what of it is set.
 const (
@@ -54,21 +51,21 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	}
 	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
-	b = AppendString(b, e.URL.PathAndQuery())
+	b = binaryrecord.AppendString(b, e.URL.PathAndQuery())
 	if flags&hasReferrer != 0 {
-		b = AppendString(b, referrer)
+		b = binaryrecord.AppendString(b, referrer)
 	}
 	if flags&hasRobotsFor != 0 {
-		b = AppendString(b, e.RobotsFor.String())
+		b = binaryrecord.AppendString(b, e.RobotsFor.String())
 	}
 	if flags&hasContext != 0 {
-		b = AppendString(b, string(e.CallbackData))
+		b = binaryrecord.AppendString(b, string(e.CallbackData))
 	}
 	if flags&hasFailedAttempts != 0 {
 		b = binary.AppendUvarint(b, uint64(e.FailedAttempts))
 	}
 	if flags&hasUncleanedURL != 0 {
-		b = AppendString(b, e.UncleanedURL.PathAndQuery())
+		b = binaryrecord.AppendString(b, e.UncleanedURL.PathAndQuery())
 	}
 	if flags&hasMoreFlags != 0 {
 		b = appendEntryOptionalFields(b, e)
@@ -107,26 +104,26 @@ func appendEntryOptionalFields(b []byte, e *storage.Entry) []byte {
 		b = binary.AppendUvarint(b, uint64(e.Redirects))
 	}
 	if e.Request != nil {
-		b = AppendString(b, e.Request.Method)
-		b = AppendString(b, string(e.Request.Body))
+		b = binaryrecord.AppendString(b, e.Request.Method)
+		b = binaryrecord.AppendString(b, string(e.Request.Body))
 	}
 	return b
 }
 
 func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte {
-	b = AppendTime(b, p.VisitedAt)
+	b = binaryrecord.AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
-	b = AppendString(b, p.ETag)
-	b = AppendString(b, p.LastModified)
+	b = binaryrecord.AppendString(b, p.ETag)
+	b = binaryrecord.AppendString(b, p.LastModified)
 	b = binary.BigEndian.AppendUint64(b, p.BodyHash)
 	b = binary.AppendUvarint(b, uint64(p.ComparedVisits))
 	b = binary.AppendUvarint(b, uint64(p.ChangedVisits))
 	b = binary.AppendVarint(b, int64(p.TotalComparedInterval))
-	b = AppendTime(b, p.SitemapLastmod)
+	b = binaryrecord.AppendTime(b, p.SitemapLastmod)
 	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
-func (r *FieldReader) visitHistorySummary() *storage.VisitHistorySummary {
+func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummary {
 	return &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
 		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()), SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
@@ -158,7 +155,7 @@ func entryFlags(e *storage.Entry) (flags byte) {
 
 // ParseEntry reads what AppendEntry wrote for a URL of origin o.
 func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
-	r := FieldReader{RemainingData: b}
+	r := &binaryrecord.Reader{RemainingData: b}
 	flags := r.Byte()
 	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
 	path := r.String()
@@ -169,7 +166,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		e.Referrer = o.String() + e.Referrer
 	}
 	if flags&hasRobotsFor != 0 {
-		e.RobotsFor = r.Origin()
+		e.RobotsFor = ReadOrigin(r)
 	}
 	if flags&hasContext != 0 {
 		e.CallbackData = []byte(r.String())
@@ -178,28 +175,28 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		e.FailedAttempts = r.Int()
 	}
 	if flags&hasUncleanedURL != 0 {
-		e.UncleanedURL = r.URL(o)
+		e.UncleanedURL = readURL(r, o)
 	}
 	e.UseUncleanedURL = flags&useUncleanedURL != 0
 	if flags&hasMoreFlags != 0 {
-		r.parseEntryOptionalFields(&e)
+		readEntryOptionalFields(r, &e)
 	}
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.Err != nil || len(r.RemainingData) > 0 || u.Origin() != o {
-		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, ErrDamaged)
+		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, binaryrecord.ErrDamaged)
 	}
 	e.URL = u
 	return e, e.Validate()
 }
 
-// parseEntryOptionalFields reads what appendEntryOptionalFields wrote.
-func (r *FieldReader) parseEntryOptionalFields(e *storage.Entry) {
+// readEntryOptionalFields reads what appendEntryOptionalFields wrote.
+func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry) {
 	more := r.Byte()
 	if more&hasRank != 0 {
 		e.PriorityRank = uint16(r.Int())
 	}
 	if more&hasVisitHistorySummary != 0 {
-		e.VisitHistorySummary = r.visitHistorySummary()
+		e.VisitHistorySummary = readVisitHistorySummary(r)
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()
@@ -215,7 +212,7 @@ func (r *FieldReader) parseEntryOptionalFields(e *storage.Entry) {
 
 // AppendHostState appends the clock of a host.
 func AppendHostState(b []byte, c *schedule.HostState) []byte {
-	b = AppendTime(b, c.Due)
+	b = binaryrecord.AppendTime(b, c.Due)
 	b = binary.AppendVarint(b, int64(c.LostVisitDelay))
 	b = binary.AppendVarint(b, int64(c.Slots))
 	b = binary.AppendVarint(b, int64(c.ConsecutiveFailures))
@@ -224,7 +221,7 @@ func AppendHostState(b []byte, c *schedule.HostState) []byte {
 
 // ParseHostState reads what AppendHostState wrote.
 func ParseHostState(b []byte) (c schedule.HostState, err error) {
-	r := FieldReader{RemainingData: b}
+	r := &binaryrecord.Reader{RemainingData: b}
 	c.Due = r.Time()
 	c.LostVisitDelay = time.Duration(r.Varint())
 	c.Slots = int(r.Varint())
@@ -233,101 +230,8 @@ func ParseHostState(b []byte) (c schedule.HostState, err error) {
 	return c, r.Err
 }
 
-// AppendString appends s and how long it is.
-func AppendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// AppendTime appends t to the nanosecond, in any year.
-func AppendTime(b []byte, t time.Time) []byte {
-	b = binary.AppendVarint(b, t.Unix())
-	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
-}
-
-// A FieldReader takes a record apart. After an error it returns zeros.
-type FieldReader struct {
-	RemainingData []byte // what is left
-	Err           error  // ErrDamaged, once something made no sense
-}
-
-// MarkDamaged says that the record makes no sense.
-func (r *FieldReader) MarkDamaged() { r.RemainingData, r.Err = nil, ErrDamaged }
-
-// CheckFullyRead returns an error unless the record was read whole and no further.
-func (r *FieldReader) CheckFullyRead() error {
-	if len(r.RemainingData) > 0 {
-		r.MarkDamaged()
-	}
-	return r.Err
-}
-
-// Byte reads a byte.
-func (r *FieldReader) Byte() byte {
-	if len(r.RemainingData) == 0 {
-		r.MarkDamaged()
-		return 0
-	}
-	c := r.RemainingData[0]
-	r.RemainingData = r.RemainingData[1:]
-	return c
-}
-
-// Varint reads a number that may be negative.
-func (r *FieldReader) Varint() int64 {
-	v, n := binary.Varint(r.RemainingData)
-	if n <= 0 {
-		r.MarkDamaged()
-		return 0
-	}
-	r.RemainingData = r.RemainingData[n:]
-	return v
-}
-
-// Int reads a count. None fills 48 bits, nor do some of them added up fill 63.
-func (r *FieldReader) Int() int {
-	v, n := binary.Uvarint(r.RemainingData)
-	if n <= 0 || v >= 1<<48 {
-		r.MarkDamaged()
-		return 0
-	}
-	r.RemainingData = r.RemainingData[n:]
-	return int(v)
-}
-
-// Uint64 reads a number of eight bytes.
-func (r *FieldReader) Uint64() uint64 {
-	if len(r.RemainingData) < 8 {
-		r.MarkDamaged()
-		return 0
-	}
-	v := binary.BigEndian.Uint64(r.RemainingData)
-	r.RemainingData = r.RemainingData[8:]
-	return v
-}
-
-// String reads what AppendString wrote.
-func (r *FieldReader) String() string { return string(r.Bytes()) }
-
-// Bytes returns what AppendString wrote, a part of the record. It is not nil.
-func (r *FieldReader) Bytes() []byte {
-	n := r.Int()
-	if n > len(r.RemainingData) {
-		r.MarkDamaged()
-		return []byte{}
-	}
-	b := r.RemainingData[:n:n]
-	r.RemainingData = r.RemainingData[n:]
-	return b
-}
-
-// Time reads what AppendTime wrote, in UTC.
-func (r *FieldReader) Time() time.Time {
-	sec, nsec := r.Varint(), r.Int()
-	return time.Unix(sec, int64(nsec)).UTC()
-}
-
-// Origin reads the name of an origin.
-func (r *FieldReader) Origin() decorum.Origin {
+// ReadOrigin reads the name of an origin.
+func ReadOrigin(r *binaryrecord.Reader) decorum.Origin {
 	o, ok := ParseOriginName(r.String())
 	if !ok {
 		r.MarkDamaged()
@@ -335,8 +239,8 @@ func (r *FieldReader) Origin() decorum.Origin {
 	return o
 }
 
-// URL reads the path of a URL of origin o.
-func (r *FieldReader) URL(o decorum.Origin) decorum.URL {
+// readURL reads the path of a URL of origin o.
+func readURL(r *binaryrecord.Reader, o decorum.Origin) decorum.URL {
 	u, err := decorum.ParseURL(o.String() + r.String())
 	if err != nil || u.Origin() != o {
 		r.MarkDamaged()
