@@ -21,6 +21,7 @@ const modulePath = "github.com/decorum-crawler/decorum"
 var allowedImports = map[string][]string{
 	".":                              {},
 	"internal/binaryrecord":          {},
+	"internal/backoff":               {},
 	"internal/connlimit":             {},
 	"internal/disk":                  {},
 	"internal/doctest":               {},
@@ -34,8 +35,8 @@ var allowedImports = map[string][]string{
 	"internal/testwait":              {},
 	"internal/usage":                 {},
 	"internal/yamllimit":             {},
-	"robots":                         {"."},
-	"politeness":                     {"."},
+	"robots":                         {".", "internal/backoff"},
+	"politeness":                     {".", "internal/backoff"},
 	"storage":                        {"."},
 	"storage/memory":                 {".", "storage", "storage/internal/schedule"},
 	"storage/storagetest":            {".", "storage"},

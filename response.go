@@ -3,6 +3,8 @@ package decorum
 import (
 	"net/http"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,4 +36,27 @@ func (r *Response) Location() (URL, bool) {
 	}
 	u, err := r.URL.Resolve(to)
 	return u, err == nil
+}
+
+// RetryAfter returns how long the Retry-After header (RFC 9110 §10.2.3) asks to wait from now: seconds,
+// or an HTTP date. It returns 0 for a header that is neither, and for a moment that has passed. Large
+// values are returned as they are, and their bounds are for the caller to set.
+func (r *Response) RetryAfter(now time.Time) time.Duration {
+	value := strings.TrimSpace(r.Header.Get("Retry-After"))
+	if value == "" {
+		return 0
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		const maxSeconds = int64(1<<63-1) / int64(time.Second)
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n > maxSeconds {
+			n = maxSeconds // too large a number still asks to be left alone
+		}
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return max(at.Sub(now), 0)
 }

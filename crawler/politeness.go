@@ -120,7 +120,7 @@ func (c *Crawler) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.
 	}
 	bytes := 0
 	if v.Response != nil {
-		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
+		visit.RetryAfter = v.Response.RetryAfter(v.End)
 		bytes = v.BodyLen()
 	}
 	uncharged := v.interrupted || v.wasNeverSent() // it says nothing of the server

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/backoff"
 )
 
 // NoDelay as a Policy's Delay asks for no rest of its own between visits: for
@@ -89,7 +91,7 @@ type FinishedVisit struct {
 	Host                string        // as decorum.Origin.Host spells it
 	Start, End          time.Time     // of the request, and of its answer
 	Status              int           // 0: no answer came (refused, reset, timed out)
-	RetryAfter          time.Duration // what the answer's Retry-After asked for, from End
+	RetryAfter          time.Duration // of the answer, counted from End: decorum.Response.RetryAfter
 	CrawlDelay          time.Duration // what robots.txt asks for; 0: nothing
 	ConsecutiveFailures int           // failures in a row before this visit
 }
@@ -140,13 +142,7 @@ func (p Policy) backoffDelay(key string, failures int) time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	d := p.InitialBackoff
-	for range failures - 1 {
-		if d >= p.MaxBackoff {
-			break
-		}
-		d *= 2
-	}
+	d := backoff.Delay(p.InitialBackoff, p.MaxBackoff, failures)
 	d += time.Duration(p.drawJitterFraction(key, failures) * float64(d) / 4)
 	return min(d, p.MaxBackoff)
 }

@@ -114,42 +114,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestParseRetryAfter(t *testing.T) {
-	for _, tt := range []struct {
-		value string
-		want  time.Duration
-	}{
-		{"", 0},
-		{"120", 120 * sec},
-		{" 7 ", 7 * sec},
-		{"0", 0},
-		{"-5", 0},
-		{"1.5", 0},
-		{"soon", 0},
-		{"99999999999999999999999", 9223372036 * sec},
-		{"9223372037", 9223372036 * sec},
-		{"Sun, 01 Mar 2026 12:01:00 GMT", 60 * sec},
-		{"Sunday, 01-Mar-26 12:01:00 GMT", 60 * sec},
-		{"Sun Mar  1 12:01:00 2026", 60 * sec},
-		{"Sun, 01 Mar 2026 11:59:00 GMT", 0},
-	} {
-		if got := politeness.ParseRetryAfter(tt.value, noon); got != tt.want {
-			t.Errorf("%q: %v, want %v", tt.value, got, tt.want)
-		}
-	}
-}
-
-func FuzzParseRetryAfter(f *testing.F) {
-	for _, s := range []string{"1", "Sun, 01 Mar 2026 12:01:00 GMT", "-1", "9223372037"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if d := politeness.ParseRetryAfter(s, noon); d < 0 {
-			t.Errorf("%q: %v", s, d)
-		}
-	})
-}
-
 // Chance is the same for the same seed, host and number of failures, another for
 // any other, and spreads over the whole quarter.
 func TestJitterIsOfItsSeed(t *testing.T) {

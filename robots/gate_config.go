@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/backoff"
 )
 
 // A GateConfig says how a Gate decides. The zero value of a field means its
@@ -66,11 +68,7 @@ type Backoff struct{ First, Max time.Duration }
 
 // delayAfter returns the wait after so many failures in a row.
 func (b Backoff) delayAfter(failures int) time.Duration {
-	d := b.First
-	for i := 1; i < failures && d < b.Max; i++ {
-		d *= 2
-	}
-	return min(d, b.Max)
+	return backoff.Delay(b.First, b.Max, failures)
 }
 
 // defaultNotFoundPhrases are those of Q-15.

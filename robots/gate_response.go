@@ -109,7 +109,7 @@ func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFai
 	return &fetchFailure{
 		reason:        fmt.Sprintf("robots.txt: status %d", res.Status),
 		backoffBounds: b,
-		retryAfter:    parseRetryAfter(res.Header.Get("Retry-After"), now),
+		retryAfter:    res.RetryAfter(now),
 	}
 }
 
@@ -152,18 +152,6 @@ func parseMaxAge(headers []string) (age time.Duration, stated bool) {
 		}
 	}
 	return age, stated
-}
-
-// parseRetryAfter reads a Retry-After header: seconds, or a date. What it cannot
-// read asks for nothing.
-func parseRetryAfter(value string, now time.Time) time.Duration {
-	if d, ok := parseWholeSeconds(value); ok {
-		return d
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }
 
 // parseWholeSeconds reads a whole number of seconds. One that is too large for a

@@ -1,9 +1,12 @@
 package robots
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 func TestMaxAge(t *testing.T) {
@@ -47,25 +50,23 @@ func TestMaxAge(t *testing.T) {
 	}
 }
 
+// TestRetryAfter pins that a failure waits for the Retry-After of its answer, of whatever form, and for
+// no longer than a day.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"":                                0,
-		"120":                             2 * time.Minute,
-		" 120 ":                           2 * time.Minute,
-		"0":                               0,
-		"-5":                              0,
-		"1.5":                             0,
-		"soon":                            0,
-		"Sun, 01 Mar 2026 12:10:00 GMT":   10 * time.Minute,
-		"Sunday, 01-Mar-26 12:10:00 GMT":  10 * time.Minute,
-		"Sun Mar  1 12:10:00 2026":        10 * time.Minute,
-		"Sun, 01 Mar 2026 11:00:00 GMT":   0,
-		"Sun, 01 Mar 2026 12:10:00 +0100": 0,
-		"18446744073709551616":            maxDelay,
+		"":                              time.Minute,
+		"soon":                          time.Minute,
+		"30":                            time.Minute,
+		"120":                           2 * time.Minute,
+		"Sun, 01 Mar 2026 12:10:00 GMT": 10 * time.Minute,
+		"86401":                         maxRetryAfter,
+		"18446744073709551616":          maxRetryAfter,
 	} {
-		if got := parseRetryAfter(value, now); got != want {
-			t.Errorf("retryAfter(%q) = %v, want %v", value, got, want)
+		res := &decorum.Response{Status: 503, Header: http.Header{"Retry-After": {value}}}
+		failure := newServerFailure(now, res, Backoff{First: time.Minute, Max: time.Hour})
+		if got := failure.retryDelay(1); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
 }

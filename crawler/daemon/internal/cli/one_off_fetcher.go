@@ -176,7 +176,7 @@ func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.longestCrawlDelay, host.ConsecutiveFailures
 	if e.lastResponse != nil {
 		visit.Status = e.lastResponse.Status
-		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)
+		visit.RetryAfter = e.lastResponse.RetryAfter(visit.End)
 	}
 	host.NextVisit = e.policy.NextVisit(visit)
 	e.limiter.SetNextVisitAndCountBytes(o.Host(), host.NextVisit, 0)
