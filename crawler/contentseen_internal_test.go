@@ -10,7 +10,7 @@ func TestContentSeenIsBounded(t *testing.T) {
 		if b.addAndReportDuplicate(body(i), "first") {
 			t.Fatalf("body %d is new", i)
 		}
-		if n := len(b.current) + len(b.previous); n > 2*contentSeenSize {
+		if n := b.firstURLHashes.Len(); n > 2*contentSeenSize {
 			t.Fatalf("%d bodies are remembered", n)
 		}
 	}

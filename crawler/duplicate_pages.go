@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"sync"
+
+	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
 // countDuplicateOrNonCanonical counts v if its page says that it stands for another, or has the
@@ -37,10 +39,11 @@ const contentSeenSize = 50_000
 
 // contentSeen remembers which pages had which bodies lately.
 type contentSeen struct {
-	hashSeedOnce              sync.Once
-	hashSeed                  maphash.Seed
-	mu                        sync.Mutex
-	recentMap[uint64, uint64] // by the hash of a body: that of the URL that had it first
+	hashSeedOnce sync.Once
+	hashSeed     maphash.Seed
+
+	mu             sync.Mutex                 // guards firstURLHashes
+	firstURLHashes recent.Map[uint64, uint64] // of the first URL that had a body, by the hash of the body
 }
 
 // hash returns a quick hash.
@@ -55,10 +58,10 @@ func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	firstURLHash, known := b.peek(key)
+	firstURLHash, known := b.firstURLHashes.Peek(key)
 	if !known {
 		firstURLHash = urlHash
 	}
-	b.put(key, firstURLHash, contentSeenSize)
+	b.firstURLHashes.Put(key, firstURLHash, contentSeenSize)
 	return firstURLHash != urlHash
 }

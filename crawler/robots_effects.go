@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxCached is how many origins or hosts the hallway keeps something of in
-// memory; what it forgets it reads again.
+// maxCached is of how many origins or hosts a crawl keeps something in memory at least, and of twice as
+// many at most; what it forgets it reads again.
 const maxCached = 10_000
 
 // appliedRobotsNote is the note, in the frontier's store, that says which robots.txt
@@ -23,23 +24,21 @@ const appliedRobotsNote = "heeded"
 // robotsFollowUpsDone are the robots.txt files whose sitemaps are queued, and by which parked
 // URLs have been judged again.
 type robotsFollowUpsDone struct {
-	mu      sync.Mutex
-	fileIDs map[decorum.Origin]string
+	mu      sync.Mutex // guards fileIDs
+	fileIDs recent.Map[decorum.Origin, string]
 }
 
 func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.fileIDs[o] == file
+	applied, _ := h.fileIDs.Get(o, maxCached)
+	return applied == file
 }
 
 func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.fileIDs == nil || len(h.fileIDs) >= maxCached {
-		h.fileIDs = map[decorum.Origin]string{}
-	}
-	h.fileIDs[o] = file
+	h.fileIDs.Put(o, file, maxCached)
 }
 
 // queueSitemapsAndUnparkOnce acts on an origin's robots.txt when a URL is judged by it for the first
@@ -117,8 +116,8 @@ func (c *Crawler) unparkAllowed(ctx context.Context, o decorum.Origin) error {
 
 // crawlDelays are the pauses that robots.txt files ask for, by host and origin.
 type crawlDelays struct {
-	mu     sync.Mutex
-	byHost map[string]map[decorum.Origin]time.Duration
+	mu     sync.Mutex // guards byHost and the maps in it
+	byHost recent.Map[string, map[decorum.Origin]time.Duration]
 }
 
 // hostDelayAndNextAllowedTime returns the longest pause that the origins of o's host ask for, by
@@ -132,15 +131,12 @@ func (c *Crawler) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Ori
 	host := o.Host()
 	c.crawlDelays.mu.Lock()
 	defer c.crawlDelays.mu.Unlock()
-	known := c.crawlDelays.byHost[host]
-	if known == nil {
+	known, cached := c.crawlDelays.byHost.Get(host, maxCached)
+	if !cached {
 		if known, err = c.loadCrawlDelaysOfHost(ctx, host, now); err != nil {
 			return 0, opensAt, err
 		}
-		if c.crawlDelays.byHost == nil || len(c.crawlDelays.byHost) >= maxCached {
-			c.crawlDelays.byHost = map[string]map[decorum.Origin]time.Duration{}
-		}
-		c.crawlDelays.byHost[host] = known
+		c.crawlDelays.byHost.Put(host, known, maxCached)
 	}
 	if ownDelay > 0 {
 		if _, noted := known[o]; !noted {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -35,10 +36,10 @@ func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Ori
 }
 
 // hostSitemapQuotas count the sitemaps that were queued in this run, by the host whose
-// robots.txt led to them. Of more hosts than are remembered, all begin anew.
+// robots.txt led to them. A host that is forgotten, since many others came after it, begins anew.
 type hostSitemapQuotas struct {
-	mu    sync.Mutex
-	hosts map[string]*hostSitemapQuota
+	mu    sync.Mutex // guards hosts and the quotas in it
+	hosts recent.Map[string, *hostSitemapQuota]
 }
 
 type hostSitemapQuota struct {
@@ -68,13 +69,10 @@ func (q *hostSitemapQuotas) addQueued(host string, n int) {
 
 // getOrCreate returns the quota of a host. It requires q.mu.
 func (q *hostSitemapQuotas) getOrCreate(host string) *hostSitemapQuota {
-	h := q.hosts[host]
-	if h == nil {
-		if q.hosts == nil || len(q.hosts) >= maxCached {
-			q.hosts = map[string]*hostSitemapQuota{}
-		}
+	h, ok := q.hosts.Get(host, maxCached)
+	if !ok {
 		h = &hostSitemapQuota{}
-		q.hosts[host] = h
+		q.hosts.Put(host, h, maxCached)
 	}
 	return h
 }

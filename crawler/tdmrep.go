@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -111,7 +112,7 @@ func (r *CachedTDMRep) SHA256() string {
 // tdmrepCache are those of the origins in play.
 type tdmrepCache struct {
 	mu                sync.Mutex
-	states            recentMap[decorum.Origin, *CachedTDMRep]
+	states            recent.Map[decorum.Origin, *CachedTDMRep]
 	lookupLeaseTokens map[decorum.Origin]uint64 // by which lease
 }
 
@@ -122,14 +123,14 @@ const tdmrepCacheSize = 250
 func (rs *tdmrepCache) get(o decorum.Origin) *CachedTDMRep {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r, _ := rs.states.peek(o)
+	r, _ := rs.states.Peek(o)
 	return r
 }
 
 func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.states.put(o, r, tdmrepCacheSize)
+	rs.states.Put(o, r, tdmrepCacheSize)
 }
 
 // usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.

@@ -25,7 +25,7 @@ func TestTDMRepCacheIsBounded(t *testing.T) {
 				t.Fatalf("%d is forgotten when %d comes", before, i)
 			}
 		}
-		if n := len(cache.states.current) + len(cache.states.previous); n > 2*tdmrepCacheSize {
+		if n := cache.states.Len(); n > 2*tdmrepCacheSize {
 			t.Fatalf("%d are held", n)
 		}
 	}

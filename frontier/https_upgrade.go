@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -18,14 +19,14 @@ const httpsRedirectsNoteKey = "https"
 // URL on http that is found from then on is queued as its twin on https.
 const redirectsToUpgrade = 3
 
-// maxCachedOrigins is how many origins are remembered in memory; the rest is read
-// from the store again.
+// maxCachedOrigins is how many origins are remembered in memory at least, twice as many at most; the
+// rest is read from the store again.
 const maxCachedOrigins = 10_000
 
 // httpsUpgradeTracker is what is known of http origins.
 type httpsUpgradeTracker struct {
-	mu                           sync.Mutex
-	consecutiveRedirectsByOrigin map[decorum.Origin]byte
+	mu                           sync.Mutex // guards consecutiveRedirectsByOrigin
+	consecutiveRedirectsByOrigin recent.Map[decorum.Origin, byte]
 	anyOriginUpgraded            atomic.Bool // of them, or of those before, one is of an origin on https
 	upgradeCount                 atomic.Int64
 }
@@ -117,15 +118,12 @@ func (f *Frontier) updateConsecutiveHTTPSRedirects(ctx context.Context, o decoru
 // consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It requires
 // secured.mu.
 func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin[o]; known {
+	if n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin.Get(o, maxCachedOrigins); known {
 		return n, nil
 	}
 	note, err := f.store.ReadNote(ctx, o, httpsRedirectsNoteKey)
 	if err != nil {
 		return 0, err
-	}
-	if f.httpsUpgradeTracker.consecutiveRedirectsByOrigin == nil || len(f.httpsUpgradeTracker.consecutiveRedirectsByOrigin) >= maxCachedOrigins {
-		f.httpsUpgradeTracker.consecutiveRedirectsByOrigin = map[decorum.Origin]byte{}
 	}
 	n := byte(0)
 	if len(note) == 1 {
@@ -137,7 +135,7 @@ func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Orig
 
 // setConsecutiveRedirects remembers the row of an origin. It requires mu.
 func (s *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) {
-	s.consecutiveRedirectsByOrigin[o] = n
+	s.consecutiveRedirectsByOrigin.Put(o, n, maxCachedOrigins)
 	if n >= redirectsToUpgrade {
 		s.anyOriginUpgraded.Store(true)
 	}
@@ -185,6 +183,6 @@ func (f *Frontier) isKnownToStayHTTP(u decorum.URL) bool {
 	}
 	f.httpsUpgradeTracker.mu.Lock()
 	defer f.httpsUpgradeTracker.mu.Unlock()
-	n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin[u.Origin()]
+	n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin.Get(u.Origin(), maxCachedOrigins)
 	return known && n < redirectsToUpgrade
 }

@@ -9,18 +9,19 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
-// maxUnsentRequests is how many pages are remembered, at most, that were asked for and
-// turned away. Of those beyond OnRequest is told again.
-const maxUnsentRequests = 1 << 14
+// unsentRequestsSize is how many pages are remembered, at least, that were asked for and turned away, twice
+// as many at most. Of those beyond OnRequest is told again.
+const unsentRequestsSize = 1 << 13
 
 // unsentRequests are the pages that OnRequest has been told of and that were turned away
 // before anything was sent: the address of their host was busy, say. They come
 // again with what the callbacks made of them, of which nobody is told twice.
 type unsentRequests struct {
-	mu       sync.Mutex
-	requests map[unsentRequestKey]*colly.Request
+	mu       sync.Mutex // guards requests
+	requests recent.Map[unsentRequestKey, *colly.Request]
 }
 
 // unsentRequestKey is the identity of a page that is to be visited.
@@ -38,26 +39,17 @@ func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
 func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.requests == nil {
-		a.requests = map[unsentRequestKey]*colly.Request{}
-	}
-	for k := range a.requests {
-		if len(a.requests) < maxUnsentRequests {
-			break
-		}
-		delete(a.requests, k)
-	}
 	copied := *req
 	copied.Body = nil // it comes again with the lease
-	a.requests[unsentRequestKeyOf(t)] = &copied
+	a.requests.Put(unsentRequestKeyOf(t), &copied, unsentRequestsSize)
 }
 
 // take returns the page as it was turned away, and forgets it; nil if it was not.
 func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	req := a.requests[unsentRequestKeyOf(t)]
-	delete(a.requests, unsentRequestKeyOf(t))
+	req, _ := a.requests.Peek(unsentRequestKeyOf(t))
+	a.requests.Delete(unsentRequestKeyOf(t))
 	return req
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
 // robotsDir is where robots.txt files are, in the directory of the ledger.
@@ -21,12 +22,13 @@ type robotsStore struct {
 	dir         string
 	newFileMode fs.FileMode // of new files
 
-	mu            sync.Mutex
-	durableHashes map[string]bool // those that are on the disk
+	mu            sync.Mutex                   // guards durableHashes
+	durableHashes recent.Map[string, struct{}] // those that are on the disk
 }
 
-// maxKnownHashes is how many hashes are held in memory; of others the disk is asked.
-const maxKnownHashes = 100_000
+// knownHashes is how many hashes are held in memory at least, twice as many at most; of others the disk is
+// asked.
+const knownHashes = 50_000
 
 // robotsFilePath returns the name of the file with a hash, in dir.
 func robotsFilePath(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
@@ -48,7 +50,7 @@ func (l *Ledger) StoreRobotsFile(hash string, body []byte) error {
 
 func (f *robotsStore) has(hash string) bool {
 	f.mu.Lock()
-	known := f.durableHashes[hash]
+	_, known := f.durableHashes.Get(hash, knownHashes)
 	f.mu.Unlock()
 	if known || len(hash) != 2*sha256.Size {
 		return known
@@ -63,10 +65,7 @@ func (f *robotsStore) has(hash string) bool {
 func (f *robotsStore) markDurable(hash string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.durableHashes == nil || len(f.durableHashes) >= maxKnownHashes {
-		f.durableHashes = map[string]bool{}
-	}
-	f.durableHashes[hash] = true
+	f.durableHashes.Put(hash, struct{}{}, knownHashes)
 }
 
 // write writes a file, and its name, to the disk: what has the name is whole.

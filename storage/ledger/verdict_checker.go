@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -20,19 +21,19 @@ type verdictChecker struct {
 	agent           robots.Agent
 	robotsOptions   robots.ParseOptions
 	purposes        []string
-	hasSeenRunStart bool                     // the three are: a run has begun
-	rulesByHash     map[string]*robots.Rules // of files, read as they say
+	hasSeenRunStart bool                              // the three are: a run has begun
+	rulesByHash     recent.Map[string, *robots.Rules] // of files, read as they say
 }
 
-// maxCachedRules is how many files are held in memory as rules.
-const maxCachedRules = 1000
+// cachedRules is how many files are held in memory as rules at least, twice as many at most.
+const cachedRules = 1000
 
 // maxRobotsFileBytes is how many bytes of a robots.txt are read: a crawl keeps at most
 // robots.MaxFileBytes.
 const maxRobotsFileBytes = 16 << 20
 
 func newVerdictChecker(dir string) verdictChecker {
-	return verdictChecker{robotsDir: dir, intactByHash: map[string]bool{}, rulesByHash: map[string]*robots.Rules{}}
+	return verdictChecker{robotsDir: dir, intactByHash: map[string]bool{}}
 }
 
 // startRun has files read as a run does.
@@ -47,7 +48,7 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 	}
 	j.agent, j.purposes, j.hasSeenRunStart = agent, run.Purposes, true
 	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
-	clear(j.rulesByHash)
+	j.rulesByHash = recent.Map[string, *robots.Rules]{}
 	return nil
 }
 
@@ -127,18 +128,15 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reaso
 	default:
 		return nil, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
 	}
-	if rules := j.rulesByHash[v.FileSHA256]; rules != nil {
+	if rules, ok := j.rulesByHash.Get(v.FileSHA256, cachedRules); ok {
 		return rules, ""
 	}
 	body, reason := j.readVerifiedRobotsFile(v.FileSHA256)
 	if reason != "" {
 		return nil, reason
 	}
-	if len(j.rulesByHash) >= maxCachedRules {
-		clear(j.rulesByHash)
-	}
 	rules = j.robotsOptions.Parse(body).RulesFor(j.agent)
-	j.rulesByHash[v.FileSHA256] = rules
+	j.rulesByHash.Put(v.FileSHA256, rules, cachedRules)
 	return rules, ""
 }
 

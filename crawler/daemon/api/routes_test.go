@@ -361,10 +361,10 @@ func TestUntrustedCallsDoNotFillTheAudit(t *testing.T) {
 
 func TestThrottleIsBounded(t *testing.T) {
 	var th untrustedThrottle
-	for i := range 3 * maxThrottledNetworks {
+	for i := range 3 * throttledNetworks {
 		th.allow(fmt.Sprintf("[2001:db8:%x:%x::1]:443", i>>8, i&255))
 	}
-	if n := len(th.recentLimiters) + len(th.olderLimiters); n > 2*maxThrottledNetworks {
+	if n := th.limiters.Len(); n > 2*throttledNetworks {
 		t.Errorf("%d addresses are kept", n)
 	}
 }

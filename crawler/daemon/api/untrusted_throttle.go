@@ -7,21 +7,21 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/decorum-crawler/decorum/internal/connlimit"
+	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
 // How often an address may present a token that is none, or be in the audit without
-// a good one, and how many addresses are remembered.
+// a good one, and how many addresses are remembered at least, twice as many at most.
 const (
-	guessesPerSecond     = 0.5
-	guessBurst           = 20
-	maxThrottledNetworks = 10_000
+	guessesPerSecond  = 0.5
+	guessBurst        = 20
+	throttledNetworks = 10_000
 )
 
-// An untrustedThrottle slows who has no good token. It keeps two generations of
-// addresses: when the young one is full it becomes the old one, which is forgotten.
+// An untrustedThrottle slows who has no good token.
 type untrustedThrottle struct {
-	mu                            sync.Mutex
-	recentLimiters, olderLimiters map[string]*rate.Limiter
+	mu       sync.Mutex                        // guards limiters
+	limiters recent.Map[string, *rate.Limiter] // by network
 }
 
 // allow reports whether one more may come from an address, and counts it.
@@ -29,15 +29,10 @@ func (t *untrustedThrottle) allow(remote string) bool {
 	network := connlimit.NetworkPrefix(remote)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.recentLimiters[network]
-	if l == nil {
-		if l = t.olderLimiters[network]; l == nil {
-			l = rate.NewLimiter(guessesPerSecond, guessBurst)
-		}
-		if t.recentLimiters == nil || len(t.recentLimiters) >= maxThrottledNetworks {
-			t.recentLimiters, t.olderLimiters = map[string]*rate.Limiter{}, t.recentLimiters
-		}
-		t.recentLimiters[network] = l
+	l, ok := t.limiters.Get(network, throttledNetworks)
+	if !ok {
+		l = rate.NewLimiter(guessesPerSecond, guessBurst)
+		t.limiters.Put(network, l, throttledNetworks)
 	}
 	return l.Allow()
 }
