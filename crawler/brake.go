@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -56,7 +57,7 @@ func (c *Crawler) brakeHoldEnd(times ...time.Time) time.Time {
 	until := c.now().Add(maxBrakeHold)
 	for _, t := range times {
 		if !t.IsZero() {
-			until = earlierTime(until, t)
+			until = timecmp.Earlier(until, t)
 		}
 	}
 	return until

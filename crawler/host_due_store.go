@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -47,7 +48,7 @@ func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politene
 			return err
 		}
 		if noted, err := time.Parse(time.RFC3339Nano, string(note)); err == nil {
-			due = laterTime(due, noted)
+			due = timecmp.Later(due, noted)
 		}
 	}
 	limiter.PostponeHost(now, host, r.RestartedAt, due)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -234,7 +235,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 // requeueAndDelayHostAck gives back a lease whose host has to rest for so long, from now on.
 func (c *Crawler) requeueAndDelayHostAck(l storage.Lease, delay time.Duration) storage.Ack {
 	host := c.hostTable.updateState(l, func(h storage.HostState) storage.HostState {
-		h.Due, h.LostVisitDelay = laterTime(h.Due, c.now().Add(delay)), max(h.LostVisitDelay, delay)
+		h.Due, h.LostVisitDelay = timecmp.Later(h.Due, c.now().Add(delay)), max(h.LostVisitDelay, delay)
 		return h
 	})
 	return storage.Ack{Outcome: storage.Requeue, HostState: &host}
@@ -250,7 +251,7 @@ const recheckDelay = 5 * time.Second
 func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *robots.OriginPostponedError, pending bool) (storage.Ack, error) {
 	until, o := postponed.Until, l.URL.Origin()
 	if pending {
-		until = earlierTime(until, c.now().Add(recheckDelay))
+		until = timecmp.Earlier(until, c.now().Add(recheckDelay))
 	}
 	if !postponed.RedirectURL.IsZero() {
 		if err := c.queueRobotsRedirect(ctx, o.RobotsURL(), o, postponed); err != nil {

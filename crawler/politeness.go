@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -37,9 +38,9 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	opensAt = laterTime(opensAt, policy.VisitWindow.NextOpen(now))
+	opensAt = timecmp.Later(opensAt, policy.VisitWindow.NextOpen(now))
 	if opensAt.After(now) {
-		return politeness.Permit{}, &robots.OriginPostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
+		return politeness.Permit{}, &robots.OriginPostponedError{Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
 	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.IsForRobots() {
 		return politeness.Permit{}, err
@@ -76,23 +77,9 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 // reason that is not its host's rest: the host's clock stays as it is.
 func (c *Crawler) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (storage.Ack, error) {
 	if l.RobotsFor == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
-		return storage.Ack{Outcome: storage.RetryAt, NotBefore: earlierTime(until, c.now().Add(recheckDelay))}, nil
+		return storage.Ack{Outcome: storage.RetryAt, NotBefore: timecmp.Earlier(until, c.now().Add(recheckDelay))}, nil
 	}
 	return storage.Ack{Outcome: storage.Requeue}, c.Frontier.Hold(ctx, l.URL.Origin(), until, suspended)
-}
-
-func laterTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-func earlierTime(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // abortUnsentVisit takes back a visit that was refused when it was about to connect, as
@@ -134,7 +121,7 @@ func (c *Crawler) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.
 		}
 		next := policy.NextVisit(visit)
 		c.Limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
-		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
+		due := timecmp.Later(h.Due, next.Due) // another visit may have earned it a longer rest
 		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
 		return h
 	})

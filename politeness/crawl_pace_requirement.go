@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // A crawlPaceRequirement is what a crawl asks for. It holds while visits are out, and until then.
@@ -22,7 +24,7 @@ func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.T
 		p.crawlRequirements = append(p.crawlRequirements, crawlPaceRequirement{limiter: crawl})
 		c = &p.crawlRequirements[len(p.crawlRequirements)-1]
 	}
-	c.delay, c.slots, c.expires = delay, slots, laterTime(c.expires, now)
+	c.delay, c.slots, c.expires = delay, slots, timecmp.Later(c.expires, now)
 	p.expireRequirementsAndUpdateLimits(now)
 }
 
@@ -39,7 +41,7 @@ func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceRequ
 // extendCrawlRequirementUntil keeps the claim of a crawl that can come again at a time.
 func (p *sharedVisitLimiter) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
 	if c := p.findCrawlRequirement(crawl); c != nil {
-		c.expires = laterTime(c.expires, at.Add(grantTimeout))
+		c.expires = timecmp.Later(c.expires, at.Add(grantTimeout))
 	}
 }
 

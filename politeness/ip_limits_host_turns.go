@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // TakeReadyHosts returns the hosts whose turn it is, after they were turned away because
@@ -77,7 +78,7 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) er
 		l.sharedHosts.semaphoresByAddr[addr] = a
 	}
 	if a.findCrawlRequirement(l) == nil && !l.cfg.RestartedAt.IsZero() {
-		a.dueAt = laterTime(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
+		a.dueAt = timecmp.Later(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
 	delay, slots := l.addrLimits(addr)
 	a.setRequiredDelayAndSlots(l, now, delay, slots)

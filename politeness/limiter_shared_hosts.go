@@ -1,6 +1,10 @@
 package politeness
 
-import "time"
+import (
+	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
+)
 
 // SetWorkers says how many visits at a time the crawl can make: not many more
 // hosts are kept for it, while other crawls wait for them. 0: any number.
@@ -35,7 +39,7 @@ func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time)
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	p := l.sharedHosts.getOrCreateHost(now, host)
-	p.lastEnd = laterTime(p.lastEnd, ended)
+	p.lastEnd = timecmp.Later(p.lastEnd, ended)
 	if due.After(p.dueAt) {
 		p.dueAt, p.dueSetBy = due, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // grantTimeout is how long a slot is kept free for who was called, and for how long
@@ -45,7 +47,7 @@ type crawlHostKey struct {
 
 // nextStart is when the next visit may begin.
 func (p *sharedVisitLimiter) nextStart() time.Time {
-	return laterTime(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
+	return timecmp.Later(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
@@ -138,7 +140,7 @@ func (p *sharedVisitLimiter) grantSlotsIncludingCaller(now time.Time, caller cra
 			continue
 		case waits:
 			delete(p.queuePositions, w)
-			p.grantSlot(w, laterTime(now, p.nextStart()))
+			p.grantSlot(w, timecmp.Later(now, p.nextStart()))
 		}
 		if i > 0 {
 			i++
@@ -224,7 +226,7 @@ func (p *sharedVisitLimiter) recordVisitEnd(crawl *Limiter, took time.Duration, 
 		p.meanVisitDuration = took
 	}
 	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
-	p.lastEnd = laterTime(p.lastEnd, end)
+	p.lastEnd = timecmp.Later(p.lastEnd, end)
 	p.extendCrawlRequirementUntil(crawl, p.nextStart())
 	p.postponeAndGrantSlots(end)
 }
@@ -257,7 +259,7 @@ func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
 	}
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		if c.activeVisits > 0 {
-			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, laterTime(p.lastEnd, now)
+			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, timecmp.Later(p.lastEnd, now)
 			p.addActiveOrGrantedVisits(crawl, -c.activeVisits)
 		}
 		c.activeVisits, c.expires = 0, time.Time{}
@@ -271,17 +273,10 @@ func (p *sharedVisitLimiter) estimateTurn(now time.Time, w crawlHostKey) time.Ti
 	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
-	return laterTime(now, p.nextStart()).Add(wait)
+	return timecmp.Later(now, p.nextStart()).Add(wait)
 }
 
 // isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
 func (p *sharedVisitLimiter) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
-}
-
-func laterTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }

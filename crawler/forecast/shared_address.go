@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"net/netip"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // A sharedAddress is what hosts share that one server answers for. Those that find it
@@ -54,7 +56,7 @@ func (p *simulation) endWaitForAddress(g *hostState) {
 	}
 	if a.waitingHosts = a.waitingHosts[1:]; len(a.waitingHosts) > 0 {
 		next := a.waitingHosts[0]
-		next.due = latestTime(next.due, a.slotFreeTimes.nextFree())
+		next.due = timecmp.Later(next.due, a.slotFreeTimes.nextFree())
 		heap.Push(&p.hostQueue, next)
 	}
 }

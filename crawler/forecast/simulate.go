@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -170,7 +171,7 @@ func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 // step makes the next visit, or finds out that its host is due later.
 func (p *simulation) step() EndReason {
 	g := p.hostQueue[0]
-	at := latestTime(g.due, p.workerFreeTimes.nextFree(), p.earliestNextRequest, p.bandwidthFreeAt)
+	at := timecmp.Later(timecmp.Later(g.due, p.workerFreeTimes.nextFree()), timecmp.Later(p.earliestNextRequest, p.bandwidthFreeAt))
 	if at.Sub(p.Start) > horizon {
 		return NeverDue
 	}
@@ -192,7 +193,7 @@ func (p *simulation) step() EndReason {
 // nextOpen returns when g is within its hours, from at on.
 func (g *hostState) nextOpen(at time.Time) time.Time {
 	_, opens := g.RobotsDelayAndNextAllowedTime(at)
-	return latestTime(opens, g.PolicyAt(at).VisitWindow.NextOpen(at))
+	return timecmp.Later(opens, g.PolicyAt(at).VisitWindow.NextOpen(at))
 }
 
 // makeVisit visits the next page of g, or the file that must come first.
@@ -223,7 +224,7 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 		g.originIndex++
 		p.countPage(g, end)
 	}
-	g.result.LastVisitEnd = latestTime(g.result.LastVisitEnd, end)
+	g.result.LastVisitEnd = timecmp.Later(g.result.LastVisitEnd, end)
 	g.updateDueAfterVisit(at, end)
 	if g.pagesLeft == 0 {
 		heap.Remove(&p.hostQueue, g.heapIndex)
@@ -252,7 +253,7 @@ func (p *simulation) countPage(g *hostState, end time.Time) {
 	p.visitedPages++
 	p.receivedBytes += g.BytesPerPage
 	if p.BytesPerSecond > 0 {
-		p.bandwidthFreeAt = latestTime(p.bandwidthFreeAt, end.Add(-time.Second)).Add(secondsToDuration(float64(g.BytesPerPage) / p.BytesPerSecond))
+		p.bandwidthFreeAt = timecmp.Later(p.bandwidthFreeAt, end.Add(-time.Second)).Add(secondsToDuration(float64(g.BytesPerPage) / p.BytesPerSecond))
 	}
 }
 
@@ -273,7 +274,7 @@ func (g *hostState) updateDueAfterVisit(start, end time.Time) {
 	delay, _ := g.RobotsDelayAndNextAllowedTime(end)
 	rest := g.PolicyAt(end).NextVisit(politeness.FinishedVisit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
 	g.consecutiveFailures = rest.ConsecutiveFailures
-	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)
+	g.dueAfterDelay = timecmp.Later(g.dueAfterDelay, rest.Due)
 	if g.visitsSinceLastDelay++; g.visitsSinceLastDelay < rest.HostSlots {
 		return
 	}
@@ -281,12 +282,3 @@ func (g *hostState) updateDueAfterVisit(start, end time.Time) {
 }
 
 func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func latestTime(first time.Time, others ...time.Time) time.Time {
-	for _, t := range others {
-		if t.After(first) {
-			first = t
-		}
-	}
-	return first
-}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -104,7 +105,7 @@ func (l *concurrentCrawl) checkAndRecordVisitBegin(host string, slots int, now t
 		l.Errorf("%d visits of %s at a time, want at most %d", l.activeVisitsPerHost[host], host, slots)
 	}
 	if lease.HostState.Due.After(now) || slots == 1 && l.hostDueAt[host].After(now) {
-		l.Errorf("%s was leased at %v, due at %v", host, now, laterTime(lease.HostState.Due, l.hostDueAt[host]))
+		l.Errorf("%s was leased at %v, due at %v", host, now, timecmp.Later(lease.HostState.Due, l.hostDueAt[host]))
 	}
 }
 
@@ -112,6 +113,6 @@ func (l *concurrentCrawl) recordVisitEnd(host string, due time.Time, lease stora
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.activeVisitsPerHost[host]--
-	l.hostDueAt[host] = laterTime(l.hostDueAt[host], due)
+	l.hostDueAt[host] = timecmp.Later(l.hostDueAt[host], due)
 	l.visitsPerURL[lease.URL.String()]++
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -162,7 +163,7 @@ func (m *model) hostDueTimes() map[string]time.Time {
 		if taken[name] >= max(host.Slots, 1) {
 			continue
 		}
-		at := laterTime(host.Due, m.availableFrom(w))
+		at := timecmp.Later(host.Due, m.availableFrom(w))
 		if old, ok := due[name]; !ok || at.Before(old) {
 			due[name] = at
 		}
@@ -170,16 +171,9 @@ func (m *model) hostDueTimes() map[string]time.Time {
 	return due
 }
 
-func laterTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // expireLeases gives back what ran out. What runs out together comes back in any order.
 func (m *model) expireLeases(now time.Time) {
-	m.now = laterTime(m.now, now)
+	m.now = timecmp.Later(m.now, now)
 	m.sequence++
 	for token, w := range m.leasedURLs {
 		if w.leaseExpiresAt.After(now) {
@@ -187,7 +181,7 @@ func (m *model) expireLeases(now time.Time) {
 		}
 		delete(m.leasedURLs, token)
 		host := m.getOrCreateHost(&w.Entry)
-		host.Due = laterTime(host.Due, w.leaseExpiresAt.Add(host.LostVisitDelay))
+		host.Due = timecmp.Later(host.Due, w.leaseExpiresAt.Add(host.LostVisitDelay))
 		host.waitingSince = m.now
 		w.returnedSeq, w.awaitsRevisit = m.sequence, false
 		m.queuedURLs = append(m.queuedURLs, w)
@@ -203,7 +197,7 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 		return fmt.Errorf("%s is due at %v (%t)", name, at, ok)
 	}
 	for other, dueAt := range due {
-		if other != name && laterTime(dueAt, m.hosts[other].waitingSince).Before(at) {
+		if other != name && timecmp.Later(dueAt, m.hosts[other].waitingSince).Before(at) {
 			return fmt.Errorf("%s is due longer than %s", other, name)
 		}
 	}
@@ -264,20 +258,12 @@ func (m *model) expectedWait() storage.Wait {
 	}
 	var at time.Time
 	for _, due := range m.hostDueTimes() {
-		at = earlierNonZeroTime(at, laterTime(due, startTime))
+		at = timecmp.EarlierOfSet(at, timecmp.Later(due, startTime))
 	}
 	for _, w := range m.leasedURLs {
-		at = earlierNonZeroTime(at, w.leaseExpiresAt)
+		at = timecmp.EarlierOfSet(at, w.leaseExpiresAt)
 	}
 	return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at}
-}
-
-// earlierNonZeroTime returns the earlier of both, b if a is zero.
-func earlierNonZeroTime(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // revisitCountAndFirstDue counts the pages that wait for their revisit, and returns when the
@@ -289,10 +275,10 @@ func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 		}
 		at := w.notBefore
 		if hold := m.originHolds[w.URL.Origin()]; hold.suspended {
-			at = laterTime(at, hold.until)
+			at = timecmp.Later(at, hold.until)
 		}
 		n++
-		first = earlierNonZeroTime(first, at)
+		first = timecmp.EarlierOfSet(first, at)
 	}
 	return n, first
 }
@@ -302,7 +288,7 @@ func (m *model) countSuspendedURLs() (n int, end time.Time) {
 	for _, w := range m.queuedURLs {
 		if hold := m.originHolds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
 			n++
-			end = earlierNonZeroTime(end, hold.until)
+			end = timecmp.EarlierOfSet(end, hold.until)
 		}
 	}
 	return n, end
@@ -334,7 +320,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 	if a.HostState != nil {
 		due := host.Due
 		host.HostState = *a.HostState
-		host.Due = laterTime(due, a.HostState.Due)
+		host.Due = timecmp.Later(due, a.HostState.Due)
 	}
 	return true
 }

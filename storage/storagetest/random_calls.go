@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -193,7 +194,7 @@ func (w *randomRun) doRenew() error {
 		return nil
 	}
 	leased.leaseExpiresAt = w.now.Add(10 * time.Second)
-	w.model.now = laterTime(w.model.now, w.now)
+	w.model.now = timecmp.Later(w.model.now, w.now)
 	return err
 }
 

@@ -3,6 +3,8 @@ package schedule
 import (
 	"math"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // Most hosts of a large crawl wait, and until their turn the schedule needs little of
@@ -170,7 +172,7 @@ func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) (t
 	if !ok {
 		return time.Time{}, false
 	}
-	return laterTime(time.Unix(0, at), o.Host.Due), true
+	return timecmp.Later(time.Unix(0, at), o.Host.Due), true
 }
 
 // countDue counts the idle hosts from i down whose time has come.

@@ -9,6 +9,8 @@ package schedule
 import (
 	"math"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // A HostState is what is remembered of a host: storage.HostState, field by field.
@@ -83,7 +85,7 @@ func (o *Origin[Q]) NextDue() (time.Time, bool) {
 	if o.hostHeapIndex == 0 {
 		return time.Time{}, false
 	}
-	return laterTime(time.Unix(0, o.nextDue), o.Host.Due), true
+	return timecmp.Later(time.Unix(0, o.nextDue), o.Host.Due), true
 }
 
 // originSuspensionHeapItem orders the origins under a dormant hold.

@@ -86,13 +86,6 @@ func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 	s.hostsByDue.pushOrMove(h)
 }
 
-func laterTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // A RemainingWorkKind is storage.RemainingWorkKind.
 type RemainingWorkKind uint8
 
