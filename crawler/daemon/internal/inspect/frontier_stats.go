@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
 // FrontierStats are the numbers of a frontier, and the files that hold it.
@@ -55,16 +57,8 @@ func (s *FrontierStats) addHost(h *HostReport) {
 		s.SuspendedURLs += h.QueuedURLs
 	case h.DueAt.IsZero():
 	case h.State == HostDue:
-		s.DueSince = earlierTime(s.DueSince, h.DueAt)
+		s.DueSince = timecmp.EarlierOfSet(s.DueSince, h.DueAt)
 	default:
-		s.NextDueAt = earlierTime(s.NextDueAt, h.DueAt)
+		s.NextDueAt = timecmp.EarlierOfSet(s.NextDueAt, h.DueAt)
 	}
-}
-
-// earlierTime returns the earlier of both, b if a is zero.
-func earlierTime(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }
