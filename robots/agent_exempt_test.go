@@ -53,15 +53,16 @@ func TestNotForIndexing(t *testing.T) {
 // content binds those too whom its rules for everybody do not bind (EXC-09).
 func TestExemptionIsOfRulesAlone(t *testing.T) {
 	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
-	rules, u := Parse([]byte(file), Yandex).RulesFor(AgentFromName("YandexDirect")), mustURL(t, "http://h/a")
+	f, agent := Parse([]byte(file), Yandex), AgentFromName("YandexDirect")
+	rules, u := f.RulesFor(agent), mustURL(t, "http://h/a")
 	if delay, ok := rules.CrawlDelay(); !ok || delay.Seconds() != 3 {
 		t.Errorf("pause %v, %t", delay, ok)
 	}
-	if v := rules.CheckForPurposes(u, nil); !v.Allowed || !v.DisallowedForMainRobot {
-		t.Errorf("without a purpose %+v", v)
+	if v := rules.Check(u); !v.Allowed || !v.DisallowedForMainRobot {
+		t.Errorf("verdict %+v", v)
 	}
-	if v := rules.CheckForPurposes(u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
-		t.Errorf("for training %+v", v)
+	if lines := f.LinesFor(agent, "content-signal"); len(lines) != 1 || lines[0] != (Line{"content-signal", "ai-train=no", 4}) {
+		t.Errorf("lines %v", lines)
 	}
 }
 

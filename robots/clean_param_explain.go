@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"context"
 	"math/bits"
 	"strings"
 
@@ -45,19 +44,4 @@ func (l *linesNamingParam) firstCommonLine(other *cleanParamLineBitset) (line in
 		}
 	}
 	return 0, false
-}
-
-// ExplainURLCleaning returns u as CleanURL does when the origin's file is in mind, and
-// which line took what off.
-func (g *Gate) ExplainURLCleaning(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []RemovedParam, err error) {
-	r, err := g.loadRecord(ctx, u.Origin())
-	if err != nil {
-		return u, nil, err
-	}
-	file := g.parseStoredFile(&r)
-	if file == nil {
-		return u, nil, nil
-	}
-	clean, removed = file.ExplainURLCleaning(u)
-	return clean, removed, nil
 }

@@ -76,7 +76,7 @@ func Diff(old, new *File) FileChanges {
 	c.AgentsNotComparedCount = omitted
 	for _, token := range tokens {
 		a := AgentFromName(token)
-		if change := DiffRules(old.RulesFor(a), new.RulesFor(a)); !change.IsEmpty() {
+		if change := diffRules(old, new, a); !change.IsEmpty() {
 			c.AgentChanges = append(c.AgentChanges, AgentChange{token, change})
 		}
 	}
@@ -85,13 +85,16 @@ func Diff(old, new *File) FileChanges {
 	return c
 }
 
-// DiffRules compares what two files say to one agent. A rule that is spelt
+// diffRules compares what two files say to one agent. A rule that is spelt
 // otherwise and means the same is no change.
-func DiffRules(old, new *Rules) RulesChange {
-	c := RulesChange{AddedRules: new.rulesNotIn(old), RemovedRules: old.rulesNotIn(new)}
+func diffRules(oldFile, newFile *File, a Agent) RulesChange {
+	old, new := oldFile.RulesFor(a), newFile.RulesFor(a)
+	var c RulesChange
 	c.OldDelay.Duration, c.OldDelay.Given = old.CrawlDelay()
 	c.NewDelay.Duration, c.NewDelay.Given = new.CrawlDelay()
 	c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines = old.RateAndVisitTimeLines(), new.RateAndVisitTimeLines()
+	oldRules, newRules := canonicalRules(old.Lines(), oldFile.Dialect()), canonicalRules(new.Lines(), newFile.Dialect())
+	c.AddedRules, c.RemovedRules = rulesNotIn(newRules, oldRules), rulesNotIn(oldRules, newRules)
 	return c
 }
 
@@ -110,32 +113,46 @@ func ComparedAgents(old, new *File) (tokens []string, omitted int) {
 	return tokens[:compared], len(tokens) - compared
 }
 
-// canonicalRule is what two rules have in common that always do the same.
+// A canonicalRule is what two rules have in common that always do the same.
 type canonicalRule struct {
 	allow         bool
 	length        int
 	canonicalPath string
 }
 
-func (r *Rules) canonicalRule(rl *rule) canonicalRule {
-	if r.isGoogleOSS {
-		return canonicalRule{rl.allow, rl.length, googleOSSEscape(rl.path())}
-	}
-	return canonicalRule{rl.allow, rl.length, rl.pathWithFillers()}
+// A comparedRule is a rule, and what it means.
+type comparedRule struct {
+	RuleLine
+	meaning canonicalRule
 }
 
-// rulesNotIn returns the rules of r that o does not have, in the order of the file.
-func (r *Rules) rulesNotIn(o *Rules) []RuleLine {
-	has := make(map[canonicalRule]bool, len(o.rules))
-	for i := range o.rules {
-		has[o.canonicalRule(&o.rules[i])] = true
+// canonicalRules returns what each of the rules of an agent means, in their order.
+func canonicalRules(lines []Line, d Dialect) []comparedRule {
+	rules := make([]comparedRule, len(lines))
+	for i, l := range lines {
+		p := compilePattern(l.Value)
+		meaning := canonicalRule{l.Field == allow.String(), p.length, p.skeleton()}
+		if d == GoogleOSS {
+			escaped := googleOSSEscape(l.Value)
+			meaning.length, meaning.canonicalPath = len(escaped), escaped
+		}
+		rules[i] = comparedRule{RuleLine{l.Field + ": " + l.Value, l.Number}, meaning}
+	}
+	return rules
+}
+
+// rulesNotIn returns those of rules that others do not have, in the order of the file,
+// each meaning once.
+func rulesNotIn(rules, others []comparedRule) []RuleLine {
+	has := make(map[canonicalRule]bool, len(others))
+	for _, o := range others {
+		has[o.meaning] = true
 	}
 	var lines []RuleLine
-	for i := range r.rules {
-		rl := &r.rules[i]
-		if m := r.canonicalRule(rl); !has[m] {
-			has[m] = true // once is enough
-			lines = append(lines, RuleLine{rl.lineText, rl.line})
+	for _, r := range rules {
+		if !has[r.meaning] {
+			has[r.meaning] = true
+			lines = append(lines, r.RuleLine)
 		}
 	}
 	return lines

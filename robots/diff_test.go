@@ -126,3 +126,12 @@ func TestDiffIsBounded(t *testing.T) {
 		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.AgentChanges), c.AgentsNotComparedCount, maxComparedAgents)
 	}
 }
+
+func TestDiffOfPace(t *testing.T) {
+	old := Parse([]byte("user-agent: *\nrequest-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45"), Google)
+	want := []string{"request-rate: 1/300s 0800-1300", "visit-time: 0600-0845"}
+	c := Diff(old, Parse(nil, Google))
+	if len(c.AgentChanges) != 1 || !slices.Equal(c.AgentChanges[0].OldRateAndVisitTimeLines, want) || c.AgentChanges[0].NewRateAndVisitTimeLines != nil {
+		t.Errorf("difference %+v", c)
+	}
+}

@@ -3,24 +3,19 @@ package robots
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/decorum-crawler/decorum"
 )
 
-// An Explanation is a verdict with all that led to it.
+// An Explanation is a verdict with all of the rules that led to it.
 type Explanation struct {
 	Verdict
-	// SHA256 is the hash of the file in hex. Rules do not know their file, so
-	// it is empty unless Gate.Explain or the caller fills it in.
-	SHA256                string       `json:"file_sha256,omitempty"`
-	PathAndQuery          string       `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLineNumbers []int        `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches               []RuleMatch  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool         `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	UsageSignals          UsageSignals `json:"signals,omitempty"`     // what the file asks of the use of the content
-	PaceLines             []string     `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict       *Verdict     `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
+	PathAndQuery          string      `json:"path"`                  // what rules are compared with: path and query
+	GroupAgentLineNumbers []int       `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches               []RuleMatch `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt                bool        `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	PaceLines             []string    `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
+	IndexingVerdict       *Verdict    `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
 }
 
 // A RuleMatch is a rule that matches a path, and where.
@@ -52,26 +47,36 @@ const (
 // Explain judges u as Check does, and says why. It is for people: it is much
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, UsageSignals: r.UsageSignalsForURL(u), PaceLines: r.paceLines()}
+	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
 		e.IndexingVerdict = new(r.mainRobotRules.Check(u))
 	}
 	if e.Exempt = e.PathAndQuery == "/robots.txt"; e.Exempt || e.PathAndQuery == "" {
 		return e
 	}
-	var matching []ruleWithPattern
-	for i := range r.rules {
-		for _, m := range r.patternsOfRule(&r.rules[i]) {
-			if m.pattern.matches(e.PathAndQuery) {
-				matching = append(matching, m)
-			}
+	matches := r.ruleSet.matchingRules(e.PathAndQuery)
+	for i, m := range matches {
+		match := RuleMatch{Rule: m.lineText, Line: m.line, RuleLength: m.length, Span: PathSpan{m.span.start, m.span.end}}
+		for _, w := range m.wildcardSpans {
+			match.WildcardSpans = append(match.WildcardSpans, PathSpan{w.start, w.end})
 		}
-	}
-	slices.SortFunc(matching, func(a, b ruleWithPattern) int { return a.rule.compare(b.rule) })
-	for _, m := range matching {
-		e.Matches = append(e.Matches, m.explainMatch(e.PathAndQuery, matching[0].rule))
+		if i > 0 {
+			match.LosingReason = losingReason(&m, &matches[0])
+		}
+		e.Matches = append(e.Matches, match)
 	}
 	return e
+}
+
+// losingReason says why m does not decide, but winner does.
+func losingReason(m, winner *ruleMatch) LosingReason {
+	switch {
+	case m.length < winner.length:
+		return LostShorter
+	case m.allow != winner.allow:
+		return LostTie
+	}
+	return LostRepeated
 }
 
 // paceLines returns all lines that ask for a pace.
@@ -82,75 +87,4 @@ func (r *Rules) paceLines() []string {
 		lines = slices.Insert(lines, 0, line)
 	}
 	return lines
-}
-
-// A ruleWithPattern is a rule, and a pattern that it stands for.
-type ruleWithPattern struct {
-	*rule
-	pattern pattern
-}
-
-// patternsOfRule returns what a rule means: in the GoogleOSS dialect some mean two
-// things.
-func (r *Rules) patternsOfRule(rl *rule) []ruleWithPattern {
-	if !r.isGoogleOSS {
-		return []ruleWithPattern{{rl, *rl.compilePattern()}}
-	}
-	p, dir := compileGoogleOSSRulePatterns(rl.path(), rl.allow)
-	if dir == nil {
-		return []ruleWithPattern{{rl, p}}
-	}
-	dirRule := *rl
-	dirRule.length = dir.length
-	return []ruleWithPattern{{rl, p}, {&dirRule, *dir}}
-}
-
-// explainMatch says where a rule that matches path does so, and how it fares
-// against the winner.
-func (r ruleWithPattern) explainMatch(path string, winner *rule) RuleMatch {
-	m := RuleMatch{Rule: r.lineText, Line: r.line, RuleLength: r.length}
-	m.Span, m.WildcardSpans = r.pattern.matchSpans(path)
-	switch {
-	case r.rule == winner:
-	case r.length < winner.length:
-		m.LosingReason = LostShorter
-	case r.allow != winner.allow:
-		m.LosingReason = LostTie
-	default:
-		m.LosingReason = LostRepeated
-	}
-	return m
-}
-
-// path returns the value of the rule.
-func (r *rule) path() string {
-	_, path, _ := strings.Cut(r.lineText, ": ")
-	return path
-}
-
-// compilePattern returns the pattern of the rule, in all dialects but GoogleOSS.
-func (r *rule) compilePattern() *pattern {
-	p := compilePattern(r.path())
-	return &p
-}
-
-// matchSpans returns what of path, which p matches, p takes, and what of it each
-// wildcard before a literal stands for. It takes literals where match does.
-func (p *pattern) matchSpans(path string) (whole PathSpan, wildcards []PathSpan) {
-	at := p.head.matchedPrefixLen(path)
-	for i := range p.tail {
-		l, end := &p.tail[i], 0
-		if p.anchored && i == len(p.tail)-1 {
-			end = len(path)
-		} else {
-			end = at + l.indexEnd(path[at:])
-		}
-		start := at
-		for l.matchedPrefixLen(path[start:end]) != end-start {
-			start++
-		}
-		wildcards = append(wildcards, PathSpan{at, start})
-		at = end
-	}
-	return PathSpan{0, at}, wildcards
 }

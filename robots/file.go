@@ -56,8 +56,7 @@ func (o ParseOptions) Parse(body []byte) *File {
 		if o.Dialect == Yandex {
 			l = l.invertEmptyRule()
 		}
-		f.hasUsageLines = f.hasUsageLines || l.fieldKind == contentUsage || l.fieldKind == contentSignal
-		f.hasRequestRateOrVisitTime = f.hasRequestRateOrVisitTime || l.fieldKind == requestRateLine || l.fieldKind == visitTime
+		f.kinds |= 1 << l.fieldKind
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
@@ -95,12 +94,26 @@ func truncateAtLine(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines                     []parsedLine
-	dialect                   Dialect
-	crawlDelaySplitsGroups    bool
-	hasUsageLines             bool // some line is about the use of content
-	hasRequestRateOrVisitTime bool // some line is a Request-rate or Visit-time
+	lines                  []parsedLine
+	dialect                Dialect
+	crawlDelaySplitsGroups bool
+	kinds                  fieldKindSet // of lines
 }
+
+// A fieldKindSet is a set of kinds of fields, as bits.
+type fieldKindSet uint16
+
+func (s fieldKindSet) has(k fieldKind) bool { return s&(1<<k) != 0 }
+
+// A Line is a line of a robots.txt that means something.
+type Line struct {
+	Field  string // in lower case, as in "disallow"
+	Value  string // without comment and outer space
+	Number int    // in the file, counted from 1
+}
+
+// Dialect returns how the file was read.
+func (f *File) Dialect() Dialect { return f.dialect }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.
 // They are tied to no agent (SMAP-06) and may be on other hosts (SMAP-04);

@@ -74,7 +74,7 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 
 // clearByRules asks the rules.
 func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
-	v := g.verdict(s.rules, u)
+	v := g.verdict(s, u)
 	if !v.Allowed {
 		return Clearance{}, newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
 	}
@@ -109,22 +109,6 @@ func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
 		return nil, err
 	}
 	return s.rules, nil
-}
-
-// Explain says how the rules that Rules returns judge u, with the hash of
-// their file. Nothing is allowed while none are known. Whether an outage closes
-// the origin is for Check to say.
-func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) {
-	s, err := g.lastKnownState(ctx, u.Origin())
-	if err != nil {
-		return Explanation{}, err
-	}
-	if s.rules == nil {
-		return DisallowAll().Explain(u), nil
-	}
-	e := s.rules.Explain(u)
-	e.SHA256 = s.fetchSummary.SHA256
-	return e, nil
 }
 
 // lastKnownState returns how an origin last stood, however long ago.

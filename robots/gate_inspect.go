@@ -11,16 +11,16 @@ import (
 // returns: as Check judges them while these hold, purposes included. It is nil
 // if no rules are known.
 func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.URL) Verdict, error) {
-	rules, err := g.Rules(ctx, o)
-	if err != nil || rules == nil {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil || s.rules == nil {
 		return nil, err
 	}
-	return func(u decorum.URL) Verdict { return g.verdict(rules, u) }, nil
+	return func(u decorum.URL) Verdict { return g.verdict(s, u) }, nil
 }
 
 // verdict is the one place in which a URL is judged.
-func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
-	return rules.CheckForPurposes(u, g.cfg.Purposes)
+func (g *Gate) verdict(s *originState, u decorum.URL) Verdict {
+	return CheckForPurposes(s.rules, s.usageRules, u, g.cfg.Purposes)
 }
 
 // Purposes returns what the crawl is for.
@@ -29,8 +29,8 @@ func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 // CachedUsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
 // file is in mind: it does no I/O. After Check has judged a URL, it is.
 func (g *Gate) CachedUsageSignals(u decorum.URL) UsageSignals {
-	if s := g.cache.stateIfCached(u.Origin()); s != nil && s.rules != nil {
-		return s.rules.UsageSignalsForURL(u)
+	if s := g.cache.stateIfCached(u.Origin()); s != nil {
+		return s.usageRules.SignalsForURL(u)
 	}
 	return nil
 }

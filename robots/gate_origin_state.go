@@ -11,7 +11,8 @@ import (
 // An originState is what a record means to one Gate: the rules compiled for its
 // agent, the body left behind. But for served it is immutable.
 type originState struct {
-	rules             *Rules // that pages were last judged by; nil if none are known
+	rules             *Rules      // that pages were last judged by; nil if none are known
+	usageRules        *UsageRules // of the file of rules
 	urlCleaner        *URLCleaner
 	fetchSummary      FetchSummary
 	expiresAt         time.Time        // what is said below holds until then; after it, ask again
@@ -67,7 +68,7 @@ func (g *Gate) compileState(r *originRecord, file *File) *originState {
 		s.rules = AllowAll()
 		if a.IsRobotsFile {
 			s.fetchSummary.Outcome = OutcomeRules
-			s.rules, s.urlCleaner = file.RulesFor(g.cfg.Agent), file.URLCleaner()
+			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), UsageRulesFor(file, g.cfg.Agent), file.URLCleaner()
 		}
 		s.expiresAt = a.ExpiresAt
 		if latest := a.FetchedAt.Add(g.cfg.MaxTTL); latest.Before(s.expiresAt) {

@@ -109,8 +109,8 @@ func TestGrammar(t *testing.T) {
 			}
 			for _, d := range []Dialect{Google, GoogleOSS} {
 				var got []string
-				for _, r := range Parse([]byte(p.text.String()), d).RulesFor(AgentFromName(name)).rules {
-					got = append(got, fmt.Sprintf("%d %s", r.line, r.lineText))
+				for _, r := range Parse([]byte(p.text.String()), d).RulesFor(AgentFromName(name)).Lines() {
+					got = append(got, fmt.Sprintf("%d %s: %s", r.Number, r.Field, r.Value))
 				}
 				if !slices.Equal(got, p.rulesByToken[token]) {
 					t.Fatalf("seed %d, %v, %s\n%q\n got %q\nwant %q", seed, d, name, p.text.String(), got, p.rulesByToken[token])

@@ -19,29 +19,76 @@ func (f *File) RulesFor(a Agent) *Rules {
 }
 
 func (f *File) compileRulesFor(a Agent) *Rules {
+	best := f.bestMatchRank(a)
+	if best == rankNoMatch {
+		rules := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
+		if a.ignoresStarRules {
+			starRules := f.compileRulesFor(Agent{}) // EXC-09
+			rules.delay, rules.hasDelay, rules.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
+		}
+		return rules
+	}
+	r := compileGroup(f.combinedGroupFor(a, best), f.dialect)
+	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, requestRateLine, visitTime))
+	return r
+}
+
+// LinesFor returns the lines with one of the fields, named in lower case, that speak to an
+// agent, in the order of the file. It is for the extensions of the format that shape no
+// groups (GRP-08), such as Content-Usage. They are those of the records that name the
+// agent most specifically, or "*" if it IgnoresStarRules and none does. A record is one or
+// more user-agent lines and what follows them. A rule, a Crawl-delay or one of the fields
+// ends a run of user-agent lines.
+func (f *File) LinesFor(a Agent, fields ...string) []Line {
+	kinds := make([]fieldKind, 0, len(fields))
+	for _, name := range fields {
+		if kind, ok := parseFieldName(name); ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	best := f.bestMatchRank(a)
+	if best == rankNoMatch && a.ignoresStarRules { // EXC-09
+		a = Agent{}
+		best = f.bestMatchRank(a)
+	}
+	var lines []Line
+	for _, l := range f.recordLines(a, best, kinds...) {
+		lines = append(lines, Line{Field: l.fieldKind.String(), Value: l.value, Number: int(l.number)})
+	}
+	return lines
+}
+
+// recordLines returns the lines of the given kinds of the records that name a with the
+// given rank. See LinesFor.
+func (f *File) recordLines(a Agent, best agentRank, kinds ...fieldKind) []parsedLine {
+	if best == rankNoMatch || !slices.ContainsFunc(kinds, f.kinds.has) {
+		return nil
+	}
+	var found []parsedLine
+	var record userAgentRun
+	for _, l := range f.lines {
+		switch isWanted := slices.Contains(kinds, l.fieldKind); {
+		case l.fieldKind == userAgent:
+			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
+		case isWanted, l.fieldKind == allow, l.fieldKind == disallow, l.fieldKind == crawlDelay:
+			record.isOpen = false
+			if isWanted && record.namesAgent {
+				found = append(found, l)
+			}
+		}
+	}
+	return found
+}
+
+// bestMatchRank returns how specifically the user-agent line that fits a best names it.
+func (f *File) bestMatchRank(a Agent) agentRank {
 	best := rankNoMatch
 	for _, l := range f.lines {
 		if l.fieldKind == userAgent {
 			best = min(best, f.agentMatchRank(a, l.value))
 		}
 	}
-	if best == rankNoMatch {
-		rules := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
-		if a.ignoresStarRules {
-			starRules := f.compileRulesFor(Agent{}) // EXC-09
-			rules.delay, rules.hasDelay, rules.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
-			rules.usageRules = starRules.usageRules
-		}
-		return rules
-	}
-	r := compileGroup(f.combinedGroupFor(a, best), f.dialect)
-	if f.hasUsageLines {
-		r.usageRules = f.usageRulesFor(a, best)
-	}
-	if f.hasRequestRateOrVisitTime {
-		r.rateAndVisitTimes = f.rateAndVisitTimesFor(a, best)
-	}
-	return r
+	return best
 }
 
 // agentMatchRank returns how specifically a user-agent value names a in the dialect.

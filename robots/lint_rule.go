@@ -22,16 +22,16 @@ func (l *linter) lintRules(body []byte) {
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		rules := file.RulesFor(AgentFromName(token))
-		key := fmt.Sprint(ruleLineNumbers(rules.rules))
+		rules := newAgentRules(file, AgentFromName(token))
+		key := rules.lineNumbers()
 		if linted[key] {
 			continue
 		}
 		linted[key] = true
-		count := min(len(rules.rules), remaining)
+		count := min(len(rules.list), remaining)
 		remaining -= count
-		for i := range rules.rules[:count] {
-			r.lintRule(token, rules, &rules.rules[i])
+		for i := range rules.list[:count] {
+			r.lintRule(token, rules, &rules.list[i])
 		}
 	}
 	for line, f := range r.neverWinsFindings {
@@ -54,31 +54,50 @@ type ruleLinter struct {
 }
 
 // lintRule looks at one rule of an agent.
-func (l *ruleLinter) lintRule(token string, rules *Rules, rl *rule) {
-	if f, ok := rules.neverWinsFinding(rl); ok {
+func (l *ruleLinter) lintRule(token string, rules *agentRules, rl *rule) {
+	pattern := compilePattern(rl.path())
+	if f, ok := rules.neverWinsFinding(rl, pattern.skeleton()); ok {
 		l.neverWinsFindings[rl.line] = f
 		return
 	}
 	l.winningLines[rl.line] = true
-	path := rl.samplePath()
-	best := rules.decidingRule(path)
+	path := pattern.samplePath("x")
+	best := rules.set.decidingRule(path)
 	if allowed := best == nil || best.allow; allowed != l.parsed1994File.allows(token, path) {
-		l.original1994Findings[rl.original1994ReasonIndex()].addOccurrence(&l.lines[rl.line-1])
+		l.original1994Findings[original1994ReasonIndex(rl)].addOccurrence(&l.lines[rl.line-1])
 	}
 }
 
-func ruleLineNumbers(rules []rule) []int {
-	numbers := make([]int, len(rules))
-	for i := range rules {
-		numbers[i] = rules[i].line
+// agentRules are the rules of one agent.
+type agentRules struct {
+	list []rule // in the order of the file
+	set  ruleSet
+}
+
+// newAgentRules compiles what a file says to an agent.
+func newAgentRules(file *File, a Agent) *agentRules {
+	lines := file.RulesFor(a).Lines()
+	r := &agentRules{list: make([]rule, len(lines))}
+	for i, l := range lines {
+		r.list[i] = rule{lineText: l.Field + ": " + l.Value, line: l.Number, allow: l.Field == allow.String()}
 	}
-	return numbers
+	r.set = newRuleSet(r.list, file.Dialect() == GoogleOSS)
+	return r
+}
+
+// lineNumbers returns the numbers of the lines, as a key.
+func (r *agentRules) lineNumbers() string {
+	numbers := make([]int, len(r.list))
+	for i := range r.list {
+		numbers[i] = r.list[i].line
+	}
+	return fmt.Sprint(numbers)
 }
 
 // neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
-// rule matches also the skeleton of the pattern, so that is what is judged.
-func (r *Rules) neverWinsFinding(rl *rule) (LintFinding, bool) {
-	best := r.decidingRule(rl.pathWithFillers())
+// rule matches also the skeleton of rl's pattern, so that is what is judged.
+func (r *agentRules) neverWinsFinding(rl *rule, skeleton string) (LintFinding, bool) {
+	best := r.set.decidingRule(skeleton)
 	if best == nil || best == rl {
 		return LintFinding{}, false
 	}
@@ -98,38 +117,6 @@ func (r *Rules) neverWinsFinding(rl *rule) (LintFinding, bool) {
 	return f, true
 }
 
-// wildcardFiller stands in a skeleton for what a wildcard matches. No literal has it, so
-// only wildcards match it.
-const wildcardFiller = "\x00"
-
-// pathWithFillers returns a path that matches only patterns which match whatever the
-// rule does.
-func (r *rule) pathWithFillers() string {
-	p := r.compilePattern()
-	if p.anchored {
-		return p.textWithWildcardsReplaced(wildcardFiller)
-	}
-	return p.textWithWildcardsReplaced(wildcardFiller) + wildcardFiller
-}
-
-// samplePath returns a path that the rule matches.
-func (r *rule) samplePath() string { return r.compilePattern().textWithWildcardsReplaced("x") }
-
-// textWithWildcardsReplaced returns the pattern's literals with gap for each wildcard but the one
-// that is implied at its end.
-func (p *pattern) textWithWildcardsReplaced(filler string) string {
-	var b strings.Builder
-	b.WriteString(p.head.text)
-	if p.head.text == "" && (len(p.tail) == 0 || p.tail[0].text[0] != '/') {
-		b.WriteByte('/') // every path begins with it
-	}
-	for i := range p.tail {
-		b.WriteString(filler)
-		b.WriteString(p.tail[i].text)
-	}
-	return b.String()
-}
-
 // original1994Reasons are why a robot of the 1994 standard reads a rule otherwise.
 var original1994Reasons = [...]struct{ requirement, message, advice string }{
 	{"COMPAT-01", "an allow rule opens what another closes", "such robots know no allow: list what is closed"},
@@ -139,7 +126,7 @@ var original1994Reasons = [...]struct{ requirement, message, advice string }{
 }
 
 // original1994ReasonIndex returns the index of the reason that fits the rule.
-func (r *rule) original1994ReasonIndex() int {
+func original1994ReasonIndex(r *rule) int {
 	path := r.path()
 	return slices.Index([]bool{r.allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
 }

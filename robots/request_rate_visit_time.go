@@ -40,6 +40,17 @@ func (d timeOfDayRange) contains(t time.Time) bool {
 	return d.fromMinute <= now || now < d.toMinute
 }
 
+// next returns the first moment from t on that is in the daytime.
+func (d timeOfDayRange) next(t time.Time) time.Time {
+	if d.contains(t) {
+		return t
+	}
+	utc := t.UTC()
+	now := utc.Hour()*60 + utc.Minute()
+	wait := (d.fromMinute - now + minutesPerDay) % minutesPerDay
+	return t.Truncate(time.Minute).Add(time.Duration(wait) * time.Minute)
+}
+
 // DelayAt returns how long the agent is asked to pause between two requests at
 // the moment t: the longest of Crawl-delay and of the Request-rate lines that
 // are in force then. It is never negative and at most a year.
@@ -57,19 +68,16 @@ func (r *Rules) DelayAt(t time.Time) time.Duration {
 // come: t itself if it does, or if the file says nothing of it. Of several
 // lines each names hours in which it may come.
 func (r *Rules) NextAllowedTime(t time.Time) time.Time {
-	if len(r.rateAndVisitTimes.visitTimes) == 0 {
+	var earliest time.Time
+	for _, d := range r.rateAndVisitTimes.visitTimes {
+		if next := d.next(t); earliest.IsZero() || next.Before(earliest) {
+			earliest = next
+		}
+	}
+	if earliest.IsZero() {
 		return t
 	}
-	minWait := minutesPerDay
-	utc := t.UTC()
-	now := utc.Hour()*60 + utc.Minute()
-	for _, d := range r.rateAndVisitTimes.visitTimes {
-		if d.contains(t) {
-			return t
-		}
-		minWait = min(minWait, (d.fromMinute-now+minutesPerDay)%minutesPerDay)
-	}
-	return t.Truncate(time.Minute).Add(time.Duration(minWait) * time.Minute)
+	return earliest
 }
 
 // RateAndVisitTimeLines returns the Request-rate and Visit-time lines that bind the agent,
@@ -100,32 +108,18 @@ func formatHHMM(minutes int) string {
 	return digits[1:]
 }
 
-// rateAndVisitTimesFor returns what the pace lines of the records that name a with the given
-// rank ask for. A record is a run of user-agent lines and what follows it; any
-// line of these three kinds and any rule ends the run here, as Crawl-delay does
-// for itself (DELAY-09). Of what is said twice one is kept, so that a file
-// cannot make a question of the rules long.
-func (f *File) rateAndVisitTimesFor(a Agent, best agentRank) rateAndVisitTimes {
+// newRateAndVisitTimes returns what Request-rate and Visit-time lines ask for. Of what is
+// said twice one is kept, so that a file cannot make a question of the rules long.
+func newRateAndVisitTimes(lines []parsedLine) rateAndVisitTimes {
 	var p rateAndVisitTimes
-	var record userAgentRun
-	for _, l := range f.lines {
-		switch l.fieldKind {
-		case userAgent:
-			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
-			continue
-		case allow, disallow, crawlDelay:
-		case requestRateLine:
-			if r, ok := parseRequestRate(l.value); ok && record.namesAgent {
+	for _, l := range lines {
+		if l.fieldKind == requestRateLine {
+			if r, ok := parseRequestRate(l.value); ok {
 				p.addRate(r)
 			}
-		case visitTime:
-			if d, ok := parseTimeOfDayRange(l.value); ok && record.namesAgent {
-				p.addVisitTime(d)
-			}
-		default:
-			continue
+		} else if d, ok := parseTimeOfDayRange(l.value); ok {
+			p.addVisitTime(d)
 		}
-		record.isOpen = false
 	}
 	return p
 }
@@ -185,7 +179,7 @@ func parseRequestRate(s string) (requestRate, bool) {
 }
 
 // rateUnits are the units of a Request-rate, in lower case.
-var rateUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day}
+var rateUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
 
 func parseWholeNumber(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, digits) != "" {

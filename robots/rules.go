@@ -1,8 +1,6 @@
 package robots
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +10,9 @@ import (
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	prefixRules           prefixIndex
-	wildcardRules         wildcardRules
-	rules                 []rule // in the order of the file, those that lose to an equal too
+	ruleSet               ruleSet
 	groupAgents           string
 	groupAgentLineNumbers []int // the lines of the user-agent values in group
-	usageRules            [len(signalFields)]usageRules
 	delay                 time.Duration
 	hasDelay              bool // a delay is given
 	rateAndVisitTimes     rateAndVisitTimes
@@ -55,7 +50,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.groupAgents}
 	}
-	v := r.verdictOfRule(r.decidingRule(path))
+	v := r.verdictOfRule(r.ruleSet.decidingRule(path))
 	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
 	return v
 }
@@ -67,7 +62,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 // disallowed.
 func (r *Rules) CheckRawURL(url string) Verdict {
 	if r.isGoogleOSS {
-		return r.verdictOfRule(r.decidingRule(googleOSSPath(url)))
+		return r.verdictOfRule(r.ruleSet.decidingRule(googleOSSPath(url)))
 	}
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -84,11 +79,6 @@ func (r *Rules) verdictOfRule(best *rule) Verdict {
 	return Verdict{Allowed: best.allow, Rule: best.lineText, Line: best.line, Group: r.groupAgents}
 }
 
-// decidingRule returns the rule that decides on a path, nil if none matches.
-func (r *Rules) decidingRule(path string) *rule {
-	return r.wildcardRules.bestMatch(path, r.prefixRules.longestMatch(path))
-}
-
 // CrawlDelay returns the pause that the file asks the agent to make, and false
 // if it asks for none. It is never negative and at most a year.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
@@ -97,27 +87,16 @@ func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay 
 // them, separated by commas; it is empty if no group speaks to the agent.
 func (r *Rules) GroupAgents() string { return r.groupAgents }
 
-// A rule is an allow or disallow line.
-type rule struct {
-	lineText string // as a Verdict names it
-	line     int
-	length   int // of the pattern, as PREC-16 counts
-	allow    bool
-}
-
-// compare orders rules so that the one that wins comes first. Of equals the
-// first of the file stands for all.
-func (r *rule) compare(o *rule) int {
-	if c := cmp.Compare(o.length, r.length); c != 0 {
-		return c
+// Lines returns the allow and disallow lines that bind the agent, in the order of the
+// file. In the Yandex dialect an empty line is there as what it means.
+func (r *Rules) Lines() []Line {
+	lines := make([]Line, len(r.ruleSet.rules))
+	for i := range r.ruleSet.rules {
+		rl := &r.ruleSet.rules[i]
+		field, value, _ := strings.Cut(rl.lineText, ": ")
+		lines[i] = Line{Field: field, Value: value, Number: rl.line}
 	}
-	if r.allow != o.allow {
-		if r.allow {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(r.line, o.line)
+	return lines
 }
 
 // compileGroup builds the rules of a choice. They keep nothing of the file's text:
@@ -125,33 +104,7 @@ func (r *rule) compare(o *rule) int {
 // agents' groups.
 func compileGroup(c combinedGroup, d Dialect) *Rules {
 	r := &Rules{groupAgents: strings.Clone(c.joinedAgentNames()), groupAgentLineNumbers: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
-	rules := newRuleList(c.rules)
-	r.rules = rules
-	keys := make([]prefixRule, 0, len(rules))
-	add := func(p pattern, rl *rule) {
-		rl.length = p.length
-		if p.isPrefix() {
-			keys = append(keys, prefixRule{p.head.text, rl})
-		} else {
-			r.wildcardRules = append(r.wildcardRules, wildcardRule{p.bigrams(), rl, p})
-		}
-	}
-	for i := range rules {
-		rl := &rules[i]
-		path := rl.lineText[len(rl.lineText)-len(c.rules[i].value):]
-		if d != GoogleOSS {
-			add(compilePattern(path), rl)
-			continue
-		}
-		p, dir := compileGoogleOSSRulePatterns(path, rl.allow)
-		add(p, rl)
-		if dir != nil {
-			dirRule := *rl
-			add(*dir, &dirRule)
-		}
-	}
-	r.prefixRules = newPrefixIndex(keys)
-	slices.SortFunc(r.wildcardRules, func(a, b wildcardRule) int { return a.rule.compare(b.rule) })
+	r.ruleSet = newRuleSet(newRuleList(c.rules), d == GoogleOSS)
 	return r
 }
 

@@ -40,16 +40,20 @@ func validatePurposes(purposes []string) error {
 	return nil
 }
 
-// CheckForPurposes judges u as Check does, for a crawl that states what it is for: where
-// the file asks that u's content not be used for one of the purposes, u is
+// CheckForPurposes judges u by rules, for a crawl that states what it is for: where usage,
+// of the same file, asks that u's content not be used for one of the purposes, u is
 // disallowed; but not what is read to know what a site asks: robots.txt and
 // tdmrep.json. See GateConfig.Purposes.
-func (r *Rules) CheckForPurposes(u decorum.URL, purposes []string) Verdict {
-	v := r.Check(u)
-	if refused, ok := r.purposeConflictVerdict(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() && u != TDMRepURL(u.Origin()) {
-		return refused
+func CheckForPurposes(rules *Rules, usage *UsageRules, u decorum.URL, purposes []string) Verdict {
+	v := rules.Check(u)
+	if !v.Allowed || len(purposes) == 0 {
+		return v
 	}
-	return v
+	conflict := usage.SignalsForURL(u).ConflictWithPurposes(purposes)
+	if conflict == nil || u == u.Origin().RobotsURL() || u == TDMRepURL(u.Origin()) {
+		return v
+	}
+	return conflict.verdict(rules.GroupAgents())
 }
 
 // A DisallowedPurposeError is a signal that asks not to use content for a purpose.
@@ -68,7 +72,7 @@ func (s UsageSignal) ruleText() string {
 	switch {
 	case s.Category == categoryTDM:
 		return s.Field + ": 1"
-	case s.Field == contentUsage.String(), s.Field == contentSignal.String():
+	case slices.Contains(signalFields[:], s.Field):
 		return s.Field + ": " + s.Category + "=n"
 	}
 	return s.Field + ": " + s.Category
@@ -102,20 +106,6 @@ func (s UsageSignals) statementNamesPurpose(o UsageSignal, purpose string) bool 
 // verdict returns the verdict that a file's objection is.
 func (o *DisallowedPurposeError) verdict(group string) Verdict {
 	return Verdict{Rule: o.ruleText(), Line: o.Line, Group: group}
-}
-
-// purposeConflictVerdict returns the verdict of the line by which the file asks that u's
-// content not be used for one of the stated purposes, and false if there is
-// none.
-func (r *Rules) purposeConflictVerdict(u decorum.URL, purposes []string) (Verdict, bool) {
-	if len(purposes) == 0 {
-		return Verdict{}, false
-	}
-	conflict := r.UsageSignalsForURL(u).ConflictWithPurposes(purposes)
-	if conflict == nil {
-		return Verdict{}, false
-	}
-	return conflict.verdict(r.groupAgents), true
 }
 
 // PurposesIncludeTDM reports whether one of the purposes is what the TDM Reservation Protocol

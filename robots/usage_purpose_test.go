@@ -124,3 +124,16 @@ func TestConflict(t *testing.T) {
 		}
 	}
 }
+
+// TestExemptAgentIsAskedToo: what a file asks everybody of the use of content binds those
+// too whom its rules for everybody do not bind (EXC-09).
+func TestExemptAgentIsAskedToo(t *testing.T) {
+	f, agent := Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), Yandex), AgentFromName("YandexDirect")
+	rules, usage, u := f.RulesFor(agent), UsageRulesFor(f, agent), mustURL(t, "http://h/a")
+	if v := CheckForPurposes(rules, usage, u, nil); !v.Allowed || !v.DisallowedForMainRobot {
+		t.Errorf("without a purpose %+v", v)
+	}
+	if v := CheckForPurposes(rules, usage, u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
+		t.Errorf("for training %+v", v)
+	}
+}

@@ -2,9 +2,50 @@ package robots
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/decorum-crawler/decorum"
 )
+
+// UsageRules are what one robots.txt asks one agent of the use of content. They are
+// immutable and safe for concurrent use; nil ones ask nothing.
+type UsageRules struct {
+	byField [len(signalFields)]usageRules
+}
+
+// signalFields are the fields that speak of the use of content.
+var signalFields = [...]string{"content-usage", "content-signal"}
+
+// UsageRulesFor compiles what a file asks of an agent. It is nil if that is nothing.
+func UsageRulesFor(f *File, a Agent) *UsageRules {
+	lines := f.LinesFor(a, signalFields[:]...)
+	if len(lines) == 0 {
+		return nil
+	}
+	r := &UsageRules{}
+	for i, field := range signalFields {
+		r.byField[i] = newUsageRules(lines, field)
+	}
+	return r
+}
+
+// SignalsForURL returns the preferences for u, raw: what a category means, and what
+// follows if it is not named, is for who uses the content. As with rules the
+// longest path that matches counts, for each of the two fields on its own; of
+// lines with equal paths all do, and a category that one of them disallows is
+// disallowed. Its time grows with the number of paths that the file names, not with
+// that of its lines.
+func (r *UsageRules) SignalsForURL(u decorum.URL) UsageSignals {
+	if r == nil {
+		return nil
+	}
+	var found UsageSignals
+	for i, field := range signalFields {
+		found = append(found, r.byField[i].signalsForPath(u.PathAndQuery(), UsageSignal{Source: InRobots, Field: field})...)
+	}
+	slices.SortStableFunc(found, func(a, b UsageSignal) int { return a.Line - b.Line })
+	return found
+}
 
 // usageRules are what the lines of one field ask, each path once, the longest
 // first: what is judged by them need not read again what a file repeats.
@@ -24,14 +65,17 @@ type categoryPreference struct {
 	strictness int8
 }
 
-// newUsageRules reads lines of one field.
-func newUsageRules(lines []parsedLine) usageRules {
+// newUsageRules reads those of lines that have a field.
+func newUsageRules(lines []Line, field string) usageRules {
 	var all usageRules
 	var strictest []strictestSignals // by each of all
 	index := map[string]int{}        // in all, by pattern
 	names := map[string]string{}     // of categories, each once
 	for _, l := range lines {
-		path, list := splitPathAndPreferences(l.value)
+		if l.Field != field {
+			continue
+		}
+		path, list := splitPathAndPreferences(l.Value)
 		p := compilePattern(strings.Clone(path))
 		key := p.canonicalKey()
 		i, known := index[key]
@@ -39,7 +83,7 @@ func newUsageRules(lines []parsedLine) usageRules {
 			i, index[key] = len(all), len(all)
 			all, strictest = append(all, usageRule{requiredBigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
-		strictest[i].add(parsePreferences(list, UsageSignal{Line: int(l.number)})...)
+		strictest[i].add(parsePreferences(list, UsageSignal{Line: l.Number})...)
 	}
 	for i := range all {
 		all[i].setPreferences(strictest[i].signals, names)
@@ -59,22 +103,6 @@ func splitPathAndPreferences(value string) (path, list string) {
 		path = value[:i]
 	}
 	return path, value[len(path):]
-}
-
-// canonicalKey returns what two patterns have in common that match and count the same. No
-// literal has a space, nor a tab.
-func (p *pattern) canonicalKey() string {
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(p.length))
-	b.WriteString(" " + p.head.text)
-	for _, l := range p.tail {
-		b.WriteString(" ")
-		b.WriteString(l.text)
-	}
-	if p.anchored {
-		b.WriteString("\t")
-	}
-	return b.String()
 }
 
 // setPreferences keeps what is asked, in little space.

@@ -11,6 +11,11 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
+// usageRulesOf returns what lines ask of everybody.
+func usageRulesOf(lines string) *UsageRules {
+	return UsageRulesFor(Parse([]byte("User-agent: *\n"+lines), Google), Agent{})
+}
+
 // However often and in however many spellings a file speaks of one path, a check
 // does what it does for a file that speaks of it once.
 func TestCheckForIsBounded(t *testing.T) {
@@ -20,15 +25,15 @@ func TestCheckForIsBounded(t *testing.T) {
 		"many spellings": func(i int) string {
 			return "Content-Usage: " + escapedSpelling("/aaaaaaaaaaaaaaaa", i) + " train-ai=y\n"
 		},
-		"both fields": func(i int) string { return signalFields[i%2].String() + ": train-ai=y\n" },
+		"both fields": func(i int) string { return signalFields[i%2] + ": train-ai=y\n" },
 	} {
 		cost := func(lines int) float64 {
 			var text strings.Builder
 			for i := range lines {
 				text.WriteString(line(i))
 			}
-			rules := rulesOf(text.String())
-			return testing.AllocsPerRun(10, func() { rules.CheckForPurposes(u, []string{"ai-train"}) })
+			rules, usage := rulesOf(text.String()), usageRulesOf(text.String())
+			return testing.AllocsPerRun(10, func() { CheckForPurposes(rules, usage, u, []string{"ai-train"}) })
 		}
 		if few, many := cost(2), cost(5000); many > few {
 			t.Errorf("%s: %v allocations for 5000 lines, and %v for 2", name, many, few)
@@ -49,7 +54,7 @@ func TestUsageAgainstReference(t *testing.T) {
 				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
 		}
 		u := mustURL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
-		got, want := rulesOf(text.String()).UsageSignalsForURL(u), refUsage(text.String(), u)
+		got, want := usageRulesOf(text.String()).SignalsForURL(u), refUsage(text.String(), u)
 		slices.SortFunc(got, compareByField)
 		if slices.SortFunc(want, compareByField); !slices.Equal(got, want) {
 			t.Fatalf("%s\n%s: got %v, want %v", text.String(), u, got, want)
@@ -133,10 +138,10 @@ func BenchmarkCheckForHostile(b *testing.B) {
 			for i := 0; text.Len() < MaxFileBytes-1000; i++ {
 				text.WriteString(kind.line(i))
 			}
-			rules, u := rulesOf(text.String()), mustURL(b, "http://h/"+strings.Repeat("a", 200))
+			rules, usage, u := rulesOf(text.String()), usageRulesOf(text.String()), mustURL(b, "http://h/"+strings.Repeat("a", 200))
 			b.ReportAllocs()
 			for b.Loop() {
-				rules.CheckForPurposes(u, []string{"search"})
+				CheckForPurposes(rules, usage, u, []string{"search"})
 			}
 		})
 	}

@@ -3,8 +3,6 @@ package robots
 import (
 	"cmp"
 	"slices"
-
-	"github.com/decorum-crawler/decorum"
 )
 
 // UsageSignals are what is asked of the use of a page's content, in the order in
@@ -47,21 +45,6 @@ const (
 	UseUnset      UsagePreferenceValue = "unset" // named, but with a value that says neither
 )
 
-// UsageSignalsForURL returns the preferences for u, raw: what a category means, and what
-// follows if it is not named, is for who uses the content. As with rules the
-// longest path that matches counts, for each of the two fields on its own; of
-// lines with equal paths all do, and a category that one of them disallows is
-// disallowed. Its time grows with the number of paths that the file names, not with
-// that of its lines.
-func (r *Rules) UsageSignalsForURL(u decorum.URL) UsageSignals {
-	var found UsageSignals
-	for i, f := range signalFields {
-		found = append(found, r.usageRules[i].signalsForPath(u.PathAndQuery(), UsageSignal{Source: InRobots, Field: f.String()})...)
-	}
-	slices.SortStableFunc(found, func(a, b UsageSignal) int { return a.Line - b.Line })
-	return found
-}
-
 // A strictestSignals is what several statements ask, a category once: where two name it
 // the stricter one stays, and of two as strict the one that a file has first.
 type strictestSignals struct {
@@ -90,33 +73,3 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 var preferencesByStrictness = [...]UsagePreferenceValue{UseUnset, UseAllowed, UseDisallowed}
 
 func (p UsagePreferenceValue) strictness() int { return slices.Index(preferencesByStrictness[:], p) }
-
-// signalFields are the fields that speak of the use of content.
-var signalFields = [...]fieldKind{contentUsage, contentSignal}
-
-// usageRulesFor returns what the signal lines ask of the records that name a with
-// the given rank, by signalFields. A record is a run of user-agent lines and what
-// follows it; a signal line ends the run here and nowhere else, as it shapes no
-// group (GRP-08).
-func (f *File) usageRulesFor(a Agent, best agentRank) (usage [len(signalFields)]usageRules) {
-	var found [len(signalFields)][]parsedLine
-	var record userAgentRun
-	for _, l := range f.lines {
-		switch l.fieldKind {
-		case userAgent:
-			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
-		case allow, disallow, crawlDelay:
-			record.isOpen = false
-		}
-		if i := slices.Index(signalFields[:], l.fieldKind); i >= 0 {
-			record.isOpen = false
-			if record.namesAgent {
-				found[i] = append(found[i], l)
-			}
-		}
-	}
-	for i, lines := range found {
-		usage[i] = newUsageRules(lines)
-	}
-	return usage
-}

@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, s := range Parse([]byte(test.file), Google).RulesFor(AgentFromName(test.agent)).UsageSignalsForURL(mustURL(t, "http://h"+test.path)) {
+			for _, s := range UsageRulesFor(Parse([]byte(test.file), Google), AgentFromName(test.agent)).SignalsForURL(mustURL(t, "http://h"+test.path)) {
 				got = append(got, fmt.Sprint(s.Line, " ", s.Field, " ", s.Category, " ", s.Preference))
 			}
 			if !slices.Equal(got, test.want) {
@@ -53,10 +53,10 @@ func TestSignalsShapeNoGroup(t *testing.T) {
 	if f.RulesFor(AgentFromName("a")).Check(u).Allowed {
 		t.Error("GRP-08: the signal line has split the group")
 	}
-	if n := len(f.RulesFor(AgentFromName("b")).UsageSignalsForURL(u)); n != 0 {
+	if n := len(UsageRulesFor(f, AgentFromName("b")).SignalsForURL(u)); n != 0 {
 		t.Errorf("b has %d signals of a's record", n)
 	}
-	if o := (ParseOptions{NoExtensions: true}); len(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")).RulesFor(Agent{}).UsageSignalsForURL(u)) != 0 {
+	if o := (ParseOptions{NoExtensions: true}); UsageRulesFor(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")), Agent{}) != nil {
 		t.Error("signals are read though extensions are off")
 	}
 }
@@ -67,7 +67,7 @@ func TestUsageIsBounded(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "Content-Usage: a%d=n, b%d=y\n", i, i)
 	}
-	if n := len(rulesOf(b.String()).UsageSignalsForURL(mustURL(t, "http://h/"))); n != maxCategories {
+	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != maxCategories {
 		t.Errorf("%d categories, want %d", n, maxCategories)
 	}
 }

@@ -21,8 +21,8 @@ type verdictChecker struct {
 	agent           robots.Agent
 	robotsOptions   robots.ParseOptions
 	purposes        []string
-	hasSeenRunStart bool                              // the three are: a run has begun
-	rulesByHash     recent.Map[string, *robots.Rules] // of files, read as they say
+	hasSeenRunStart bool                          // the three are: a run has begun
+	rulesByHash     recent.Map[string, fileRules] // of files, read as they say
 }
 
 // cachedRules is how many files are held in memory as rules at least, twice as many at most.
@@ -48,7 +48,7 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 	}
 	j.agent, j.purposes, j.hasSeenRunStart = agent, run.Purposes, true
 	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
-	j.rulesByHash = recent.Map[string, *robots.Rules]{}
+	j.rulesByHash = recent.Map[string, fileRules]{}
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 	if reason != "" {
 		return reason
 	}
-	want := NewRobotsVerdict(rules.CheckForPurposes(u, j.purposes), robots.FetchSummary{})
+	want := NewRobotsVerdict(robots.CheckForPurposes(rules.access, rules.usage, u, j.purposes), robots.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
@@ -113,29 +113,36 @@ func (v *RobotsVerdict) describe() string {
 	return fmt.Sprintf("%s (line %d, %s, group %s)", s, v.RuleLine, v.Rule, v.Group)
 }
 
+// fileRules are what a robots.txt says to the run's agent.
+type fileRules struct {
+	access *robots.Rules
+	usage  *robots.UsageRules
+}
+
 // findRules returns the rules that a verdict rests on, or why there are none.
-func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reason string) {
+func (j *verdictChecker) findRules(v *RobotsVerdict) (rules fileRules, reason string) {
 	if !j.hasSeenRunStart {
-		return nil, "it is not known how its run reads robots.txt"
+		return fileRules{}, "it is not known how its run reads robots.txt"
 	}
 	switch v.FetchOutcome {
 	case robots.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
-			return nil, "it names a robots.txt, and says that there is none"
+			return fileRules{}, "it names a robots.txt, and says that there is none"
 		}
-		return robots.AllowAll(), ""
+		return fileRules{access: robots.AllowAll()}, ""
 	case robots.OutcomeRules.String(), robots.OutcomeCachedRules.String():
 	default:
-		return nil, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
+		return fileRules{}, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
 	}
 	if rules, ok := j.rulesByHash.Get(v.FileSHA256, cachedRules); ok {
 		return rules, ""
 	}
 	body, reason := j.readVerifiedRobotsFile(v.FileSHA256)
 	if reason != "" {
-		return nil, reason
+		return fileRules{}, reason
 	}
-	rules = j.robotsOptions.Parse(body).RulesFor(j.agent)
+	file := j.robotsOptions.Parse(body)
+	rules = fileRules{file.RulesFor(j.agent), robots.UsageRulesFor(file, j.agent)}
 	j.rulesByHash.Put(v.FileSHA256, rules, cachedRules)
 	return rules, ""
 }
@@ -175,5 +182,5 @@ func (j *verdictChecker) robotsDelay(v *RobotsVerdict, at time.Time) time.Durati
 	if reason != "" {
 		return 0
 	}
-	return min(rules.DelayAt(at), rules.DelayAt(at.Add(-time.Minute)))
+	return min(rules.access.DelayAt(at), rules.access.DelayAt(at.Add(-time.Minute)))
 }

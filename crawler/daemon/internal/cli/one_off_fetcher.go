@@ -107,15 +107,11 @@ func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 }
 
 // explainRobotsVerdict says what the robots.txt of an origin says of u.
-func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
-	rules, err := e.fetchRules(ctx, o)
-	if err != nil {
-		return robots.Explanation{}, err
+func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.GateExplanation, error) {
+	if _, err := e.fetchRules(ctx, o); err != nil {
+		return robots.GateExplanation{}, err
 	}
-	file, err := e.gate.Explain(ctx, o.RobotsURL())
-	x := rules.Explain(u)
-	x.SHA256 = file.SHA256
-	return x, err
+	return e.gate.Explain(ctx, o, u)
 }
 
 // fetchRobotsBody returns the robots.txt of an origin as it came.

@@ -151,7 +151,7 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 }
 
 // A robotsExplainFunc says what robots.txt says of a URL.
-type robotsExplainFunc func(context.Context, decorum.URL) (robots.Explanation, error)
+type robotsExplainFunc func(context.Context, decorum.URL) (robots.GateExplanation, error)
 
 // newRobotsExplainFunc returns a judge by a file, by one origin, or by the origin of each
 // URL.
@@ -164,12 +164,12 @@ func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robo
 		return nil, err
 	}
 	if q.file == "" {
-		return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+		return func(ctx context.Context, u decorum.URL) (robots.GateExplanation, error) {
 			return e.explainRobotsVerdict(ctx, u.Origin(), u)
 		}, nil
 	}
 	o, err := originOfRobotsURL("--file", q.file)
-	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+	return func(ctx context.Context, u decorum.URL) (robots.GateExplanation, error) {
 		return e.explainRobotsVerdict(ctx, o, u)
 	}, err
 }
@@ -180,10 +180,9 @@ func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Di
 	if err != nil {
 		return nil, err
 	}
-	rules, sum := robots.Parse(body, dialect).RulesFor(agent), fmt.Sprintf("%x", sha256.Sum256(body))
-	return func(_ context.Context, u decorum.URL) (robots.Explanation, error) {
-		e := rules.Explain(u)
-		e.SHA256 = sum
-		return e, nil
+	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
+	rules, usageRules := file.RulesFor(agent), robots.UsageRulesFor(file, agent)
+	return func(_ context.Context, u decorum.URL) (robots.GateExplanation, error) {
+		return robots.GateExplanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
 	}, nil
 }

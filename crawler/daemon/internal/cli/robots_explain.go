@@ -15,11 +15,11 @@ import (
 )
 
 // printCheckResult writes what is said of u as the flags ask.
-func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robots.Explanation) error {
+func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robots.GateExplanation) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`
-			robots.Explanation
+			robots.GateExplanation
 		}{u.String(), e})
 	}
 	if err := printRobotsVerdict(w, u, e.Verdict); err != nil || !q.explain {
@@ -30,7 +30,7 @@ func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robot
 }
 
 // robotsExplanationText words what led to a verdict.
-func robotsExplanationText(e robots.Explanation) []byte {
+func robotsExplanationText(e robots.GateExplanation) []byte {
 	var b bytes.Buffer
 	if e.SHA256 != "" {
 		fmt.Fprintf(&b, "  file\tSHA-256 %s\n", e.SHA256)

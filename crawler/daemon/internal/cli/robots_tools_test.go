@@ -30,7 +30,7 @@ func TestRobotsCheckExplains(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(r.stdout), "\n") {
 		var got struct {
 			URL string
-			robots.Explanation
+			robots.GateExplanation
 		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Fatal(err)
