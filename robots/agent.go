@@ -118,16 +118,3 @@ func (a Agent) matchRank(value string) agentRank {
 	}
 	return rankNoMatch
 }
-
-// leadingToken returns what of s is a token; text after it does not belong to
-// the name (AGENT-02).
-func leadingToken(s string) string {
-	for i := range len(s) {
-		if !isTokenByte(s[i]) {
-			return s[:i]
-		}
-	}
-	return s
-}
-
-func isTokenByte(c byte) bool { return isAlphanumeric(c) || c == '_' || c == '-' }

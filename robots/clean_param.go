@@ -33,9 +33,6 @@ const (
 	// maxCleanParamWildcardLines is how many lines may have wildcards: matching such a line may read
 	// the whole path.
 	maxCleanParamWildcardLines = 128
-	// maxCleanParamWildcards is how many wildcards the path of a line may have, one at its
-	// end not counted. A line with more is ignored.
-	maxCleanParamWildcards = 16
 )
 
 // URLCleaner returns what the file's Clean-param lines say. They hold for every
@@ -76,7 +73,7 @@ func (c *URLCleaner) addLine(value string) {
 		return
 	}
 	compiled := compilePattern(words[1])
-	if len(compiled.tail) > maxCleanParamWildcards || len(compiled.tail) > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
+	if compiled.numWildcards() > maxCleanParamWildcards || compiled.numWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
 	for name := range strings.SplitSeq(words[0], "&") {
@@ -88,7 +85,7 @@ func (c *URLCleaner) addLine(value string) {
 		}
 	}
 	p := cleanParamPathPattern{pattern: compiled}
-	if len(compiled.tail) > 0 {
+	if compiled.numWildcards() > 0 {
 		c.numWildcardPaths++
 		p.bigrams = compiled.bigrams()
 	}

@@ -130,7 +130,7 @@ func countCleanWork(c *URLCleaner, u decorum.URL) (literals, numbers int) {
 	set := c.linesForQuery(query)
 	for i, p := range c.paths {
 		if set[i/64]&(1<<(i%64)) != 0 {
-			literals += 1 + len(p.pattern.tail)
+			literals += 1 + p.pattern.numWildcards()
 		}
 	}
 	return literals, numbers

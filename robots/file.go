@@ -2,6 +2,7 @@ package robots
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
@@ -54,7 +55,7 @@ func (o ParseOptions) Parse(body []byte) *File {
 			continue
 		}
 		if o.Dialect == Yandex {
-			l = l.invertEmptyRule()
+			l = invertEmptyRule(l)
 		}
 		f.kinds |= 1 << l.fieldKind
 		l.number = number
@@ -133,18 +134,6 @@ func (f *File) Sitemaps() []decorum.URL {
 	return found
 }
 
-// parseAbsoluteURL returns the URL that s is, and false if it lacks a scheme or a host
-// (SMAP-02): where browsers make a host of what should be the path, as in
-// "http:///sitemap.xml", the author meant another.
-func parseAbsoluteURL(s string) (decorum.URL, bool) {
-	scheme, rest, _ := strings.Cut(s, "://")
-	if strings.ContainsAny(scheme, `/\`) || rest == "" || strings.IndexByte(`/\?#`, rest[0]) >= 0 {
-		return decorum.URL{}, false
-	}
-	u, err := decorum.ParseURL(s)
-	return u, err == nil
-}
-
 // AgentTokens returns the product tokens that user-agent lines name, in lower case
 // and the order of the file, each once; "*" as such. Named makes an Agent of one.
 func (f *File) AgentTokens() []string {
@@ -180,4 +169,34 @@ func (d Dialect) agentLineTokens(value string) []string {
 		return []string{googleOSSToken(value)}
 	}
 	return []string{leadingToken(value)}
+}
+
+// Lines returns the lines of a robots.txt with their numbers, as verdicts count
+// them, without what ends them (FMT-02).
+func Lines(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for n := 1; text != ""; n++ {
+			var first string
+			if first, text = cutLine(text); !yield(n, first) {
+				return
+			}
+		}
+	}
+}
+
+// MainMirror returns the main mirror that the file names, and false if it names none
+// (HOST-01). It is a host in lower case, after https:// if the mirror is to be
+// reached by that only (HOST-07), and with a port if that is not the scheme's
+// own (HOST-08, HOST-14). The first correct line counts, wherever it stands
+// (HOST-04, HOST-05, HOST-13). It is a hint: nothing in this module goes to
+// another host because of it (HOST-03).
+func (f *File) MainMirror() (string, bool) {
+	for _, l := range f.lines {
+		if l.fieldKind == mainHost {
+			if host, ok := parseMainMirror(l.value); ok {
+				return host, true
+			}
+		}
+	}
+	return "", false
 }

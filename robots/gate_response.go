@@ -154,16 +154,18 @@ func parseMaxAge(headers []string) (age time.Duration, stated bool) {
 	return age, stated
 }
 
-// parseWholeSeconds reads a whole number of seconds. One that is too large for a
-// Duration is a year.
+// maxHeaderSeconds bounds the seconds that a header states.
+const maxHeaderSeconds = 365 * day
+
+// parseWholeSeconds reads a whole number of seconds, at most maxHeaderSeconds.
 func parseWholeSeconds(s string) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
-	if s == "" || strings.Trim(s, digits) != "" {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > int64(maxDelay/time.Second) {
-		return maxDelay, true
+	if err != nil || n > int64(maxHeaderSeconds/time.Second) {
+		return maxHeaderSeconds, true
 	}
 	return time.Duration(n) * time.Second, true
 }

@@ -1,9 +1,7 @@
 package robots
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -156,29 +154,4 @@ func (r *userAgentRun) addAgentLine(named bool) {
 // joinedAgentNames returns the names, those repeated one after the other once.
 func (c *combinedGroup) joinedAgentNames() string {
 	return strings.Join(slices.Compact(c.agentValues), ", ")
-}
-
-// beginsWithSlashOrStar reports whether a rule with this path has an effect: the path
-// begins with the root or a wildcard (SYN-09 to SYN-11).
-func beginsWithSlashOrStar(path string) bool {
-	return path != "" && (path[0] == '/' || path[0] == '*')
-}
-
-// maxDelay bounds what a file can ask for, so that nobody's sums overflow.
-const maxDelay = 365 * 24 * time.Hour
-
-// parseCrawlDelay reads a number of seconds, with a point or without (DELAY-02,
-// DELAY-11).
-func parseCrawlDelay(s string) (time.Duration, bool) {
-	if strings.Trim(s, digits+".") != "" {
-		return 0, false // strconv reads signs, exponents and words as well
-	}
-	seconds, err := strconv.ParseFloat(s, 64)
-	if err != nil && !math.IsInf(seconds, 1) {
-		return 0, false
-	}
-	if seconds >= maxDelay.Seconds() {
-		return maxDelay, true
-	}
-	return time.Duration(math.Round(seconds * float64(time.Second))), true
 }

@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"iter"
 	"strings"
 )
 
@@ -68,19 +67,6 @@ func cutLine(text string) (first, rest string) {
 		}
 	}
 	return text, ""
-}
-
-// Lines returns the lines of a robots.txt with their numbers, as verdicts count
-// them, without what ends them (FMT-02).
-func Lines(text string) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for n := 1; text != ""; n++ {
-			var first string
-			if first, text = cutLine(text); !yield(n, first) {
-				return
-			}
-		}
-	}
 }
 
 // parseLine reads "field: value # comment" (SYN-01 to SYN-05).

@@ -65,7 +65,8 @@ func cleanParamProblem(value string) string {
 		return "the path does not begin with /"
 	case strings.Trim(path, letters+digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
-	case path != "" && len(compilePattern(path).tail) > maxCleanParamWildcards:
+	}
+	if p := compilePattern(path); p.numWildcards() > maxCleanParamWildcards {
 		return fmt.Sprintf("more than %d wildcards in the path", maxCleanParamWildcards)
 	}
 	return ""

@@ -163,7 +163,7 @@ func (l *linter) lintCrawlDelay(s *lintLine) {
 // lintUsagePreferences looks for preferences that say nothing.
 func (l *linter) lintUsagePreferences(s *lintLine) {
 	_, list := splitPathAndPreferences(s.value)
-	hasPreference := slices.ContainsFunc(parsePreferences(list, UsageSignal{}), func(w UsageSignal) bool { return w.Preference != UseUnset })
+	hasPreference := slices.ContainsFunc(parsePreferences(list), func(p preference) bool { return p.wish != wishUnset })
 	if !hasPreference {
 		l.addFinding(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")

@@ -10,7 +10,7 @@ type original1994File struct {
 
 type original1994Record struct {
 	agents     []string
-	disallowed []literal // paths; the standard has no other rules (COMPAT-01)
+	disallowed []pattern // paths; the standard has no other rules (COMPAT-01)
 }
 
 // parseOriginal1994 reads text as the standard of 1994 asks: blank lines separate
@@ -41,8 +41,7 @@ func parseOriginal1994(text string) original1994File {
 		case l.fieldKind == disallow && len(r.agents) > 0:
 			hasRule = true
 			if l.value != "" {
-				path, _ := newLiteral(l.value) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
-				r.disallowed = append(r.disallowed, path)
+				r.disallowed = append(r.disallowed, compileLiteral(l.value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
 			}
 		}
 	}
@@ -61,7 +60,7 @@ func (c *original1994File) allows(agent, path string) bool {
 		return true
 	}
 	for i := range r.disallowed {
-		if r.disallowed[i].matchedPrefixLen(path) >= 0 {
+		if r.disallowed[i].matches(path) {
 			return false
 		}
 	}

@@ -31,6 +31,16 @@ func compilePattern(path string) pattern {
 	return p
 }
 
+// compileLiteral returns the pattern of the paths that begin with path, in which "*" and
+// "$" are characters.
+func compileLiteral(path string) pattern {
+	head, length := newLiteral(path)
+	return pattern{head: head, length: length}
+}
+
+// numWildcards returns how many wildcards p has that stand before a literal.
+func (p *pattern) numWildcards() int { return len(p.tail) }
+
 // trimEndWildcardsAndAnchor removes what means nothing at the end of a pattern, "*" and "*$"
 // (MATCH-08, MATCH-19), and a "$" that means the end of the path (MATCH-18).
 func trimEndWildcardsAndAnchor(path string) (trimmed string, anchored bool) {

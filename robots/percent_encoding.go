@@ -16,15 +16,6 @@ func isUnreserved(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
 }
 
-const (
-	digits   = "0123456789"
-	upperHex = digits + "ABCDEF"
-)
-
-func isAlphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 func hexValue(c byte) byte {
@@ -33,3 +24,5 @@ func hexValue(c byte) byte {
 	}
 	return c | 0x20 - 'a' + 10
 }
+
+const upperHex = "0123456789ABCDEF"

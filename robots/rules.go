@@ -90,9 +90,10 @@ func (r *Rules) GroupAgents() string { return r.groupAgents }
 // Lines returns the allow and disallow lines that bind the agent, in the order of the
 // file. In the Yandex dialect an empty line is there as what it means.
 func (r *Rules) Lines() []Line {
-	lines := make([]Line, len(r.ruleSet.rules))
-	for i := range r.ruleSet.rules {
-		rl := &r.ruleSet.rules[i]
+	rules := r.ruleSet.rules
+	lines := make([]Line, len(rules))
+	for i := range rules {
+		rl := &rules[i]
 		field, value, _ := strings.Cut(rl.lineText, ": ")
 		lines[i] = Line{Field: field, Value: value, Number: rl.line}
 	}

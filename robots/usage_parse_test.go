@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -86,7 +87,8 @@ func FuzzHeaderSignals(f *testing.F) {
 			for part := range strings.SplitSeq(list, ",") {
 				part, _, _ = strings.Cut(part, ";")
 				if name, value, _ := strings.Cut(part, "="); strings.ToLower(strings.Trim(name, " \t")) == s.Category {
-					last = parsePreference(strings.Trim(value, " \t"))
+					last = map[string]UsagePreferenceValue{"y": UseAllowed, "yes": UseAllowed, "n": UseDisallowed, "no": UseDisallowed}[strings.ToLower(strings.Trim(value, " \t"))]
+					last = cmp.Or(last, UseUnset)
 				}
 			}
 			if s.Preference != last && len(got) < maxCategories {

@@ -83,26 +83,13 @@ func newUsageRules(lines []Line, field string) usageRules {
 			i, index[key] = len(all), len(all)
 			all, strictest = append(all, usageRule{requiredBigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
-		strictest[i].add(parsePreferences(list, UsageSignal{Line: l.Number})...)
+		strictest[i].add(signalsOfList(list, UsageSignal{Line: l.Number})...)
 	}
 	for i := range all {
 		all[i].setPreferences(strictest[i].signals, names)
 	}
 	slices.SortStableFunc(all, func(a, b usageRule) int { return b.pattern.length - a.pattern.length })
 	return all
-}
-
-// splitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
-// whole site.
-func splitPathAndPreferences(value string) (path, list string) {
-	if !beginsWithSlashOrStar(value) {
-		return "/", value
-	}
-	path = value
-	if i := strings.IndexAny(value, blankChars); i >= 0 {
-		path = value[:i]
-	}
-	return path, value[len(path):]
 }
 
 // setPreferences keeps what is asked, in little space.

@@ -69,7 +69,7 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 	}
 }
 
-// preferencesByStrictness are the preferences, the strictest last.
+// preferencesByStrictness are the preferences, the strictest last: by wish, too.
 var preferencesByStrictness = [...]UsagePreferenceValue{UseUnset, UseAllowed, UseDisallowed}
 
 func (p UsagePreferenceValue) strictness() int { return slices.Index(preferencesByStrictness[:], p) }

@@ -10,9 +10,9 @@ import (
 // in the Yandex dialect (FMT-10).
 const MaxYandexFileBytes = 32 << 10
 
-// invertEmptyRule returns the line as Yandex reads it: a rule without a path says the
+// invertEmptyRule returns l as Yandex reads it: a rule without a path says the
 // opposite about everything (SYN-12, SYN-13).
-func (l parsedLine) invertEmptyRule() parsedLine {
+func invertEmptyRule(l parsedLine) parsedLine {
 	switch {
 	case l.value != "":
 	case l.fieldKind == disallow:

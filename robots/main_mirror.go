@@ -7,23 +7,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// MainMirror returns the main mirror that the file names, and false if it names none
-// (HOST-01). It is a host in lower case, after https:// if the mirror is to be
-// reached by that only (HOST-07), and with a port if that is not the scheme's
-// own (HOST-08, HOST-14). The first correct line counts, wherever it stands
-// (HOST-04, HOST-05, HOST-13). It is a hint: nothing in this module goes to
-// another host because of it (HOST-03).
-func (f *File) MainMirror() (string, bool) {
-	for _, l := range f.lines {
-		if l.fieldKind == mainHost {
-			if host, ok := parseMainMirror(l.value); ok {
-				return host, true
-			}
-		}
-	}
-	return "", false
-}
-
 // parseMainMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
 // Whatever else is in it makes the line incorrect (HOST-10).
 func parseMainMirror(value string) (string, bool) {
