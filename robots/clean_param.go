@@ -19,8 +19,8 @@ type URLCleaner struct {
 
 // A cleanParamPathPattern is the path pattern of a Clean-param line.
 type cleanParamPathPattern struct {
-	pattern pattern
-	bigrams bigramSet // of its literals, if it has wildcards
+	pattern Pattern
+	bigrams BigramSet // of its literals, if it has wildcards
 }
 
 const (
@@ -46,11 +46,11 @@ func (f *File) URLCleaner() *URLCleaner {
 }
 
 // newCleaner returns a URLCleaner, possibly without lines, and its lines.
-func (f *File) newCleaner() (c *URLCleaner, applied []parsedLine) {
+func (f *File) newCleaner() (c *URLCleaner, applied []SyntaxLine) {
 	c = &URLCleaner{linesByParam: make(map[string]*linesNamingParam)}
 	for _, l := range f.lines {
-		if l.fieldKind == cleanParam && len(c.paths) < maxCleanParamLines {
-			c.addLine(l.value)
+		if l.Field == CleanParam && len(c.paths) < maxCleanParamLines {
+			c.addLine(l.Value)
 			if len(c.paths) > len(applied) {
 				applied = append(applied, l)
 			}
@@ -65,15 +65,15 @@ func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {
 		return
 	}
-	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(blankChars, r) })
+	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(BlankChars, r) })
 	switch {
 	case len(words) == 1: // CLEAN-09
 		words = append(words, "/")
 	case len(words) != 2 || !isCleanParamPath(words[1]):
 		return
 	}
-	compiled := compilePattern(words[1])
-	if compiled.numWildcards() > maxCleanParamWildcards || compiled.numWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
+	compiled := Compile(words[1])
+	if compiled.NumWildcards() > MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
 	for name := range strings.SplitSeq(words[0], "&") {
@@ -85,9 +85,9 @@ func (c *URLCleaner) addLine(value string) {
 		}
 	}
 	p := cleanParamPathPattern{pattern: compiled}
-	if compiled.numWildcards() > 0 {
+	if compiled.NumWildcards() > 0 {
 		c.numWildcardPaths++
-		p.bigrams = compiled.bigrams()
+		p.bigrams = compiled.Bigrams()
 	}
 	c.paths = append(c.paths, p)
 }
@@ -96,11 +96,11 @@ func (c *URLCleaner) addLine(value string) {
 // CLEAN-22).
 func isCleanParamPath(s string) bool {
 	for i := range len(s) {
-		if !isAlphanumeric(s[i]) && strings.IndexByte(".-/*_", s[i]) < 0 {
+		if !IsAlphanumeric(s[i]) && strings.IndexByte(".-/*_", s[i]) < 0 {
 			return false
 		}
 	}
-	return beginsWithSlashOrStar(s)
+	return BeginsWithSlashOrStar(s)
 }
 
 // canonicalParamName returns the name of a parameter as URLs in canonical form have it,
@@ -212,15 +212,15 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineBitset) {
 // dropLinesNotMatchingPath removes from set the lines whose place does not match path. It matches
 // each place once, whatever the number of parameters.
 func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path string) {
-	pathBigrams, known := bigramSet(0), false
+	pathBigrams, known := BigramSet(0), false
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {
 			bit := bits.TrailingZeros64(word)
 			p := &c.paths[i*64+bit]
 			if p.bigrams != 0 && !known {
-				pathBigrams, known = bigramsOf(path), true
+				pathBigrams, known = BigramsOf(path), true
 			}
-			if p.bigrams&^pathBigrams != 0 || !p.pattern.matches(path) {
+			if p.bigrams&^pathBigrams != 0 || !p.pattern.Matches(path) {
 				set[i] &^= 1 << bit
 			}
 		}

@@ -25,7 +25,7 @@ func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []R
 		name, _, _ := strings.Cut(parameter, "=")
 		if i, ok := c.linesByParam[name].firstCommonLine(&set); ok {
 			l := applied[i]
-			removed = append(removed, RemovedParam{parameter, l.fieldKind.String() + ": " + l.value, int(l.number)})
+			removed = append(removed, RemovedParam{parameter, l.Field.String() + ": " + l.Value, int(l.Number)})
 		}
 	}
 	return c.CleanURL(u), removed

@@ -130,10 +130,10 @@ type comparedRule struct {
 func canonicalRules(lines []Line, d Dialect) []comparedRule {
 	rules := make([]comparedRule, len(lines))
 	for i, l := range lines {
-		p := compilePattern(l.Value)
-		meaning := canonicalRule{l.Field == allow.String(), p.length, p.skeleton()}
+		p := Compile(l.Value)
+		meaning := canonicalRule{l.Field == Allow.String(), p.Length, p.Skeleton()}
 		if d == GoogleOSS {
-			escaped := googleOSSEscape(l.Value)
+			escaped := EscapeGoogleOSS(l.Value)
 			meaning.length, meaning.canonicalPath = len(escaped), escaped
 		}
 		rules[i] = comparedRule{RuleLine{l.Field + ": " + l.Value, l.Number}, meaning}

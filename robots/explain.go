@@ -54,11 +54,11 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	if e.Exempt = e.PathAndQuery == "/robots.txt"; e.Exempt || e.PathAndQuery == "" {
 		return e
 	}
-	matches := r.ruleSet.matchingRules(e.PathAndQuery)
+	matches := r.ruleSet.MatchingRules(e.PathAndQuery)
 	for i, m := range matches {
-		match := RuleMatch{Rule: m.lineText, Line: m.line, RuleLength: m.length, Span: PathSpan{m.span.start, m.span.end}}
-		for _, w := range m.wildcardSpans {
-			match.WildcardSpans = append(match.WildcardSpans, PathSpan{w.start, w.end})
+		match := RuleMatch{Rule: m.Text, Line: m.Line, RuleLength: m.Length, Span: PathSpan{m.Span.Start, m.Span.End}}
+		for _, w := range m.WildcardSpans {
+			match.WildcardSpans = append(match.WildcardSpans, PathSpan{w.Start, w.End})
 		}
 		if i > 0 {
 			match.LosingReason = losingReason(&m, &matches[0])
@@ -69,11 +69,11 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 }
 
 // losingReason says why m does not decide, but winner does.
-func losingReason(m, winner *ruleMatch) LosingReason {
+func losingReason(m, winner *MatchedRule) LosingReason {
 	switch {
-	case m.length < winner.length:
+	case m.Length < winner.Length:
 		return LostShorter
-	case m.allow != winner.allow:
+	case m.Allow != winner.Allow:
 		return LostTie
 	}
 	return LostRepeated
@@ -83,7 +83,7 @@ func losingReason(m, winner *ruleMatch) LosingReason {
 func (r *Rules) paceLines() []string {
 	lines := r.RateAndVisitTimeLines()
 	if delay, ok := r.CrawlDelay(); ok {
-		line := crawlDelay.String() + ": " + strconv.FormatFloat(delay.Seconds(), 'f', -1, 64)
+		line := CrawlDelay.String() + ": " + strconv.FormatFloat(delay.Seconds(), 'f', -1, 64)
 		lines = slices.Insert(lines, 0, line)
 	}
 	return lines

@@ -44,35 +44,35 @@ func (o ParseOptions) Parse(body []byte) *File {
 	}
 	rest, parse := o.textAndLineParser(body)
 	f := &File{
-		lines: make([]parsedLine, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
+		lines: make([]SyntaxLine, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
 		crawlDelaySplitsGroups: o.CrawlDelaySplitsGroups || o.Dialect == Yandex, // GRP-15
 	}
 	for number := int32(1); rest != ""; number++ {
 		var text string
-		text, rest = cutLine(rest)
+		text, rest = CutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && o.isOutsideDialect(l.fieldKind) {
+		if !ok || o.NoExtensions && o.isOutsideDialect(l.Field) {
 			continue
 		}
 		if o.Dialect == Yandex {
 			l = invertEmptyRule(l)
 		}
-		f.kinds |= 1 << l.fieldKind
-		l.number = number
+		f.kinds |= 1 << l.Field
+		l.Number = number
 		f.lines = append(f.lines, l)
 	}
 	return f
 }
 
 // isOutsideDialect reports whether the field is an extension of the dialect.
-func (o ParseOptions) isOutsideDialect(f fieldKind) bool {
-	return f.isUnknownToGoogle() && (o.Dialect != Yandex || f >= requestRateLine)
+func (o ParseOptions) isOutsideDialect(f Field) bool {
+	return f.IsUnknownToGoogle() && (o.Dialect != Yandex || f >= RequestRate)
 }
 
 // textAndLineParser returns what of body is read, and how its lines are.
-func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (parsedLine, bool)) {
+func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (SyntaxLine, bool)) {
 	if o.Dialect != GoogleOSS {
-		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), parseLine
+		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), ParseLine
 	}
 	if o.MaxBytes > 0 {
 		body = truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))
@@ -95,7 +95,7 @@ func truncateAtLine(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines                  []parsedLine
+	lines                  []SyntaxLine
 	dialect                Dialect
 	crawlDelaySplitsGroups bool
 	kinds                  fieldKindSet // of lines
@@ -104,7 +104,7 @@ type File struct {
 // A fieldKindSet is a set of kinds of fields, as bits.
 type fieldKindSet uint16
 
-func (s fieldKindSet) has(k fieldKind) bool { return s&(1<<k) != 0 }
+func (s fieldKindSet) has(k Field) bool { return s&(1<<k) != 0 }
 
 // A Line is a line of a robots.txt that means something.
 type Line struct {
@@ -123,10 +123,10 @@ func (f *File) Sitemaps() []decorum.URL {
 	var found []decorum.URL
 	seen := make(map[decorum.URL]bool)
 	for _, l := range f.lines {
-		if l.fieldKind != sitemap {
+		if l.Field != Sitemap {
 			continue
 		}
-		if u, ok := parseAbsoluteURL(l.value); ok && !seen[u] {
+		if u, ok := ParseAbsoluteURL(l.Value); ok && !seen[u] {
 			seen[u] = true
 			found = append(found, u)
 		}
@@ -140,10 +140,10 @@ func (f *File) AgentTokens() []string {
 	var tokens []string
 	seen := make(map[string]bool)
 	for _, l := range f.lines {
-		if l.fieldKind != userAgent {
+		if l.Field != UserAgent {
 			continue
 		}
-		for _, token := range f.dialect.agentLineTokens(l.value) {
+		for _, token := range f.dialect.agentLineTokens(l.Value) {
 			if token = strings.ToLower(token); token != "" && !seen[token] {
 				seen[token] = true
 				tokens = append(tokens, token)
@@ -158,7 +158,7 @@ func (f *File) AgentTokens() []string {
 func (d Dialect) agentLineTokens(value string) []string {
 	switch {
 	case d == Yandex:
-		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !isTokenByte(byte(r)) })
+		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !IsTokenByte(byte(r)) })
 		if strings.Contains(value, "*") {
 			names = append(names, "*")
 		}
@@ -168,7 +168,7 @@ func (d Dialect) agentLineTokens(value string) []string {
 	case d == GoogleOSS:
 		return []string{googleOSSToken(value)}
 	}
-	return []string{leadingToken(value)}
+	return []string{LeadingToken(value)}
 }
 
 // Lines returns the lines of a robots.txt with their numbers, as verdicts count
@@ -177,7 +177,7 @@ func Lines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for n := 1; text != ""; n++ {
 			var first string
-			if first, text = cutLine(text); !yield(n, first) {
+			if first, text = CutLine(text); !yield(n, first) {
 				return
 			}
 		}
@@ -192,8 +192,8 @@ func Lines(text string) iter.Seq2[int, string] {
 // another host because of it (HOST-03).
 func (f *File) MainMirror() (string, bool) {
 	for _, l := range f.lines {
-		if l.fieldKind == mainHost {
-			if host, ok := parseMainMirror(l.value); ok {
+		if l.Field == Host {
+			if host, ok := ParseMainMirror(l.Value); ok {
 				return host, true
 			}
 		}

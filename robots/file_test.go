@@ -36,7 +36,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := ParseOptions{MaxBytes: test.limit}.Parse([]byte(test.body))
-			rules := slices.DeleteFunc(f.lines, func(l parsedLine) bool { return l.fieldKind != disallow && l.fieldKind != allow })
+			rules := slices.DeleteFunc(f.lines, func(l SyntaxLine) bool { return l.Field != Disallow && l.Field != Allow })
 			if len(rules) != test.rules {
 				t.Errorf("read rules %v, want %d", rules, test.rules)
 			}
@@ -47,21 +47,21 @@ func TestLimit(t *testing.T) {
 func TestLines(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
-		want       []parsedLine
+		want       []SyntaxLine
 	}{
-		{"FMT-02/mixed ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d\n\nallow:/e", []parsedLine{
-			{"/a", 1, allow}, {"/b", 2, allow}, {"/c", 3, allow}, {"/d", 6, allow}, {"/e", 8, allow}}},
-		{"FMT-03/BOM", "\ufeffDisallow: /a", []parsedLine{{"/a", 1, disallow}}},
+		{"FMT-02/mixed ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d\n\nallow:/e", []SyntaxLine{
+			{"/a", 1, Allow}, {"/b", 2, Allow}, {"/c", 3, Allow}, {"/d", 6, Allow}, {"/e", 8, Allow}}},
+		{"FMT-03/BOM", "\ufeffDisallow: /a", []SyntaxLine{{"/a", 1, Disallow}}},
 		{"FMT-03/BOM only at the start", "#\n\ufeffDisallow: /a", nil},
 		{"FMT-15/UTF-16", "\xff\xfed\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00", nil},
 		{"SYN-01/no colon", "Disallow /a", nil},
-		{"SYN-03/white space", "\t Disallow\t : \t/a b\t ", []parsedLine{{"/a b", 1, disallow}}},
-		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0", []parsedLine{{"/b\u00a0", 2, disallow}}},
-		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e", []parsedLine{{"/b", 2, disallow}}},
-		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X", []parsedLine{{"/A", 1, disallow}, {"X", 2, userAgent}}},
+		{"SYN-03/white space", "\t Disallow\t : \t/a b\t ", []SyntaxLine{{"/a b", 1, Disallow}}},
+		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0", []SyntaxLine{{"/b\u00a0", 2, Disallow}}},
+		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e", []SyntaxLine{{"/b", 2, Disallow}}},
+		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X", []SyntaxLine{{"/A", 1, Disallow}, {"X", 2, UserAgent}}},
 		{"SYN-05/only ASCII folds", "di\u017fallow: /a\ndi\u017fallo: /a", nil},
 		{"SYN-08/typos", "dissallow: /a\nuseragent: x\nuser agent: x\nsite-map: x", nil},
-		{"SYN-01/colons in the value", "sitemap: https://h:1/", []parsedLine{{"https://h:1/", 1, sitemap}}},
+		{"SYN-01/colons in the value", "sitemap: https://h:1/", []SyntaxLine{{"https://h:1/", 1, Sitemap}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Parse([]byte(test.body), Google).lines; !slices.Equal(got, test.want) {
@@ -124,7 +124,7 @@ func FuzzParse(f *testing.F) {
 		}
 		size := 0
 		for _, l := range file.lines {
-			size += len(l.fieldKind.String()) + len(l.value)
+			size += len(l.Field.String()) + len(l.Value)
 		}
 		if size > len(body) || len(file.Sitemaps()) > len(file.lines) {
 			t.Errorf("%d bytes became %d", len(body), size)

@@ -18,13 +18,13 @@ const googleOSSBlankChars = " \t\n\v\f\r"
 // plays no part, so that "Disallowed" is Disallow. Common typos are among them.
 var googleOSSFieldPrefixes = [...]struct {
 	prefix string
-	field  fieldKind
+	field  Field
 }{
-	{"user-agent", userAgent}, {"useragent", userAgent}, {"user agent", userAgent},
-	{"allow", allow},
-	{"disallow", disallow}, {"dissallow", disallow}, {"dissalow", disallow},
-	{"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},
-	{"sitemap", sitemap}, {"site-map", sitemap},
+	{"user-agent", UserAgent}, {"useragent", UserAgent}, {"user agent", UserAgent},
+	{"allow", Allow},
+	{"disallow", Disallow}, {"dissallow", Disallow}, {"dissalow", Disallow},
+	{"disalow", Disallow}, {"diasllow", Disallow}, {"disallaw", Disallow},
+	{"sitemap", Sitemap}, {"site-map", Sitemap},
 }
 
 // skipBOM skips a UTF-8 byte order mark at the start of text, or as much of
@@ -39,7 +39,7 @@ func skipBOM(text string) string {
 }
 
 // parseGoogleOSSLine reads a line. A NUL ends it, as it ends every text in C.
-func parseGoogleOSSLine(s string) (parsedLine, bool) {
+func parseGoogleOSSLine(s string) (SyntaxLine, bool) {
 	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
 	s, _, _ = strings.Cut(s, "#")
@@ -49,32 +49,32 @@ func parseGoogleOSSLine(s string) (parsedLine, bool) {
 		name, value, ok = cutMissingColon(s)
 	}
 	if !ok {
-		return parsedLine{}, false
+		return SyntaxLine{}, false
 	}
 	f, ok := parseGoogleOSSFieldName(strings.TrimRight(name, googleOSSBlankChars))
-	return parsedLine{fieldKind: f, value: strings.Trim(value, googleOSSBlankChars)}, ok
+	return SyntaxLine{Field: f, Value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
 // cutMissingColon cuts a line whose author forgot the colon: it has two words, no
 // more, with spaces and tabs between them. s is trimmed.
 func cutMissingColon(s string) (name, value string, ok bool) {
-	i := strings.IndexAny(s, blankChars)
+	i := strings.IndexAny(s, BlankChars)
 	if i < 0 {
 		return "", "", false
 	}
-	value = strings.TrimLeft(s[i:], blankChars)
-	return s[:i], value, !strings.ContainsAny(value, blankChars)
+	value = strings.TrimLeft(s[i:], BlankChars)
+	return s[:i], value, !strings.ContainsAny(value, BlankChars)
 }
 
 // parseGoogleOSSFieldName returns the field that name begins with. The extensions, which
 // that parser does not know, are spelt in full.
-func parseGoogleOSSFieldName(name string) (fieldKind, bool) {
+func parseGoogleOSSFieldName(name string) (Field, bool) {
 	for _, known := range googleOSSFieldPrefixes {
 		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
 			return known.field, true
 		}
 	}
-	return parseFieldName(name)
+	return ParseField(name)
 }
 
 // equalFoldASCII reports whether s equals ascii, which has no other characters,

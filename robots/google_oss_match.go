@@ -27,7 +27,7 @@ func (a Agent) googleOSSMatchRank(value string) agentRank {
 // googleOSSToken returns the leading letters, "_" and "-" of a user-agent value.
 func googleOSSToken(value string) string {
 	for i := range len(value) {
-		if !isTokenByte(value[i]) || isDigit(value[i]) {
+		if !IsTokenByte(value[i]) || IsDigit(value[i]) {
 			return value[:i]
 		}
 	}

@@ -4,8 +4,8 @@ import "strings"
 
 // compileGoogleOSSRulePatterns compiles the value of an allow or disallow line. An Allow of an
 // index page opens its folder as well, by a pattern of its own.
-func compileGoogleOSSRulePatterns(path string, allow bool) (p pattern, dir *pattern) {
-	path = googleOSSEscape(path)
+func compileGoogleOSSRulePatterns(path string, allow bool) (p Pattern, dir *Pattern) {
+	path = EscapeGoogleOSS(path)
 	slash := strings.LastIndexByte(path, '/')
 	if allow && slash >= 0 && strings.HasPrefix(path[slash:], "/index.htm") {
 		f := compileGoogleOSSPattern(path[:slash+1] + "$")
@@ -16,8 +16,8 @@ func compileGoogleOSSRulePatterns(path string, allow bool) (p pattern, dir *patt
 
 // compileGoogleOSSPattern compiles a pattern whose literals are compared byte by byte. It
 // counts as long as it is written, with every "*" and a final "$".
-func compileGoogleOSSPattern(path string) pattern {
-	p := pattern{length: len(path)}
+func compileGoogleOSSPattern(path string) Pattern {
+	p := Pattern{Length: len(path)}
 	path, p.anchored = trimEndWildcardsAndAnchor(path)
 	var more bool
 	p.head.text, path, more = strings.Cut(path, "*")
@@ -30,10 +30,10 @@ func compileGoogleOSSPattern(path string) pattern {
 	return p
 }
 
-// googleOSSEscape escapes the bytes of a pattern beyond ASCII and brings the hex
+// EscapeGoogleOSS escapes the bytes of a pattern beyond ASCII and brings the hex
 // digits of its escapes to upper case. All else stays as it is, as do URLs: a
 // rule that spells a URL differently does not match it.
-func googleOSSEscape(path string) string {
+func EscapeGoogleOSS(path string) string {
 	var b strings.Builder
 	done := 0 // what of path is in b
 	for i := 0; i < len(path); i++ {

@@ -18,13 +18,13 @@ type ossReference struct {
 	allowLengthNamed, disallowLengthNamed    int
 }
 
-func (r *ossReference) disallows(lines []parsedLine) bool {
+func (r *ossReference) disallows(lines []SyntaxLine) bool {
 	for _, l := range lines {
-		switch l.fieldKind {
-		case userAgent:
-			r.addUserAgent(l.value)
-		case allow, disallow:
-			r.addRule(l.fieldKind == allow, refOSSEscape(l.value))
+		switch l.Field {
+		case UserAgent:
+			r.addUserAgent(l.Value)
+		case Allow, Disallow:
+			r.addRule(l.Field == Allow, refOSSEscape(l.Value))
 		}
 	}
 	if r.sawNamedGroup {

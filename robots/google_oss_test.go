@@ -11,32 +11,32 @@ func TestOSSLines(t *testing.T) {
 	room := maxGoogleOSSLineBytes - len("allow:/")
 	for _, test := range []struct {
 		name, body string
-		want       []parsedLine
+		want       []SyntaxLine
 	}{
-		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []parsedLine{
-			{"/a", 1, allow}, {"/b", 2, allow}, {"/c", 3, allow}, {"/d", 6, allow}}},
-		{"mark", "\ufeffallow:/a", []parsedLine{{"/a", 1, allow}}},
-		{"part of a mark", "\xefallow:/a", []parsedLine{{"/a", 1, allow}}},
-		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []parsedLine{{"/b", 2, allow}}},
+		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []SyntaxLine{
+			{"/a", 1, Allow}, {"/b", 2, Allow}, {"/c", 3, Allow}, {"/d", 6, Allow}}},
+		{"mark", "\ufeffallow:/a", []SyntaxLine{{"/a", 1, Allow}}},
+		{"part of a mark", "\xefallow:/a", []SyntaxLine{{"/a", 1, Allow}}},
+		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []SyntaxLine{{"/b", 2, Allow}}},
 		{"mark, then the end", "\xef\xbb", nil},
-		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []parsedLine{
-			{"/a", 1, disallow}, {"/b", 2, disallow}, {"/c", 3, disallow}, {"/d", 4, disallow}, {"/e", 5, disallow},
-			{"x", 6, userAgent}, {"y", 7, userAgent}, {"z", 8, sitemap}}},
+		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []SyntaxLine{
+			{"/a", 1, Disallow}, {"/b", 2, Disallow}, {"/c", 3, Disallow}, {"/d", 4, Disallow}, {"/e", 5, Disallow},
+			{"x", 6, UserAgent}, {"y", 7, UserAgent}, {"z", 8, Sitemap}}},
 		{"unknown typos", "alow:/a\ndisllow:/b\nuser_agent:x\nagent:x", nil},
-		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []parsedLine{
-			{"/a", 1, disallow}, {"/b", 2, allow}, {"x", 3, userAgent}, {"y", 4, sitemap}, {"z", 5, userAgent}}},
+		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []SyntaxLine{
+			{"/a", 1, Disallow}, {"/b", 2, Allow}, {"x", 3, UserAgent}, {"y", 4, Sitemap}, {"z", 5, UserAgent}}},
 		{"only ASCII folds", "di\u017fallow:/a", nil},
-		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []parsedLine{{"/a", 1, disallow}, {"/b", 2, allow}, {"*", 3, userAgent}}},
+		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []SyntaxLine{{"/a", 1, Disallow}, {"/b", 2, Allow}, {"*", 3, UserAgent}}},
 		{"colon forgotten, three words", "Disallow /a /b\nuser agent x", nil},
-		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []parsedLine{{"/b", 2, disallow}}},
+		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []SyntaxLine{{"/b", 2, Disallow}}},
 		{"no name", ":/a\n : allow:/b\nallow\n:", nil},
-		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []parsedLine{{"/a b", 1, disallow}}},
-		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []parsedLine{{"/a", 1, allow}, {"/e", 4, allow}}},
-		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []parsedLine{{"/a", 1, allow}, {"/e", 4, allow}}},
-		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []parsedLine{
-			{"/" + strings.Repeat("a", room), 1, allow}, {"/b", 2, allow}}},
+		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []SyntaxLine{{"/a b", 1, Disallow}}},
+		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []SyntaxLine{{"/a", 1, Allow}, {"/e", 4, Allow}}},
+		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []SyntaxLine{{"/a", 1, Allow}, {"/e", 4, Allow}}},
+		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []SyntaxLine{
+			{"/" + strings.Repeat("a", room), 1, Allow}, {"/b", 2, Allow}}},
 		{"long white space", strings.Repeat(" ", maxGoogleOSSLineBytes) + "allow:/a\n", nil},
-		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []parsedLine{{"5", 1, crawlDelay}}},
+		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []SyntaxLine{{"5", 1, CrawlDelay}}},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
 			if got := Parse([]byte(test.body), GoogleOSS).lines; !slices.Equal(got, test.want) {

@@ -27,7 +27,7 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 		return rules
 	}
 	r := compileGroup(f.combinedGroupFor(a, best), f.dialect)
-	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, requestRateLine, visitTime))
+	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, RequestRate, VisitTime))
 	return r
 }
 
@@ -38,9 +38,9 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 // more user-agent lines and what follows them. A rule, a Crawl-delay or one of the fields
 // ends a run of user-agent lines.
 func (f *File) LinesFor(a Agent, fields ...string) []Line {
-	kinds := make([]fieldKind, 0, len(fields))
+	kinds := make([]Field, 0, len(fields))
 	for _, name := range fields {
-		if kind, ok := parseFieldName(name); ok {
+		if kind, ok := ParseField(name); ok {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -51,24 +51,24 @@ func (f *File) LinesFor(a Agent, fields ...string) []Line {
 	}
 	var lines []Line
 	for _, l := range f.recordLines(a, best, kinds...) {
-		lines = append(lines, Line{Field: l.fieldKind.String(), Value: l.value, Number: int(l.number)})
+		lines = append(lines, Line{Field: l.Field.String(), Value: l.Value, Number: int(l.Number)})
 	}
 	return lines
 }
 
 // recordLines returns the lines of the given kinds of the records that name a with the
 // given rank. See LinesFor.
-func (f *File) recordLines(a Agent, best agentRank, kinds ...fieldKind) []parsedLine {
+func (f *File) recordLines(a Agent, best agentRank, kinds ...Field) []SyntaxLine {
 	if best == rankNoMatch || !slices.ContainsFunc(kinds, f.kinds.has) {
 		return nil
 	}
-	var found []parsedLine
+	var found []SyntaxLine
 	var record userAgentRun
 	for _, l := range f.lines {
-		switch isWanted := slices.Contains(kinds, l.fieldKind); {
-		case l.fieldKind == userAgent:
-			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
-		case isWanted, l.fieldKind == allow, l.fieldKind == disallow, l.fieldKind == crawlDelay:
+		switch isWanted := slices.Contains(kinds, l.Field); {
+		case l.Field == UserAgent:
+			record.addAgentLine(f.agentMatchRank(a, l.Value) == best)
+		case isWanted, l.Field == Allow, l.Field == Disallow, l.Field == CrawlDelay:
 			record.isOpen = false
 			if isWanted && record.namesAgent {
 				found = append(found, l)
@@ -82,8 +82,8 @@ func (f *File) recordLines(a Agent, best agentRank, kinds ...fieldKind) []parsed
 func (f *File) bestMatchRank(a Agent) agentRank {
 	best := rankNoMatch
 	for _, l := range f.lines {
-		if l.fieldKind == userAgent {
-			best = min(best, f.agentMatchRank(a, l.value))
+		if l.Field == UserAgent {
+			best = min(best, f.agentMatchRank(a, l.Value))
 		}
 	}
 	return best
@@ -104,7 +104,7 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 type combinedGroup struct {
 	agentValues      []string     // user-agent values that name the agent
 	agentLineNumbers []int        // where they stand
-	rules            []parsedLine // allow and disallow, void ones left out
+	rules            []SyntaxLine // allow and disallow, void ones left out
 	delay            time.Duration
 	hasDelay         bool // a delay is given, if only of zero
 }
@@ -114,25 +114,25 @@ type combinedGroup struct {
 // line, too, so that each record keeps its own (DELAY-09), though only rules
 // shape groups (GRP-08, GRP-16).
 func (f *File) combinedGroupFor(a Agent, best agentRank) combinedGroup {
-	c := combinedGroup{rules: make([]parsedLine, 0, len(f.lines))}
+	c := combinedGroup{rules: make([]SyntaxLine, 0, len(f.lines))}
 	var group, record userAgentRun
 	for _, l := range f.lines {
-		switch l.fieldKind {
-		case userAgent:
-			named := f.agentMatchRank(a, l.value) == best
+		switch l.Field {
+		case UserAgent:
+			named := f.agentMatchRank(a, l.Value) == best
 			if named {
-				c.agentValues, c.agentLineNumbers = append(c.agentValues, l.value), append(c.agentLineNumbers, int(l.number))
+				c.agentValues, c.agentLineNumbers = append(c.agentValues, l.Value), append(c.agentLineNumbers, int(l.Number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)
-		case allow, disallow:
+		case Allow, Disallow:
 			group.isOpen, record.isOpen = false, false
-			if group.namesAgent && beginsWithSlashOrStar(l.value) {
+			if group.namesAgent && BeginsWithSlashOrStar(l.Value) {
 				c.rules = append(c.rules, l)
 			}
-		case crawlDelay:
+		case CrawlDelay:
 			record.isOpen, group.isOpen = false, group.isOpen && !f.crawlDelaySplitsGroups
-			if d, ok := parseCrawlDelay(l.value); ok && record.namesAgent {
+			if d, ok := ParseCrawlDelay(l.Value); ok && record.namesAgent {
 				c.delay, c.hasDelay = max(c.delay, d), true // DELAY-10
 			}
 		}

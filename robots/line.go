@@ -4,60 +4,60 @@ import (
 	"strings"
 )
 
-// A fieldKind is what a line is about. Those from crawlDelay on are extensions.
-type fieldKind uint8
+// A Field is what a line is about. Those from CrawlDelay on are extensions.
+type Field uint8
 
 const (
-	userAgent fieldKind = iota
-	allow
-	disallow
-	sitemap
-	crawlDelay
-	mainHost
-	cleanParam
-	contentUsage
-	contentSignal
-	requestRateLine
-	visitTime
+	UserAgent Field = iota
+	Allow
+	Disallow
+	Sitemap
+	CrawlDelay
+	Host
+	CleanParam
+	ContentUsage
+	ContentSignal
+	RequestRate
+	VisitTime
 )
 
-// fieldNames holds the fields as they are written, in lower case. Typos are
+// FieldNames holds the fields as they are written, in lower case. Typos are
 // not accepted (SYN-08).
-var fieldNames = [...]string{
-	userAgent:     "user-agent",
-	allow:         "allow",
-	disallow:      "disallow",
-	sitemap:       "sitemap",
-	crawlDelay:    "crawl-delay",
-	mainHost:      "host",
-	cleanParam:    "clean-param",
-	contentUsage:  "content-usage",
-	contentSignal: "content-signal",
+var FieldNames = [...]string{
+	UserAgent:     "user-agent",
+	Allow:         "allow",
+	Disallow:      "disallow",
+	Sitemap:       "sitemap",
+	CrawlDelay:    "crawl-delay",
+	Host:          "host",
+	CleanParam:    "clean-param",
+	ContentUsage:  "content-usage",
+	ContentSignal: "content-signal",
 
-	requestRateLine: "request-rate",
-	visitTime:       "visit-time",
+	RequestRate: "request-rate",
+	VisitTime:   "visit-time",
 }
 
 // String returns the name of the field, in lower case.
-func (f fieldKind) String() string { return fieldNames[f] }
+func (f Field) String() string { return FieldNames[f] }
 
-// isUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
-func (f fieldKind) isUnknownToGoogle() bool { return f >= crawlDelay }
+// IsUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
+func (f Field) IsUnknownToGoogle() bool { return f >= CrawlDelay }
 
-// A parsedLine is one that means something: a known field and its value, without
+// A SyntaxLine is one that means something: a known field and its value, without
 // comment and outer space.
-type parsedLine struct {
-	value     string
-	number    int32 // counted from 1
-	fieldKind fieldKind
+type SyntaxLine struct {
+	Value  string
+	Number int32 // counted from 1
+	Field  Field
 }
 
-// blankChars is the white space that counts: space and tab (SYN-03).
-const blankChars = " \t"
+// BlankChars is the white space that counts: space and tab (SYN-03).
+const BlankChars = " \t"
 
-// cutLine returns the first line of text and what follows it. Lines end in LF,
+// CutLine returns the first line of text and what follows it. Lines end in LF,
 // CR LF or CR, also mixed (FMT-02).
-func cutLine(text string) (first, rest string) {
+func CutLine(text string) (first, rest string) {
 	for i := range len(text) {
 		switch text[i] {
 		case '\n':
@@ -69,17 +69,17 @@ func cutLine(text string) (first, rest string) {
 	return text, ""
 }
 
-// parseLine reads "field: value # comment" (SYN-01 to SYN-05).
-func parseLine(s string) (parsedLine, bool) {
+// ParseLine reads "field: value # comment" (SYN-01 to SYN-05).
+func ParseLine(s string) (SyntaxLine, bool) {
 	if comment := strings.IndexByte(s, '#'); comment >= 0 {
 		s = s[:comment]
 	}
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {
-		return parsedLine{}, false
+		return SyntaxLine{}, false
 	}
-	f, ok := parseFieldName(trimBlanks(s[:colon]))
-	return parsedLine{fieldKind: f, value: trimBlanks(s[colon+1:])}, ok
+	f, ok := ParseField(trimBlanks(s[:colon]))
+	return SyntaxLine{Field: f, Value: trimBlanks(s[colon+1:])}, ok
 }
 
 // trimBlanks removes outer space. strings.Trim would do, at three times the cost.
@@ -95,12 +95,12 @@ func trimBlanks(s string) string {
 
 func isSpaceOrTab(c byte) bool { return c == ' ' || c == '\t' }
 
-func parseFieldName(name string) (fieldKind, bool) {
-	for f, known := range fieldNames {
+func ParseField(name string) (Field, bool) {
+	for f, known := range FieldNames {
 		// With equal lengths folding stays within ASCII: no letter beyond it
 		// that folds to one of these is a single byte.
 		if len(name) == len(known) && strings.EqualFold(name, known) {
-			return fieldKind(f), true
+			return Field(f), true
 		}
 	}
 	return 0, false

@@ -56,16 +56,16 @@ func (s *lintLine) isRule() bool      { return s.fieldName == "allow" || s.field
 func (l *linter) parseLines() {
 	for rest := l.text; rest != ""; {
 		var raw string
-		raw, rest = cutLine(rest)
-		s := lintLine{number: len(l.lines) + 1, text: strings.Trim(raw, blankChars)}
+		raw, rest = CutLine(rest)
+		s := lintLine{number: len(l.lines) + 1, text: strings.Trim(raw, BlankChars)}
 		content, _, _ := strings.Cut(s.text, "#")
 		s.isComment = s.text != "" && content == ""
 		var name string
 		name, s.value, s.hasColon = strings.Cut(content, ":")
 		if s.hasColon {
-			s.fieldName = strings.ToLower(strings.Trim(name, blankChars))
+			s.fieldName = strings.ToLower(strings.Trim(name, BlankChars))
 		}
-		s.value = strings.Trim(s.value, blankChars)
+		s.value = strings.Trim(s.value, BlankChars)
 		l.lines = append(l.lines, s)
 	}
 }

@@ -52,7 +52,7 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 	}
 	g.sawAgentLine, g.inAgentRun, g.crawlDelayLine, g.lastAgent, g.lastAgentLine = true, true, 0, s.value, s.number
 	g.namesStar = g.namesStar || s.value == "*"
-	token := strings.ToLower(leadingToken(s.value))
+	token := strings.ToLower(LeadingToken(s.value))
 	if s.value == "*" {
 		token = "*"
 	}

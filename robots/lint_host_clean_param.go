@@ -10,7 +10,7 @@ import (
 // hostDirectiveProblem says what is wrong with the value of a Host line, empty if nothing
 // is (HOST-06 to HOST-10, HOST-14).
 func hostDirectiveProblem(value string) string {
-	if _, ok := parseMainMirror(value); ok {
+	if _, ok := ParseMainMirror(value); ok {
 		return ""
 	}
 	name := strings.TrimPrefix(value, "https://")
@@ -25,7 +25,7 @@ func hostDirectiveProblem(value string) string {
 		return "something follows the name"
 	}
 	name, port, hasPort := strings.Cut(name, ":")
-	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, digits) != "") {
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, Digits) != "") {
 		return "the port is not a number from 1 to 65535"
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -46,7 +46,7 @@ func hostDirectiveProblem(value string) string {
 
 const (
 	letters       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	hostnameChars = letters + digits + "-"
+	hostnameChars = letters + Digits + "-"
 )
 
 // cleanParamProblem says what is wrong with the value of a Clean-param line, empty if
@@ -63,11 +63,11 @@ func cleanParamProblem(value string) string {
 		return "the parameters come first, then the path"
 	case path != "" && path[0] != '/' && path[0] != '*':
 		return "the path does not begin with /"
-	case strings.Trim(path, letters+digits+".-/*_") != "":
+	case strings.Trim(path, letters+Digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
 	}
-	if p := compilePattern(path); p.numWildcards() > maxCleanParamWildcards {
-		return fmt.Sprintf("more than %d wildcards in the path", maxCleanParamWildcards)
+	if p := Compile(path); p.NumWildcards() > MaxCleanParamWildcards {
+		return fmt.Sprintf("more than %d wildcards in the path", MaxCleanParamWildcards)
 	}
 	return ""
 }

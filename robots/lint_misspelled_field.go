@@ -10,7 +10,7 @@ var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", 
 // in a long name or one in a short.
 func nearestField(name string) string {
 	name = separatorRemover.Replace(name)
-	for _, f := range fieldNames {
+	for _, f := range FieldNames {
 		plain := separatorRemover.Replace(f)
 		if editDistance(name, plain) <= len(plain)/4 {
 			return f

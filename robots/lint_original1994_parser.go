@@ -10,7 +10,7 @@ type original1994File struct {
 
 type original1994Record struct {
 	agents     []string
-	disallowed []pattern // paths; the standard has no other rules (COMPAT-01)
+	disallowed []Pattern // paths; the standard has no other rules (COMPAT-01)
 }
 
 // parseOriginal1994 reads text as the standard of 1994 asks: blank lines separate
@@ -28,20 +28,20 @@ func parseOriginal1994(text string) original1994File {
 	}
 	for text != "" {
 		var raw string
-		raw, text = cutLine(text)
-		if strings.Trim(raw, blankChars) == "" {
+		raw, text = CutLine(text)
+		if strings.Trim(raw, BlankChars) == "" {
 			endRecord()
 			continue
 		}
-		l, ok := parseLine(raw)
+		l, ok := ParseLine(raw)
 		switch {
 		case !ok:
-		case l.fieldKind == userAgent && !hasRule:
-			r.agents = append(r.agents, l.value)
-		case l.fieldKind == disallow && len(r.agents) > 0:
+		case l.Field == UserAgent && !hasRule:
+			r.agents = append(r.agents, l.Value)
+		case l.Field == Disallow && len(r.agents) > 0:
 			hasRule = true
-			if l.value != "" {
-				r.disallowed = append(r.disallowed, compileLiteral(l.value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
+			if l.Value != "" {
+				r.disallowed = append(r.disallowed, CompileLiteral(l.Value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (c *original1994File) allows(agent, path string) bool {
 		return true
 	}
 	for i := range r.disallowed {
-		if r.disallowed[i].matches(path) {
+		if r.disallowed[i].Matches(path) {
 			return false
 		}
 	}
@@ -70,7 +70,7 @@ func (c *original1994File) allows(agent, path string) bool {
 func (c *original1994File) recordFor(agent string) *original1994Record {
 	for i := range c.records {
 		for _, value := range c.records[i].agents {
-			if value == agent || strings.EqualFold(leadingToken(value), agent) {
+			if value == agent || strings.EqualFold(LeadingToken(value), agent) {
 				return &c.records[i]
 			}
 		}

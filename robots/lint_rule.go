@@ -54,34 +54,34 @@ type ruleLinter struct {
 }
 
 // lintRule looks at one rule of an agent.
-func (l *ruleLinter) lintRule(token string, rules *agentRules, rl *rule) {
-	pattern := compilePattern(rl.path())
-	if f, ok := rules.neverWinsFinding(rl, pattern.skeleton()); ok {
-		l.neverWinsFindings[rl.line] = f
+func (l *ruleLinter) lintRule(token string, rules *agentRules, rl *Rule) {
+	pattern := Compile(rl.Path())
+	if f, ok := rules.neverWinsFinding(rl, pattern.Skeleton()); ok {
+		l.neverWinsFindings[rl.Line] = f
 		return
 	}
-	l.winningLines[rl.line] = true
-	path := pattern.samplePath("x")
-	best := rules.set.decidingRule(path)
-	if allowed := best == nil || best.allow; allowed != l.parsed1994File.allows(token, path) {
-		l.original1994Findings[original1994ReasonIndex(rl)].addOccurrence(&l.lines[rl.line-1])
+	l.winningLines[rl.Line] = true
+	path := pattern.SamplePath("x")
+	best := rules.set.DecidingRule(path)
+	if allowed := best == nil || best.Allow; allowed != l.parsed1994File.allows(token, path) {
+		l.original1994Findings[original1994ReasonIndex(rl)].addOccurrence(&l.lines[rl.Line-1])
 	}
 }
 
 // agentRules are the rules of one agent.
 type agentRules struct {
-	list []rule // in the order of the file
-	set  ruleSet
+	list []Rule // in the order of the file
+	set  RuleSet
 }
 
 // newAgentRules compiles what a file says to an agent.
 func newAgentRules(file *File, a Agent) *agentRules {
 	lines := file.RulesFor(a).Lines()
-	r := &agentRules{list: make([]rule, len(lines))}
+	r := &agentRules{list: make([]Rule, len(lines))}
 	for i, l := range lines {
-		r.list[i] = rule{lineText: l.Field + ": " + l.Value, line: l.Number, allow: l.Field == allow.String()}
+		r.list[i] = Rule{Text: l.Field + ": " + l.Value, Line: l.Number, Allow: l.Field == Allow.String()}
 	}
-	r.set = newRuleSet(r.list, file.Dialect() == GoogleOSS)
+	r.set = NewRuleSet(r.list, file.Dialect() == GoogleOSS)
 	return r
 }
 
@@ -89,29 +89,29 @@ func newAgentRules(file *File, a Agent) *agentRules {
 func (r *agentRules) lineNumbers() string {
 	numbers := make([]int, len(r.list))
 	for i := range r.list {
-		numbers[i] = r.list[i].line
+		numbers[i] = r.list[i].Line
 	}
 	return fmt.Sprint(numbers)
 }
 
 // neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
 // rule matches also the skeleton of rl's pattern, so that is what is judged.
-func (r *agentRules) neverWinsFinding(rl *rule, skeleton string) (LintFinding, bool) {
-	best := r.set.decidingRule(skeleton)
+func (r *agentRules) neverWinsFinding(rl *Rule, skeleton string) (LintFinding, bool) {
+	best := r.set.DecidingRule(skeleton)
 	if best == nil || best == rl {
 		return LintFinding{}, false
 	}
-	f := LintFinding{Line: rl.line, Severity: LintWarning, RequirementID: "PREC-01"}
-	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.lineText), best.line)
+	f := LintFinding{Line: rl.Line, Severity: LintWarning, RequirementID: "PREC-01"}
+	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.Text), best.Line)
 	switch {
-	case best.allow != rl.allow:
+	case best.Allow != rl.Allow:
 		f.Severity, f.RequirementID = LintError, "PREC-02"
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.lineText)), "make it longer than the other, or take one of them out"
-	case best.length == rl.length:
+		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "make it longer than the other, or take one of them out"
+	case best.Length == rl.Length:
 		f.Severity, f.RequirementID = LintHint, "PREC-09"
-		f.Message, f.Advice = fmt.Sprintf("%q is there already", truncateForMessage(rl.lineText)), "take it out"
+		f.Message, f.Advice = fmt.Sprintf("%q is there already", truncateForMessage(rl.Text)), "take it out"
 	default:
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.lineText)), "take it out"
+		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "take it out"
 	}
 	f.Effect = effect
 	return f, true
@@ -126,7 +126,7 @@ var original1994Reasons = [...]struct{ requirement, message, advice string }{
 }
 
 // original1994ReasonIndex returns the index of the reason that fits the rule.
-func original1994ReasonIndex(r *rule) int {
-	path := r.path()
-	return slices.Index([]bool{r.allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
+func original1994ReasonIndex(r *Rule) int {
+	path := r.Path()
+	return slices.Index([]bool{r.Allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
 }

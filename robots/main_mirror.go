@@ -7,16 +7,16 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// parseMainMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
+// ParseMainMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
 // Whatever else is in it makes the line incorrect (HOST-10).
-func parseMainMirror(value string) (string, bool) {
+func ParseMainMirror(value string) (string, bool) {
 	address, secure := strings.CutPrefix(value, "https://")
 	scheme := "http://"
 	if secure {
 		scheme = "https://"
 	}
 	name, port, given := strings.Cut(address, ":")
-	if !isHostname(name) || given && strings.Trim(port, digits) != "" {
+	if !isHostname(name) || given && strings.Trim(port, Digits) != "" {
 		return "", false
 	}
 	if given && strings.Trim(port, "0") == "" {
@@ -49,7 +49,7 @@ func isHostname(name string) bool {
 			return false
 		}
 		for i := range len(label) {
-			if !isAlphanumeric(label[i]) && label[i] != '-' {
+			if !IsAlphanumeric(label[i]) && label[i] != '-' {
 				return false
 			}
 		}

@@ -10,14 +10,14 @@ func FuzzHost(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		host, ok := parseMainMirror(value)
+		host, ok := ParseMainMirror(value)
 		if ok == (host == "") {
 			t.Fatalf("parseMirror(%q) = %q, %v", value, host, ok)
 		}
 		if !ok {
 			return
 		}
-		if again, ok := parseMainMirror(host); !ok || again != host {
+		if again, ok := ParseMainMirror(host); !ok || again != host {
 			t.Errorf("%q is read as %q, and that as %q, %v", value, host, again, ok)
 		}
 	})

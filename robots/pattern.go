@@ -2,28 +2,28 @@ package robots
 
 import "strings"
 
-// A pattern is the path of a rule, cut at its wildcards. It matches a path
+// A Pattern is the path of a rule, cut at its wildcards. It matches a path
 // that begins with head and holds the literals of tail after it, in order.
-type pattern struct {
+type Pattern struct {
 	head     literal
 	tail     []literal
 	anchored bool // the last literal ends the path
-	length   int  // as PREC-16 counts
+	Length   int  // as PREC-16 counts
 }
 
-// compilePattern compiles the value of an allow or disallow line.
-func compilePattern(path string) pattern {
+// Compile compiles the value of an allow or disallow line.
+func Compile(path string) Pattern {
 	path, anchored := trimEndWildcardsAndAnchor(path)
 	part, path, more := strings.Cut(path, "*")
 	head, length := newLiteral(part)
-	p := pattern{head: head, anchored: anchored, length: length}
+	p := Pattern{head: head, anchored: anchored, Length: length}
 	if anchored {
-		p.length++ // a final $ counts one
+		p.Length++ // a final $ counts one
 	}
 	for more {
 		part, path, more = strings.Cut(path, "*")
 		l, length := newLiteral(part)
-		p.length += len("*") + length
+		p.Length += len("*") + length
 		if part != "" {
 			p.tail = append(p.tail, l)
 		}
@@ -31,15 +31,15 @@ func compilePattern(path string) pattern {
 	return p
 }
 
-// compileLiteral returns the pattern of the paths that begin with path, in which "*" and
+// CompileLiteral returns the pattern of the paths that begin with path, in which "*" and
 // "$" are characters.
-func compileLiteral(path string) pattern {
+func CompileLiteral(path string) Pattern {
 	head, length := newLiteral(path)
-	return pattern{head: head, length: length}
+	return Pattern{head: head, Length: length}
 }
 
-// numWildcards returns how many wildcards p has that stand before a literal.
-func (p *pattern) numWildcards() int { return len(p.tail) }
+// NumWildcards returns how many wildcards p has that stand before a literal.
+func (p *Pattern) NumWildcards() int { return len(p.tail) }
 
 // trimEndWildcardsAndAnchor removes what means nothing at the end of a pattern, "*" and "*$"
 // (MATCH-08, MATCH-19), and a "$" that means the end of the path (MATCH-18).
@@ -56,14 +56,14 @@ func trimEndWildcardsAndAnchor(path string) (trimmed string, anchored bool) {
 // isPrefix reports whether p is no more than the beginning of a path. Of
 // prefixes the longest wins, so one that counts for more than its length, as
 // "/a**" does in the google-oss dialect, is none.
-func (p *pattern) isPrefix() bool {
-	return len(p.tail) == 0 && !p.anchored && !p.head.hasOptionalEscapes && p.length == len(p.head.text)
+func (p *Pattern) isPrefix() bool {
+	return len(p.tail) == 0 && !p.anchored && !p.head.hasOptionalEscapes && p.Length == len(p.head.text)
 }
 
-// matches reports whether p matches path. Each literal is taken where it first
+// Matches reports whether p matches path. Each literal is taken where it first
 // occurs; that leaves the most of the path to those after it, so no choice is
 // ever undone (MATCH-26).
-func (p *pattern) matches(path string) bool {
+func (p *Pattern) Matches(path string) bool {
 	n := p.head.matchedPrefixLen(path)
 	if n < 0 {
 		return false

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A span is a part of a path, as offsets in bytes: start is in it, end is not.
-type span struct{ start, end int }
+// A Span is a part of a path, as offsets in bytes: start is in it, end is not.
+type Span struct{ Start, End int }
 
 // matchSpans returns what of path, which p matches, p takes, and what of it each
 // wildcard before a literal stands for. It takes literals where matches does.
-func (p *pattern) matchSpans(path string) (whole span, wildcards []span) {
+func (p *Pattern) matchSpans(path string) (whole Span, wildcards []Span) {
 	at := p.head.matchedPrefixLen(path)
 	for i := range p.tail {
 		l, end := &p.tail[i], 0
@@ -23,28 +23,28 @@ func (p *pattern) matchSpans(path string) (whole span, wildcards []span) {
 		for l.matchedPrefixLen(path[start:end]) != end-start {
 			start++
 		}
-		wildcards = append(wildcards, span{at, start})
+		wildcards = append(wildcards, Span{at, start})
 		at = end
 	}
-	return span{0, at}, wildcards
+	return Span{0, at}, wildcards
 }
 
 // wildcardFiller stands in a skeleton for what a wildcard matches. No literal has it, so
 // only wildcards match it.
 const wildcardFiller = "\x00"
 
-// skeleton returns a path that matches only patterns which match whatever p does.
+// Skeleton returns a path that matches only patterns which match whatever p does.
 // Patterns of equal length and skeleton always match the same paths.
-func (p *pattern) skeleton() string {
+func (p *Pattern) Skeleton() string {
 	if p.anchored {
-		return p.samplePath(wildcardFiller)
+		return p.SamplePath(wildcardFiller)
 	}
-	return p.samplePath(wildcardFiller) + wildcardFiller
+	return p.SamplePath(wildcardFiller) + wildcardFiller
 }
 
-// samplePath returns a path that p matches: its literals, with filler for each wildcard
+// SamplePath returns a path that p matches: its literals, with filler for each wildcard
 // but the one that is implied at its end.
-func (p *pattern) samplePath(filler string) string {
+func (p *Pattern) SamplePath(filler string) string {
 	var b strings.Builder
 	b.WriteString(p.head.text)
 	if p.head.text == "" && (len(p.tail) == 0 || p.tail[0].text[0] != '/') {
@@ -57,11 +57,11 @@ func (p *pattern) samplePath(filler string) string {
 	return b.String()
 }
 
-// canonicalKey returns what two patterns have in common that match and count the same. No
+// Key returns what two patterns have in common that match and count the same. No
 // literal has a space, nor a tab.
-func (p *pattern) canonicalKey() string {
+func (p *Pattern) Key() string {
 	var b strings.Builder
-	b.WriteString(strconv.Itoa(p.length))
+	b.WriteString(strconv.Itoa(p.Length))
 	b.WriteString(" " + p.head.text)
 	for _, l := range p.tail {
 		b.WriteString(" ")

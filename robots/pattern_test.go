@@ -20,8 +20,8 @@ func TestMatchTime(t *testing.T) {
 		"/*" + strings.Repeat("a", 5_000) + "%2A",
 	} {
 		t.Run(fmt.Sprintf("MATCH-26/%.12s", pattern), func(t *testing.T) {
-			p := compilePattern(pattern)
-			if p.matches("/" + path) {
+			p := Compile(pattern)
+			if p.Matches("/" + path) {
 				t.Errorf("matches %d times a", len(path))
 			}
 		})
@@ -93,8 +93,8 @@ func TestLength(t *testing.T) {
 		{"/fi*h", 5}, {"/fi**h", 6}, {"*", 0}, {"*$", 0}, {"*.gif$", 6}, {"/a$*", 3}, {"/a$b", 4},
 		{"/%62%61%7A", 4}, {"/%2A", 4}, {"/é", 7}, {"/a b", 6},
 	} {
-		if p := compilePattern(test.pattern); p.length != test.want {
-			t.Errorf("length of %q = %d, want %d", test.pattern, p.length, test.want)
+		if p := Compile(test.pattern); p.Length != test.want {
+			t.Errorf("length of %q = %d, want %d", test.pattern, p.Length, test.want)
 		}
 	}
 }

@@ -13,13 +13,13 @@ var unescapedBytes = func() (set [256]bool) {
 
 // isUnreserved reports whether c is never escaped (RFC 3986, section 2.3).
 func isUnreserved(c byte) bool {
-	return isAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
+	return IsAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
 }
 
-func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+func isHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 func hexValue(c byte) byte {
-	if isDigit(c) {
+	if IsDigit(c) {
 		return c - '0'
 	}
 	return c | 0x20 - 'a' + 10

@@ -6,53 +6,53 @@ import (
 	"strings"
 )
 
-// splitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
+// SplitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
 // whole site.
-func splitPathAndPreferences(value string) (path, list string) {
-	if !beginsWithSlashOrStar(value) {
+func SplitPathAndPreferences(value string) (path, list string) {
+	if !BeginsWithSlashOrStar(value) {
 		return "/", value
 	}
 	path = value
-	if i := strings.IndexAny(value, blankChars); i >= 0 {
+	if i := strings.IndexAny(value, BlankChars); i >= 0 {
 		path = value[:i]
 	}
 	return path, value[len(path):]
 }
 
-// maxCategories is how many categories of one field are kept for a URL; a
+// MaxCategories is how many categories of one field are kept for a URL; a
 // dozen are known.
-const maxCategories = 64
+const MaxCategories = 64
 
-// maxCategoryBytes is how long the name of a category may be, in bytes, as keys
+// MaxCategoryBytes is how long the name of a category may be, in bytes, as keys
 // of a dictionary may (RFC 9651, section 3.2).
-const maxCategoryBytes = 64
+const MaxCategoryBytes = 64
 
-// A preference is what is wished of one category of use.
-type preference struct {
-	category string // in lower case
-	wish     wish
+// A Preference is what is wished of one category of use.
+type Preference struct {
+	Category string // in lower case
+	Value    PreferenceValue
 }
 
-// A wish is what is wished of a category. More is stricter.
-type wish int8
+// A PreferenceValue is what is wished of a category. More is stricter.
+type PreferenceValue int8
 
 const (
-	wishUnset wish = iota // the value says neither
-	wishAllowed
-	wishDisallowed
+	PreferenceUnset PreferenceValue = iota // the value says neither
+	PreferenceAllowed
+	PreferenceDisallowed
 )
 
-// parsePreferences reads "category=y, category=n". A category named twice has the last
+// ParsePreferences reads "category=y, category=n". A category named twice has the last
 // value, as in a dictionary of RFC 9651, section 3.2.
-func parsePreferences(list string) []preference {
-	var all []preference
+func ParsePreferences(list string) []Preference {
+	var all []Preference
 	for name, value := range dictionaryMembers(list) {
-		if name == "" || len(name) > maxCategoryBytes {
+		if name == "" || len(name) > MaxCategoryBytes {
 			continue
 		}
-		all = slices.DeleteFunc(all, func(o preference) bool { return o.category == name })
-		if len(all) < maxCategories {
-			all = append(all, preference{strings.Clone(name), parseWish(value)})
+		all = slices.DeleteFunc(all, func(o Preference) bool { return o.Category == name })
+		if len(all) < MaxCategories {
+			all = append(all, Preference{strings.Clone(name), parsePreferenceValue(value)})
 		}
 	}
 	return all
@@ -118,13 +118,13 @@ func dictionaryMemberEnd(list string) (end int, closed bool) {
 	return -1, !quoted && !inner
 }
 
-// parseWish reads what Content-Usage and Content-Signal write: y and n, or yes and no.
-func parseWish(value string) wish {
+// parsePreferenceValue reads what Content-Usage and Content-Signal write: y and n, or yes and no.
+func parsePreferenceValue(value string) PreferenceValue {
 	switch strings.ToLower(value) {
 	case "y", "yes":
-		return wishAllowed
+		return PreferenceAllowed
 	case "n", "no":
-		return wishDisallowed
+		return PreferenceDisallowed
 	}
-	return wishUnset
+	return PreferenceUnset
 }

@@ -13,13 +13,13 @@ import "strings"
 type prefixIndex struct {
 	keys                 []string
 	longestPrefixIndexes []int32 // the longest key that is a proper prefix of this one; -1 if none
-	rules                []*rule
+	rules                []*Rule
 }
 
 // prefixRule is a rule and the prefix that it matches.
 type prefixRule struct {
 	key  string
-	rule *rule
+	rule *Rule
 }
 
 // newPrefixIndex makes the table; of rules with the same key it keeps the one
@@ -33,7 +33,7 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 	p := prefixIndex{
 		keys:                 make([]string, 0, len(order)),
 		longestPrefixIndexes: make([]int32, 0, len(order)),
-		rules:                make([]*rule, 0, len(order)),
+		rules:                make([]*Rule, 0, len(order)),
 	}
 	for _, o := range order {
 		e := &entries[o.entryIndex]
@@ -51,7 +51,7 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 
 // longestMatch returns the rule with the longest key that path begins with, nil if
 // there is none.
-func (p *prefixIndex) longestMatch(path string) *rule {
+func (p *prefixIndex) longestMatch(path string) *Rule {
 	low, high := 0, len(p.keys) // keys before low are not after path, those from high on are
 	for low < high {
 		if mid := int(uint(low+high) / 2); p.keys[mid] <= path {

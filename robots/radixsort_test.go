@@ -13,11 +13,11 @@ import (
 func TestSortByKey(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
-		rules := make([]rule, random.IntN(200))
+		rules := make([]Rule, random.IntN(200))
 		entries := make([]prefixRule, len(rules))
 		order := make([]sortKeyChunk, len(rules))
 		for i := range rules {
-			rules[i] = rule{line: i, length: 1, allow: random.IntN(2) == 0}
+			rules[i] = Rule{Line: i, Length: 1, Allow: random.IntN(2) == 0}
 			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff", random.IntN(3)) + strings.Repeat("a", random.IntN(10))
 			entries[i], order[i].entryIndex = prefixRule{key, &rules[i]}, int32(i)
 		}

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// A requestRate asks for a pause during some time of the day.
-type requestRate struct {
-	delay  time.Duration
-	during timeOfDayRange
+// A Rate asks for a pause during some time of the day.
+type Rate struct {
+	Delay  time.Duration
+	During TimeOfDayRange
 }
 
-// A timeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
+// A TimeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
 // it, to is not. It runs over midnight if to comes before from; the zero
 // daytime is the whole day.
-type timeOfDayRange struct{ fromMinute, toMinute int }
+type TimeOfDayRange struct{ fromMinute, toMinute int }
 
 const minutesPerDay = 24 * 60
 
-// contains reports whether t is in the daytime.
-func (d timeOfDayRange) contains(t time.Time) bool {
+// Contains reports whether t is in the daytime.
+func (d TimeOfDayRange) Contains(t time.Time) bool {
 	t = t.UTC()
 	now := t.Hour()*60 + t.Minute()
 	if d.fromMinute <= d.toMinute {
-		return d == timeOfDayRange{} || d.fromMinute <= now && now < d.toMinute
+		return d == TimeOfDayRange{} || d.fromMinute <= now && now < d.toMinute
 	}
 	return d.fromMinute <= now || now < d.toMinute
 }
 
-// next returns the first moment from t on that is in the daytime.
-func (d timeOfDayRange) next(t time.Time) time.Time {
-	if d.contains(t) {
+// Next returns the first moment from t on that is in the daytime.
+func (d TimeOfDayRange) Next(t time.Time) time.Time {
+	if d.Contains(t) {
 		return t
 	}
 	utc := t.UTC()
@@ -42,7 +42,7 @@ func (d timeOfDayRange) next(t time.Time) time.Time {
 }
 
 // String returns the daytime as the lines write it.
-func (d timeOfDayRange) String() string {
+func (d TimeOfDayRange) String() string {
 	return formatHHMM(d.fromMinute) + "-" + formatHHMM(d.toMinute)
 }
 
@@ -51,14 +51,14 @@ func formatHHMM(minutes int) string {
 	return digits[1:]
 }
 
-// parseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
+// ParseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
 // seconds, minutes, hours or days. A rate of no documents says nothing.
-func parseRequestRate(s string) (requestRate, bool) {
+func ParseRequestRate(s string) (Rate, bool) {
 	rate, during, timed := strings.Cut(strings.ReplaceAll(s, "\t", " "), " ")
 	documents, span, ok := strings.Cut(rate, "/")
 	n, okN := parseWholeNumber(documents)
 	if !ok || !okN || n == 0 {
-		return requestRate{}, false
+		return Rate{}, false
 	}
 	unit := time.Second
 	if end := len(span) - 1; end > 0 {
@@ -67,12 +67,12 @@ func parseRequestRate(s string) (requestRate, bool) {
 		}
 	}
 	m, ok := parseWholeNumber(span)
-	r := requestRate{delay: maxDelay}
+	r := Rate{Delay: maxDelay}
 	if delay := m / n * float64(unit); delay < float64(maxDelay) {
-		r.delay = time.Duration(math.Ceil(delay))
+		r.Delay = time.Duration(math.Ceil(delay))
 	}
 	if timed && ok {
-		r.during, ok = parseTimeOfDayRange(strings.TrimLeft(during, " "))
+		r.During, ok = ParseTimeOfDayRange(strings.TrimLeft(during, " "))
 	}
 	return r, ok
 }
@@ -81,20 +81,20 @@ func parseRequestRate(s string) (requestRate, bool) {
 var rateUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
 
 func parseWholeNumber(s string) (float64, bool) {
-	if s == "" || strings.Trim(s, digits) != "" {
+	if s == "" || strings.Trim(s, Digits) != "" {
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	return n, err == nil || math.IsInf(n, 1)
 }
 
-// parseTimeOfDayRange reads "0600-0845"; colons and spaces around the hyphen are
+// ParseTimeOfDayRange reads "0600-0845"; colons and spaces around the hyphen are
 // forgiven. Hours without length, which nobody can keep to, say nothing.
-func parseTimeOfDayRange(s string) (timeOfDayRange, bool) {
+func ParseTimeOfDayRange(s string) (TimeOfDayRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
 	from, ok := parseHHMM(trimBlanks(begin))
 	to, ok2 := parseHHMM(trimBlanks(end))
-	return timeOfDayRange{from % minutesPerDay, to}, ok && ok2 && from%minutesPerDay != to
+	return TimeOfDayRange{from % minutesPerDay, to}, ok && ok2 && from%minutesPerDay != to
 }
 
 // parseHHMM reads "0845" or "08:45" as minutes from midnight.
@@ -102,7 +102,7 @@ func parseHHMM(s string) (int, bool) {
 	if len(s) == len("08:45") && s[2] == ':' {
 		s = s[:2] + s[3:]
 	}
-	if len(s) != len("0845") || strings.Trim(s, digits) != "" {
+	if len(s) != len("0845") || strings.Trim(s, Digits) != "" {
 		return 0, false
 	}
 	n, _ := strconv.Atoi(s) // four digits

@@ -11,8 +11,8 @@ import (
 
 // A rateAndVisitTimes is what the Request-rate and Visit-time lines of a record ask for.
 type rateAndVisitTimes struct {
-	rates      []requestRate
-	visitTimes []timeOfDayRange
+	rates      []Rate
+	visitTimes []TimeOfDayRange
 }
 
 // DelayAt returns how long the agent is asked to pause between two requests at
@@ -21,8 +21,8 @@ type rateAndVisitTimes struct {
 func (r *Rules) DelayAt(t time.Time) time.Duration {
 	delay := r.delay
 	for _, rate := range r.rateAndVisitTimes.rates {
-		if rate.during.contains(t) {
-			delay = max(delay, rate.delay)
+		if rate.During.Contains(t) {
+			delay = max(delay, rate.Delay)
 		}
 	}
 	return delay
@@ -34,7 +34,7 @@ func (r *Rules) DelayAt(t time.Time) time.Duration {
 func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 	var earliest time.Time
 	for _, d := range r.rateAndVisitTimes.visitTimes {
-		if next := d.next(t); earliest.IsZero() || next.Before(earliest) {
+		if next := d.Next(t); earliest.IsZero() || next.Before(earliest) {
 			earliest = next
 		}
 	}
@@ -50,28 +50,28 @@ func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 func (r *Rules) RateAndVisitTimeLines() []string {
 	var lines []string
 	for _, rate := range r.rateAndVisitTimes.rates {
-		s := requestRateLine.String() + ": 1/" + strconv.FormatFloat(rate.delay.Seconds(), 'f', -1, 64) + "s"
-		if rate.during != (timeOfDayRange{}) {
-			s += " " + rate.during.String()
+		s := RequestRate.String() + ": 1/" + strconv.FormatFloat(rate.Delay.Seconds(), 'f', -1, 64) + "s"
+		if rate.During != (TimeOfDayRange{}) {
+			s += " " + rate.During.String()
 		}
 		lines = append(lines, s)
 	}
 	for _, d := range r.rateAndVisitTimes.visitTimes {
-		lines = append(lines, visitTime.String()+": "+d.String())
+		lines = append(lines, VisitTime.String()+": "+d.String())
 	}
 	return lines
 }
 
 // newRateAndVisitTimes returns what Request-rate and Visit-time lines ask for. Of what is
 // said twice one is kept, so that a file cannot make a question of the rules long.
-func newRateAndVisitTimes(lines []parsedLine) rateAndVisitTimes {
+func newRateAndVisitTimes(lines []SyntaxLine) rateAndVisitTimes {
 	var p rateAndVisitTimes
 	for _, l := range lines {
-		if l.fieldKind == requestRateLine {
-			if r, ok := parseRequestRate(l.value); ok {
+		if l.Field == RequestRate {
+			if r, ok := ParseRequestRate(l.Value); ok {
 				p.addRate(r)
 			}
-		} else if d, ok := parseTimeOfDayRange(l.value); ok {
+		} else if d, ok := ParseTimeOfDayRange(l.Value); ok {
 			p.addVisitTime(d)
 		}
 	}
@@ -82,20 +82,20 @@ func newRateAndVisitTimes(lines []parsedLine) rateAndVisitTimes {
 // the pause is kept for the whole day; of further visits nothing is.
 const maxTimeRanges = 32
 
-func (p *rateAndVisitTimes) addRate(r requestRate) {
+func (p *rateAndVisitTimes) addRate(r Rate) {
 	if len(p.rates) >= maxTimeRanges {
-		r.during = timeOfDayRange{}
+		r.During = TimeOfDayRange{}
 	}
 	for i := range p.rates {
-		if p.rates[i].during == r.during {
-			p.rates[i].delay = max(p.rates[i].delay, r.delay)
+		if p.rates[i].During == r.During {
+			p.rates[i].Delay = max(p.rates[i].Delay, r.Delay)
 			return
 		}
 	}
 	p.rates = append(p.rates, r)
 }
 
-func (p *rateAndVisitTimes) addVisitTime(d timeOfDayRange) {
+func (p *rateAndVisitTimes) addVisitTime(d TimeOfDayRange) {
 	for _, known := range p.visitTimes {
 		if known == d {
 			return

@@ -10,7 +10,7 @@ import (
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	ruleSet               ruleSet
+	ruleSet               RuleSet
 	groupAgents           string
 	groupAgentLineNumbers []int // the lines of the user-agent values in group
 	delay                 time.Duration
@@ -50,7 +50,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.groupAgents}
 	}
-	v := r.verdictOfRule(r.ruleSet.decidingRule(path))
+	v := r.verdictOfRule(r.ruleSet.DecidingRule(path))
 	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
 	return v
 }
@@ -62,7 +62,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 // disallowed.
 func (r *Rules) CheckRawURL(url string) Verdict {
 	if r.isGoogleOSS {
-		return r.verdictOfRule(r.ruleSet.decidingRule(googleOSSPath(url)))
+		return r.verdictOfRule(r.ruleSet.DecidingRule(googleOSSPath(url)))
 	}
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -72,11 +72,11 @@ func (r *Rules) CheckRawURL(url string) Verdict {
 }
 
 // verdictOfRule returns the verdict of the rule that wins, nil if none matches.
-func (r *Rules) verdictOfRule(best *rule) Verdict {
+func (r *Rules) verdictOfRule(best *Rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.disallowByDefault, Group: r.groupAgents}
 	}
-	return Verdict{Allowed: best.allow, Rule: best.lineText, Line: best.line, Group: r.groupAgents}
+	return Verdict{Allowed: best.Allow, Rule: best.Text, Line: best.Line, Group: r.groupAgents}
 }
 
 // CrawlDelay returns the pause that the file asks the agent to make, and false
@@ -90,12 +90,12 @@ func (r *Rules) GroupAgents() string { return r.groupAgents }
 // Lines returns the allow and disallow lines that bind the agent, in the order of the
 // file. In the Yandex dialect an empty line is there as what it means.
 func (r *Rules) Lines() []Line {
-	rules := r.ruleSet.rules
+	rules := r.ruleSet.Rules
 	lines := make([]Line, len(rules))
 	for i := range rules {
 		rl := &rules[i]
-		field, value, _ := strings.Cut(rl.lineText, ": ")
-		lines[i] = Line{Field: field, Value: value, Number: rl.line}
+		field, value, _ := strings.Cut(rl.Text, ": ")
+		lines[i] = Line{Field: field, Value: value, Number: rl.Line}
 	}
 	return lines
 }
@@ -105,32 +105,32 @@ func (r *Rules) Lines() []Line {
 // agents' groups.
 func compileGroup(c combinedGroup, d Dialect) *Rules {
 	r := &Rules{groupAgents: strings.Clone(c.joinedAgentNames()), groupAgentLineNumbers: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
-	r.ruleSet = newRuleSet(newRuleList(c.rules), d == GoogleOSS)
+	r.ruleSet = NewRuleSet(newRuleList(c.rules), d == GoogleOSS)
 	return r
 }
 
 // newRuleList makes a rule of each line, without the length that its pattern
 // tells. Their texts are cut from one string.
-func newRuleList(lines []parsedLine) []rule {
+func newRuleList(lines []SyntaxLine) []Rule {
 	size := 0
 	for _, l := range lines {
-		size += len(allowOrDisallowLabel(l.fieldKind)) + len(l.value)
+		size += len(allowOrDisallowLabel(l.Field)) + len(l.Value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
-	rules := make([]rule, len(lines))
+	rules := make([]Rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(allowOrDisallowLabel(l.fieldKind))
-		b.WriteString(l.value)
-		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.fieldKind == allow}
+		b.WriteString(allowOrDisallowLabel(l.Field))
+		b.WriteString(l.Value)
+		rules[i] = Rule{Text: b.String()[start:], Line: int(l.Number), Allow: l.Field == Allow}
 	}
 	return rules
 }
 
 // allowOrDisallowLabel returns what stands before the path in the text of a rule.
-func allowOrDisallowLabel(f fieldKind) string {
-	if f == allow {
+func allowOrDisallowLabel(f Field) string {
+	if f == Allow {
 		return "allow: "
 	}
 	return "disallow: "

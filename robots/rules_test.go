@@ -127,10 +127,10 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 func TestRulesKeepNoFile(t *testing.T) {
 	file := Parse([]byte("User-agent: bot\nDisallow: /a\n"+strings.Repeat("# much else\n", 1000)), Google)
 	rules := file.RulesFor(AgentFromName("bot"))
-	if text := file.lines[0].value; sharesMemory(rules.GroupAgents(), text) {
+	if text := file.lines[0].Value; sharesMemory(rules.GroupAgents(), text) {
 		t.Error("the group is part of the file's text")
 	}
-	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].value) {
+	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {
 		t.Errorf("the rule %q is part of the file's text", v.Rule)
 	}
 }

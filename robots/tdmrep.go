@@ -29,7 +29,7 @@ const (
 type TDMRep struct{ rules []tdmRule }
 
 type tdmRule struct {
-	pattern pattern
+	pattern Pattern
 	signal  UsageSignal
 }
 
@@ -104,14 +104,14 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 		Reservation json.RawMessage `json:"tdm-reservation"`
 		Policy      json.RawMessage `json:"tdm-policy"`
 	}
-	if json.Unmarshal(text, &rule) != nil || !beginsWithSlashOrStar(rule.Location) {
+	if json.Unmarshal(text, &rule) != nil || !BeginsWithSlashOrStar(rule.Location) {
 		return tdmRule{}, false
 	}
 	policy := ""
 	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
 	s, ok := ParseTDMReservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
 	s.Line = line
-	return tdmRule{compilePattern(rule.Location), s}, ok
+	return tdmRule{Compile(rule.Location), s}, ok
 }
 
 // UsageSignalsForURL returns what the file says of u: by the first rule that matches, as its
@@ -121,7 +121,7 @@ func (t *TDMRep) UsageSignalsForURL(u decorum.URL) UsageSignals {
 		return nil
 	}
 	for i := range t.rules {
-		if r := &t.rules[i]; r.pattern.matches(u.PathAndQuery()) {
+		if r := &t.rules[i]; r.pattern.Matches(u.PathAndQuery()) {
 			return UsageSignals{r.signal}
 		}
 	}

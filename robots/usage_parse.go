@@ -30,8 +30,8 @@ func HeaderUsageSignals(h http.Header) UsageSignals {
 // signalsOfList reads "category=y, category=n", each as the signal template.
 func signalsOfList(list string, template UsageSignal) UsageSignals {
 	var all UsageSignals
-	for _, p := range parsePreferences(list) {
-		template.Category, template.Preference = p.category, preferencesByStrictness[p.wish]
+	for _, p := range ParsePreferences(list) {
+		template.Category, template.Preference = p.Category, preferencesByStrictness[p.Value]
 		all = append(all, template)
 	}
 	return all

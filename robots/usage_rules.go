@@ -53,8 +53,8 @@ type usageRules []usageRule
 
 // A usageRule is what all lines with one path ask together.
 type usageRule struct {
-	requiredBigrams bigramSet // of the pattern
-	pattern         pattern
+	requiredBigrams BigramSet // of the pattern
+	pattern         Pattern
 	preferences     []categoryPreference
 }
 
@@ -75,20 +75,20 @@ func newUsageRules(lines []Line, field string) usageRules {
 		if l.Field != field {
 			continue
 		}
-		path, list := splitPathAndPreferences(l.Value)
-		p := compilePattern(strings.Clone(path))
-		key := p.canonicalKey()
+		path, list := SplitPathAndPreferences(l.Value)
+		p := Compile(strings.Clone(path))
+		key := p.Key()
 		i, known := index[key]
 		if !known {
 			i, index[key] = len(all), len(all)
-			all, strictest = append(all, usageRule{requiredBigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
+			all, strictest = append(all, usageRule{requiredBigrams: p.Bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
 		strictest[i].add(signalsOfList(list, UsageSignal{Line: l.Number})...)
 	}
 	for i := range all {
 		all[i].setPreferences(strictest[i].signals, names)
 	}
-	slices.SortStableFunc(all, func(a, b usageRule) int { return b.pattern.length - a.pattern.length })
+	slices.SortStableFunc(all, func(a, b usageRule) int { return b.pattern.Length - a.pattern.Length })
 	return all
 }
 
@@ -111,14 +111,14 @@ func (ss usageRules) signalsForPath(path string, template UsageSignal) UsageSign
 		return nil
 	}
 	var strictest strictestSignals
-	pathBigrams, longest := bigramsOf(path), -1
+	pathBigrams, longest := BigramsOf(path), -1
 	for i := range ss {
 		s := &ss[i]
-		if s.pattern.length < longest {
+		if s.pattern.Length < longest {
 			break
 		}
-		if s.requiredBigrams&^pathBigrams == 0 && s.pattern.matches(path) {
-			longest = s.pattern.length
+		if s.requiredBigrams&^pathBigrams == 0 && s.pattern.Matches(path) {
+			longest = s.pattern.Length
 			for _, w := range s.preferences {
 				template.Category, template.Line, template.Preference = w.category, int(w.line), preferencesByStrictness[w.strictness]
 				strictest.add(template)

@@ -117,7 +117,7 @@ func refPreferences(list string) map[string]UsagePreferenceValue {
 // BenchmarkCheckForHostile judges a URL by files that are as long as they may
 // be, of lines that speak of its use.
 func BenchmarkCheckForHostile(b *testing.B) {
-	many := make([]string, maxCategories)
+	many := make([]string, MaxCategories)
 	for i := range many {
 		many[i] = fmt.Sprintf("a%d=n", i)
 	}

@@ -60,7 +60,7 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 	for _, m := range more {
 		i, known := un.indexByCategory[m.Category]
 		switch {
-		case !known && len(un.signals) < maxCategories:
+		case !known && len(un.signals) < MaxCategories:
 			un.indexByCategory[m.Category] = len(un.signals)
 			un.signals = append(un.signals, m)
 		case known && cmp.Or(m.Preference.strictness()-un.signals[i].Preference.strictness(), un.signals[i].Line-m.Line) > 0:

@@ -67,7 +67,7 @@ func TestUsageIsBounded(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "Content-Usage: a%d=n, b%d=y\n", i, i)
 	}
-	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != maxCategories {
-		t.Errorf("%d categories, want %d", n, maxCategories)
+	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != MaxCategories {
+		t.Errorf("%d categories, want %d", n, MaxCategories)
 	}
 }

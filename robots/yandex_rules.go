@@ -12,13 +12,13 @@ const MaxYandexFileBytes = 32 << 10
 
 // invertEmptyRule returns l as Yandex reads it: a rule without a path says the
 // opposite about everything (SYN-12, SYN-13).
-func invertEmptyRule(l parsedLine) parsedLine {
+func invertEmptyRule(l SyntaxLine) SyntaxLine {
 	switch {
-	case l.value != "":
-	case l.fieldKind == disallow:
-		l.fieldKind, l.value = allow, "/"
-	case l.fieldKind == allow:
-		l.fieldKind, l.value = disallow, "/"
+	case l.Value != "":
+	case l.Field == Disallow:
+		l.Field, l.Value = Allow, "/"
+	case l.Field == Allow:
+		l.Field, l.Value = Disallow, "/"
 	}
 	return l
 }

@@ -84,13 +84,13 @@ func TestYandexRank(t *testing.T) {
 func TestYandexLines(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
-		want       []parsedLine
+		want       []SyntaxLine
 	}{
-		{"SYN-12", "Disallow:", []parsedLine{{"/", 1, allow}}},
-		{"SYN-12/comment", "Disallow: # nothing", []parsedLine{{"/", 1, allow}}},
-		{"SYN-13", "\nAllow:", []parsedLine{{"/", 2, disallow}}},
+		{"SYN-12", "Disallow:", []SyntaxLine{{"/", 1, Allow}}},
+		{"SYN-12/comment", "Disallow: # nothing", []SyntaxLine{{"/", 1, Allow}}},
+		{"SYN-13", "\nAllow:", []SyntaxLine{{"/", 2, Disallow}}},
 		{"SYN-14", "Noindex: /a\nRequest-rate: 1/5", nil},
-		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []parsedLine{{"a.ru", 1, mainHost}, {"s", 2, cleanParam}, {"1", 3, crawlDelay}}},
+		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []SyntaxLine{{"a.ru", 1, Host}, {"s", 2, CleanParam}, {"1", 3, CrawlDelay}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Extensions to Google's format are none to Yandex's.
