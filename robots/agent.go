@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // An Agent is a crawler as robots.txt files address it: by its product token,
@@ -21,7 +23,7 @@ type Agent struct {
 func NewAgent(token string, fallbacks ...string) (Agent, error) {
 	tokens := append([]string{token}, fallbacks...)
 	for _, t := range tokens {
-		if t == "" || LeadingToken(t) != t || strings.ContainsAny(t, Digits) {
+		if t == "" || syntax.LeadingToken(t) != t || strings.ContainsAny(t, syntax.Digits) {
 			return Agent{}, fmt.Errorf("product token %q: want letters, \"_\" and \"-\" only", t)
 		}
 	}
@@ -45,7 +47,7 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 // dialect compares the name as it is given, and knows no presets.
 func AgentFromName(name string) Agent {
 	a, ok := PresetAgent(name)
-	if t := LeadingToken(name); !ok && t != "" {
+	if t := syntax.LeadingToken(name); !ok && t != "" {
 		a.tokens = []string{t}
 	}
 	a.givenName = name
@@ -109,7 +111,7 @@ func (a Agent) matchRank(value string) agentRank {
 		}
 		return agentRank(len(a.tokens))
 	}
-	name := LeadingToken(value)
+	name := syntax.LeadingToken(value)
 	for i, t := range a.tokens {
 		// Both are ASCII, so folding cannot match letters of other alphabets.
 		if strings.EqualFold(t, name) {

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // A URLCleaner takes off the parameters that a file's Clean-param lines name: they
@@ -19,8 +21,8 @@ type URLCleaner struct {
 
 // A cleanParamPathPattern is the path pattern of a Clean-param line.
 type cleanParamPathPattern struct {
-	pattern Pattern
-	bigrams BigramSet // of its literals, if it has wildcards
+	pattern match.Pattern
+	bigrams match.BigramSet // of its literals, if it has wildcards
 }
 
 const (
@@ -46,10 +48,10 @@ func (f *File) URLCleaner() *URLCleaner {
 }
 
 // newCleaner returns a URLCleaner, possibly without lines, and its lines.
-func (f *File) newCleaner() (c *URLCleaner, applied []SyntaxLine) {
+func (f *File) newCleaner() (c *URLCleaner, applied []syntax.Line) {
 	c = &URLCleaner{linesByParam: make(map[string]*linesNamingParam)}
 	for _, l := range f.lines {
-		if l.Field == CleanParam && len(c.paths) < maxCleanParamLines {
+		if l.Field == syntax.CleanParam && len(c.paths) < maxCleanParamLines {
 			c.addLine(l.Value)
 			if len(c.paths) > len(applied) {
 				applied = append(applied, l)
@@ -65,15 +67,15 @@ func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {
 		return
 	}
-	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(BlankChars, r) })
+	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(syntax.BlankChars, r) })
 	switch {
 	case len(words) == 1: // CLEAN-09
 		words = append(words, "/")
 	case len(words) != 2 || !isCleanParamPath(words[1]):
 		return
 	}
-	compiled := Compile(words[1])
-	if compiled.NumWildcards() > MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
+	compiled := match.Compile(words[1])
+	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
 	for name := range strings.SplitSeq(words[0], "&") {
@@ -96,11 +98,11 @@ func (c *URLCleaner) addLine(value string) {
 // CLEAN-22).
 func isCleanParamPath(s string) bool {
 	for i := range len(s) {
-		if !IsAlphanumeric(s[i]) && strings.IndexByte(".-/*_", s[i]) < 0 {
+		if !syntax.IsAlphanumeric(s[i]) && strings.IndexByte(".-/*_", s[i]) < 0 {
 			return false
 		}
 	}
-	return BeginsWithSlashOrStar(s)
+	return syntax.BeginsWithSlashOrStar(s)
 }
 
 // canonicalParamName returns the name of a parameter as URLs in canonical form have it,
@@ -212,13 +214,13 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineBitset) {
 // dropLinesNotMatchingPath removes from set the lines whose place does not match path. It matches
 // each place once, whatever the number of parameters.
 func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path string) {
-	pathBigrams, known := BigramSet(0), false
+	pathBigrams, known := match.BigramSet(0), false
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {
 			bit := bits.TrailingZeros64(word)
 			p := &c.paths[i*64+bit]
 			if p.bigrams != 0 && !known {
-				pathBigrams, known = BigramsOf(path), true
+				pathBigrams, known = match.BigramsOf(path), true
 			}
 			if p.bigrams&^pathBigrams != 0 || !p.pattern.Matches(path) {
 				set[i] &^= 1 << bit

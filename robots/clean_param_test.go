@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 func TestClean(t *testing.T) {
@@ -77,7 +78,7 @@ func TestCleanLimits(t *testing.T) {
 	if len(c.paths) != maxCleanParamLines || c.numWildcardPaths != maxCleanParamWildcardLines {
 		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.paths), c.numWildcardPaths, maxCleanParamLines, maxCleanParamWildcardLines)
 	}
-	for stars, applied := range map[int]bool{MaxCleanParamWildcards: true, MaxCleanParamWildcards + 1: false} {
+	for stars, applied := range map[int]bool{syntax.MaxCleanParamWildcards: true, syntax.MaxCleanParamWildcards + 1: false} {
 		line := "s " + strings.Repeat("*a", stars) + "*"
 		c := Parse([]byte("Clean-param: "+line), Google).URLCleaner()
 		if (c != nil) != applied {
@@ -97,7 +98,7 @@ func TestCleanHostile(t *testing.T) {
 		c := Parse([]byte(h.file), Google).URLCleaner()
 		u := mustURL(t, "https://example.com"+h.path)
 		literals, numbers := countCleanWork(c, u)
-		if limit := maxCleanParamLines + maxCleanParamWildcardLines*MaxCleanParamWildcards; literals > limit || strings.Contains(h.name, "other names") && literals > 0 {
+		if limit := maxCleanParamLines + maxCleanParamWildcardLines*syntax.MaxCleanParamWildcards; literals > limit || strings.Contains(h.name, "other names") && literals > 0 {
 			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, limit)
 		}
 		if limit := maxLineList * (1 + strings.Count(h.path, "&")); numbers > limit {
@@ -277,7 +278,7 @@ func refPathMatches(pattern, path string) bool {
 		return false
 	}
 	parts := strings.Split(pattern, "*")
-	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > MaxCleanParamWildcards {
+	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > syntax.MaxCleanParamWildcards {
 		return false
 	}
 	rest, ok := strings.CutPrefix(path, parts[0])

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // FileChanges are how two versions of a robots.txt differ.
@@ -130,10 +133,10 @@ type comparedRule struct {
 func canonicalRules(lines []Line, d Dialect) []comparedRule {
 	rules := make([]comparedRule, len(lines))
 	for i, l := range lines {
-		p := Compile(l.Value)
-		meaning := canonicalRule{l.Field == Allow.String(), p.Length, p.Skeleton()}
+		p := match.Compile(l.Value)
+		meaning := canonicalRule{l.Field == syntax.Allow.String(), p.Length, p.Skeleton()}
 		if d == GoogleOSS {
-			escaped := EscapeGoogleOSS(l.Value)
+			escaped := match.EscapeGoogleOSS(l.Value)
 			meaning.length, meaning.canonicalPath = len(escaped), escaped
 		}
 		rules[i] = comparedRule{RuleLine{l.Field + ": " + l.Value, l.Number}, meaning}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // An Explanation is a verdict with all of the rules that led to it.
@@ -69,7 +71,7 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 }
 
 // losingReason says why m does not decide, but winner does.
-func losingReason(m, winner *MatchedRule) LosingReason {
+func losingReason(m, winner *match.MatchedRule) LosingReason {
 	switch {
 	case m.Length < winner.Length:
 		return LostShorter
@@ -83,7 +85,7 @@ func losingReason(m, winner *MatchedRule) LosingReason {
 func (r *Rules) paceLines() []string {
 	lines := r.RateAndVisitTimeLines()
 	if delay, ok := r.CrawlDelay(); ok {
-		line := CrawlDelay.String() + ": " + strconv.FormatFloat(delay.Seconds(), 'f', -1, 64)
+		line := syntax.CrawlDelay.String() + ": " + strconv.FormatFloat(delay.Seconds(), 'f', -1, 64)
 		lines = slices.Insert(lines, 0, line)
 	}
 	return lines

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // MaxFileBytes is how many bytes of a robots.txt are read (FMT-08).
@@ -44,12 +45,12 @@ func (o ParseOptions) Parse(body []byte) *File {
 	}
 	rest, parse := o.textAndLineParser(body)
 	f := &File{
-		lines: make([]SyntaxLine, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
+		lines: make([]syntax.Line, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
 		crawlDelaySplitsGroups: o.CrawlDelaySplitsGroups || o.Dialect == Yandex, // GRP-15
 	}
 	for number := int32(1); rest != ""; number++ {
 		var text string
-		text, rest = CutLine(rest)
+		text, rest = syntax.CutLine(rest)
 		l, ok := parse(text)
 		if !ok || o.NoExtensions && o.isOutsideDialect(l.Field) {
 			continue
@@ -65,14 +66,14 @@ func (o ParseOptions) Parse(body []byte) *File {
 }
 
 // isOutsideDialect reports whether the field is an extension of the dialect.
-func (o ParseOptions) isOutsideDialect(f Field) bool {
-	return f.IsUnknownToGoogle() && (o.Dialect != Yandex || f >= RequestRate)
+func (o ParseOptions) isOutsideDialect(f syntax.Field) bool {
+	return f.IsUnknownToGoogle() && (o.Dialect != Yandex || f >= syntax.RequestRate)
 }
 
 // textAndLineParser returns what of body is read, and how its lines are.
-func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (SyntaxLine, bool)) {
+func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (syntax.Line, bool)) {
 	if o.Dialect != GoogleOSS {
-		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), ParseLine
+		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), syntax.ParseLine
 	}
 	if o.MaxBytes > 0 {
 		body = truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))
@@ -95,7 +96,7 @@ func truncateAtLine(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines                  []SyntaxLine
+	lines                  []syntax.Line
 	dialect                Dialect
 	crawlDelaySplitsGroups bool
 	kinds                  fieldKindSet // of lines
@@ -104,7 +105,7 @@ type File struct {
 // A fieldKindSet is a set of kinds of fields, as bits.
 type fieldKindSet uint16
 
-func (s fieldKindSet) has(k Field) bool { return s&(1<<k) != 0 }
+func (s fieldKindSet) has(k syntax.Field) bool { return s&(1<<k) != 0 }
 
 // A Line is a line of a robots.txt that means something.
 type Line struct {
@@ -123,10 +124,10 @@ func (f *File) Sitemaps() []decorum.URL {
 	var found []decorum.URL
 	seen := make(map[decorum.URL]bool)
 	for _, l := range f.lines {
-		if l.Field != Sitemap {
+		if l.Field != syntax.Sitemap {
 			continue
 		}
-		if u, ok := ParseAbsoluteURL(l.Value); ok && !seen[u] {
+		if u, ok := syntax.ParseAbsoluteURL(l.Value); ok && !seen[u] {
 			seen[u] = true
 			found = append(found, u)
 		}
@@ -140,7 +141,7 @@ func (f *File) AgentTokens() []string {
 	var tokens []string
 	seen := make(map[string]bool)
 	for _, l := range f.lines {
-		if l.Field != UserAgent {
+		if l.Field != syntax.UserAgent {
 			continue
 		}
 		for _, token := range f.dialect.agentLineTokens(l.Value) {
@@ -158,7 +159,7 @@ func (f *File) AgentTokens() []string {
 func (d Dialect) agentLineTokens(value string) []string {
 	switch {
 	case d == Yandex:
-		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !IsTokenByte(byte(r)) })
+		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !syntax.IsTokenByte(byte(r)) })
 		if strings.Contains(value, "*") {
 			names = append(names, "*")
 		}
@@ -168,7 +169,7 @@ func (d Dialect) agentLineTokens(value string) []string {
 	case d == GoogleOSS:
 		return []string{googleOSSToken(value)}
 	}
-	return []string{LeadingToken(value)}
+	return []string{syntax.LeadingToken(value)}
 }
 
 // Lines returns the lines of a robots.txt with their numbers, as verdicts count
@@ -177,7 +178,7 @@ func Lines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for n := 1; text != ""; n++ {
 			var first string
-			if first, text = CutLine(text); !yield(n, first) {
+			if first, text = syntax.CutLine(text); !yield(n, first) {
 				return
 			}
 		}
@@ -192,8 +193,8 @@ func Lines(text string) iter.Seq2[int, string] {
 // another host because of it (HOST-03).
 func (f *File) MainMirror() (string, bool) {
 	for _, l := range f.lines {
-		if l.Field == Host {
-			if host, ok := ParseMainMirror(l.Value); ok {
+		if l.Field == syntax.Host {
+			if host, ok := syntax.ParseMainMirror(l.Value); ok {
 				return host, true
 			}
 		}

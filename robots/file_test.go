@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 func TestLimit(t *testing.T) {
@@ -36,7 +38,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := ParseOptions{MaxBytes: test.limit}.Parse([]byte(test.body))
-			rules := slices.DeleteFunc(f.lines, func(l SyntaxLine) bool { return l.Field != Disallow && l.Field != Allow })
+			rules := slices.DeleteFunc(f.lines, func(l syntax.Line) bool { return l.Field != syntax.Disallow && l.Field != syntax.Allow })
 			if len(rules) != test.rules {
 				t.Errorf("read rules %v, want %d", rules, test.rules)
 			}
@@ -47,21 +49,21 @@ func TestLimit(t *testing.T) {
 func TestLines(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
-		want       []SyntaxLine
+		want       []syntax.Line
 	}{
-		{"FMT-02/mixed ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d\n\nallow:/e", []SyntaxLine{
-			{"/a", 1, Allow}, {"/b", 2, Allow}, {"/c", 3, Allow}, {"/d", 6, Allow}, {"/e", 8, Allow}}},
-		{"FMT-03/BOM", "\ufeffDisallow: /a", []SyntaxLine{{"/a", 1, Disallow}}},
+		{"FMT-02/mixed ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d\n\nallow:/e", []syntax.Line{
+			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow), testLine("/d", 6, syntax.Allow), testLine("/e", 8, syntax.Allow)}},
+		{"FMT-03/BOM", "\ufeffDisallow: /a", []syntax.Line{testLine("/a", 1, syntax.Disallow)}},
 		{"FMT-03/BOM only at the start", "#\n\ufeffDisallow: /a", nil},
 		{"FMT-15/UTF-16", "\xff\xfed\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00", nil},
 		{"SYN-01/no colon", "Disallow /a", nil},
-		{"SYN-03/white space", "\t Disallow\t : \t/a b\t ", []SyntaxLine{{"/a b", 1, Disallow}}},
-		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0", []SyntaxLine{{"/b\u00a0", 2, Disallow}}},
-		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e", []SyntaxLine{{"/b", 2, Disallow}}},
-		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X", []SyntaxLine{{"/A", 1, Disallow}, {"X", 2, UserAgent}}},
+		{"SYN-03/white space", "\t Disallow\t : \t/a b\t ", []syntax.Line{testLine("/a b", 1, syntax.Disallow)}},
+		{"SYN-03/no other white space", "\vDisallow: /a\nDisallow: /b\u00a0", []syntax.Line{testLine("/b\u00a0", 2, syntax.Disallow)}},
+		{"SYN-04/comments", "#Disallow: /a\nDisallow: /b#c:d\nDisallow#: /e", []syntax.Line{testLine("/b", 2, syntax.Disallow)}},
+		{"SYN-05/case", "DisAllow: /A\nUSER-AGENT: X", []syntax.Line{testLine("/A", 1, syntax.Disallow), testLine("X", 2, syntax.UserAgent)}},
 		{"SYN-05/only ASCII folds", "di\u017fallow: /a\ndi\u017fallo: /a", nil},
 		{"SYN-08/typos", "dissallow: /a\nuseragent: x\nuser agent: x\nsite-map: x", nil},
-		{"SYN-01/colons in the value", "sitemap: https://h:1/", []SyntaxLine{{"https://h:1/", 1, Sitemap}}},
+		{"SYN-01/colons in the value", "sitemap: https://h:1/", []syntax.Line{testLine("https://h:1/", 1, syntax.Sitemap)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Parse([]byte(test.body), Google).lines; !slices.Equal(got, test.want) {
@@ -155,4 +157,9 @@ func checkRules(t *testing.T, file *File, a Agent) {
 			t.Errorf("%s: %+v", s, v)
 		}
 	}
+}
+
+// testLine returns the line of a file.
+func testLine(value string, number int32, field syntax.Field) syntax.Line {
+	return syntax.Line{Value: value, Number: number, Field: field}
 }

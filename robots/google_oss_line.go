@@ -1,6 +1,10 @@
 package robots
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
+)
 
 // The google-oss dialect is Google's published C++ parser (google/robotstxt)
 // to the letter. This file reads lines as its RobotsTxtParser does: what it
@@ -18,13 +22,13 @@ const googleOSSBlankChars = " \t\n\v\f\r"
 // plays no part, so that "Disallowed" is Disallow. Common typos are among them.
 var googleOSSFieldPrefixes = [...]struct {
 	prefix string
-	field  Field
+	field  syntax.Field
 }{
-	{"user-agent", UserAgent}, {"useragent", UserAgent}, {"user agent", UserAgent},
-	{"allow", Allow},
-	{"disallow", Disallow}, {"dissallow", Disallow}, {"dissalow", Disallow},
-	{"disalow", Disallow}, {"diasllow", Disallow}, {"disallaw", Disallow},
-	{"sitemap", Sitemap}, {"site-map", Sitemap},
+	{"user-agent", syntax.UserAgent}, {"useragent", syntax.UserAgent}, {"user agent", syntax.UserAgent},
+	{"allow", syntax.Allow},
+	{"disallow", syntax.Disallow}, {"dissallow", syntax.Disallow}, {"dissalow", syntax.Disallow},
+	{"disalow", syntax.Disallow}, {"diasllow", syntax.Disallow}, {"disallaw", syntax.Disallow},
+	{"sitemap", syntax.Sitemap}, {"site-map", syntax.Sitemap},
 }
 
 // skipBOM skips a UTF-8 byte order mark at the start of text, or as much of
@@ -39,7 +43,7 @@ func skipBOM(text string) string {
 }
 
 // parseGoogleOSSLine reads a line. A NUL ends it, as it ends every text in C.
-func parseGoogleOSSLine(s string) (SyntaxLine, bool) {
+func parseGoogleOSSLine(s string) (syntax.Line, bool) {
 	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
 	s, _, _ = strings.Cut(s, "#")
@@ -49,32 +53,32 @@ func parseGoogleOSSLine(s string) (SyntaxLine, bool) {
 		name, value, ok = cutMissingColon(s)
 	}
 	if !ok {
-		return SyntaxLine{}, false
+		return syntax.Line{}, false
 	}
 	f, ok := parseGoogleOSSFieldName(strings.TrimRight(name, googleOSSBlankChars))
-	return SyntaxLine{Field: f, Value: strings.Trim(value, googleOSSBlankChars)}, ok
+	return syntax.Line{Field: f, Value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
 // cutMissingColon cuts a line whose author forgot the colon: it has two words, no
 // more, with spaces and tabs between them. s is trimmed.
 func cutMissingColon(s string) (name, value string, ok bool) {
-	i := strings.IndexAny(s, BlankChars)
+	i := strings.IndexAny(s, syntax.BlankChars)
 	if i < 0 {
 		return "", "", false
 	}
-	value = strings.TrimLeft(s[i:], BlankChars)
-	return s[:i], value, !strings.ContainsAny(value, BlankChars)
+	value = strings.TrimLeft(s[i:], syntax.BlankChars)
+	return s[:i], value, !strings.ContainsAny(value, syntax.BlankChars)
 }
 
 // parseGoogleOSSFieldName returns the field that name begins with. The extensions, which
 // that parser does not know, are spelt in full.
-func parseGoogleOSSFieldName(name string) (Field, bool) {
+func parseGoogleOSSFieldName(name string) (syntax.Field, bool) {
 	for _, known := range googleOSSFieldPrefixes {
 		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
 			return known.field, true
 		}
 	}
-	return ParseField(name)
+	return syntax.ParseField(name)
 }
 
 // equalFoldASCII reports whether s equals ascii, which has no other characters,

@@ -1,6 +1,10 @@
 package robots
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
+)
 
 // This file chooses groups and reads patterns and URLs as the RobotsMatcher of
 // Google's published parser does.
@@ -27,7 +31,7 @@ func (a Agent) googleOSSMatchRank(value string) agentRank {
 // googleOSSToken returns the leading letters, "_" and "-" of a user-agent value.
 func googleOSSToken(value string) string {
 	for i := range len(value) {
-		if !IsTokenByte(value[i]) || IsDigit(value[i]) {
+		if !syntax.IsTokenByte(value[i]) || syntax.IsDigit(value[i]) {
 			return value[:i]
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // ossReference decides as the published parser is built: it reads the file
@@ -18,13 +20,13 @@ type ossReference struct {
 	allowLengthNamed, disallowLengthNamed    int
 }
 
-func (r *ossReference) disallows(lines []SyntaxLine) bool {
+func (r *ossReference) disallows(lines []syntax.Line) bool {
 	for _, l := range lines {
 		switch l.Field {
-		case UserAgent:
+		case syntax.UserAgent:
 			r.addUserAgent(l.Value)
-		case Allow, Disallow:
-			r.addRule(l.Field == Allow, refOSSEscape(l.Value))
+		case syntax.Allow, syntax.Disallow:
+			r.addRule(l.Field == syntax.Allow, refOSSEscape(l.Value))
 		}
 	}
 	if r.sawNamedGroup {

@@ -5,38 +5,40 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 func TestOSSLines(t *testing.T) {
 	room := maxGoogleOSSLineBytes - len("allow:/")
 	for _, test := range []struct {
 		name, body string
-		want       []SyntaxLine
+		want       []syntax.Line
 	}{
-		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []SyntaxLine{
-			{"/a", 1, Allow}, {"/b", 2, Allow}, {"/c", 3, Allow}, {"/d", 6, Allow}}},
-		{"mark", "\ufeffallow:/a", []SyntaxLine{{"/a", 1, Allow}}},
-		{"part of a mark", "\xefallow:/a", []SyntaxLine{{"/a", 1, Allow}}},
-		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []SyntaxLine{{"/b", 2, Allow}}},
+		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []syntax.Line{
+			testLine("/a", 1, syntax.Allow), testLine("/b", 2, syntax.Allow), testLine("/c", 3, syntax.Allow), testLine("/d", 6, syntax.Allow)}},
+		{"mark", "\ufeffallow:/a", []syntax.Line{testLine("/a", 1, syntax.Allow)}},
+		{"part of a mark", "\xefallow:/a", []syntax.Line{testLine("/a", 1, syntax.Allow)}},
+		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []syntax.Line{testLine("/b", 2, syntax.Allow)}},
 		{"mark, then the end", "\xef\xbb", nil},
-		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []SyntaxLine{
-			{"/a", 1, Disallow}, {"/b", 2, Disallow}, {"/c", 3, Disallow}, {"/d", 4, Disallow}, {"/e", 5, Disallow},
-			{"x", 6, UserAgent}, {"y", 7, UserAgent}, {"z", 8, Sitemap}}},
+		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []syntax.Line{
+			testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Disallow), testLine("/c", 3, syntax.Disallow), testLine("/d", 4, syntax.Disallow), testLine("/e", 5, syntax.Disallow),
+			testLine("x", 6, syntax.UserAgent), testLine("y", 7, syntax.UserAgent), testLine("z", 8, syntax.Sitemap)}},
 		{"unknown typos", "alow:/a\ndisllow:/b\nuser_agent:x\nagent:x", nil},
-		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []SyntaxLine{
-			{"/a", 1, Disallow}, {"/b", 2, Allow}, {"x", 3, UserAgent}, {"y", 4, Sitemap}, {"z", 5, UserAgent}}},
+		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []syntax.Line{
+			testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow), testLine("x", 3, syntax.UserAgent), testLine("y", 4, syntax.Sitemap), testLine("z", 5, syntax.UserAgent)}},
 		{"only ASCII folds", "di\u017fallow:/a", nil},
-		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []SyntaxLine{{"/a", 1, Disallow}, {"/b", 2, Allow}, {"*", 3, UserAgent}}},
+		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []syntax.Line{testLine("/a", 1, syntax.Disallow), testLine("/b", 2, syntax.Allow), testLine("*", 3, syntax.UserAgent)}},
 		{"colon forgotten, three words", "Disallow /a /b\nuser agent x", nil},
-		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []SyntaxLine{{"/b", 2, Disallow}}},
+		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []syntax.Line{testLine("/b", 2, syntax.Disallow)}},
 		{"no name", ":/a\n : allow:/b\nallow\n:", nil},
-		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []SyntaxLine{{"/a b", 1, Disallow}}},
-		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []SyntaxLine{{"/a", 1, Allow}, {"/e", 4, Allow}}},
-		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []SyntaxLine{{"/a", 1, Allow}, {"/e", 4, Allow}}},
-		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []SyntaxLine{
-			{"/" + strings.Repeat("a", room), 1, Allow}, {"/b", 2, Allow}}},
+		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []syntax.Line{testLine("/a b", 1, syntax.Disallow)}},
+		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
+		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []syntax.Line{testLine("/a", 1, syntax.Allow), testLine("/e", 4, syntax.Allow)}},
+		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []syntax.Line{
+			testLine("/"+strings.Repeat("a", room), 1, syntax.Allow), testLine("/b", 2, syntax.Allow)}},
 		{"long white space", strings.Repeat(" ", maxGoogleOSSLineBytes) + "allow:/a\n", nil},
-		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []SyntaxLine{{"5", 1, CrawlDelay}}},
+		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []syntax.Line{testLine("5", 1, syntax.CrawlDelay)}},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
 			if got := Parse([]byte(test.body), GoogleOSS).lines; !slices.Equal(got, test.want) {

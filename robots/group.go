@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // RulesFor compiles what the file says to one agent: the rules of all groups that
@@ -27,7 +29,7 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 		return rules
 	}
 	r := compileGroup(f.combinedGroupFor(a, best), f.dialect)
-	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, RequestRate, VisitTime))
+	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, syntax.RequestRate, syntax.VisitTime))
 	return r
 }
 
@@ -38,9 +40,9 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 // more user-agent lines and what follows them. A rule, a Crawl-delay or one of the fields
 // ends a run of user-agent lines.
 func (f *File) LinesFor(a Agent, fields ...string) []Line {
-	kinds := make([]Field, 0, len(fields))
+	kinds := make([]syntax.Field, 0, len(fields))
 	for _, name := range fields {
-		if kind, ok := ParseField(name); ok {
+		if kind, ok := syntax.ParseField(name); ok {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -58,17 +60,17 @@ func (f *File) LinesFor(a Agent, fields ...string) []Line {
 
 // recordLines returns the lines of the given kinds of the records that name a with the
 // given rank. See LinesFor.
-func (f *File) recordLines(a Agent, best agentRank, kinds ...Field) []SyntaxLine {
+func (f *File) recordLines(a Agent, best agentRank, kinds ...syntax.Field) []syntax.Line {
 	if best == rankNoMatch || !slices.ContainsFunc(kinds, f.kinds.has) {
 		return nil
 	}
-	var found []SyntaxLine
+	var found []syntax.Line
 	var record userAgentRun
 	for _, l := range f.lines {
 		switch isWanted := slices.Contains(kinds, l.Field); {
-		case l.Field == UserAgent:
+		case l.Field == syntax.UserAgent:
 			record.addAgentLine(f.agentMatchRank(a, l.Value) == best)
-		case isWanted, l.Field == Allow, l.Field == Disallow, l.Field == CrawlDelay:
+		case isWanted, l.Field == syntax.Allow, l.Field == syntax.Disallow, l.Field == syntax.CrawlDelay:
 			record.isOpen = false
 			if isWanted && record.namesAgent {
 				found = append(found, l)
@@ -82,7 +84,7 @@ func (f *File) recordLines(a Agent, best agentRank, kinds ...Field) []SyntaxLine
 func (f *File) bestMatchRank(a Agent) agentRank {
 	best := rankNoMatch
 	for _, l := range f.lines {
-		if l.Field == UserAgent {
+		if l.Field == syntax.UserAgent {
 			best = min(best, f.agentMatchRank(a, l.Value))
 		}
 	}
@@ -102,9 +104,9 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 
 // A combinedGroup is what a file says to one agent, in the order of the file.
 type combinedGroup struct {
-	agentValues      []string     // user-agent values that name the agent
-	agentLineNumbers []int        // where they stand
-	rules            []SyntaxLine // allow and disallow, void ones left out
+	agentValues      []string      // user-agent values that name the agent
+	agentLineNumbers []int         // where they stand
+	rules            []syntax.Line // allow and disallow, void ones left out
 	delay            time.Duration
 	hasDelay         bool // a delay is given, if only of zero
 }
@@ -114,25 +116,25 @@ type combinedGroup struct {
 // line, too, so that each record keeps its own (DELAY-09), though only rules
 // shape groups (GRP-08, GRP-16).
 func (f *File) combinedGroupFor(a Agent, best agentRank) combinedGroup {
-	c := combinedGroup{rules: make([]SyntaxLine, 0, len(f.lines))}
+	c := combinedGroup{rules: make([]syntax.Line, 0, len(f.lines))}
 	var group, record userAgentRun
 	for _, l := range f.lines {
 		switch l.Field {
-		case UserAgent:
+		case syntax.UserAgent:
 			named := f.agentMatchRank(a, l.Value) == best
 			if named {
 				c.agentValues, c.agentLineNumbers = append(c.agentValues, l.Value), append(c.agentLineNumbers, int(l.Number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)
-		case Allow, Disallow:
+		case syntax.Allow, syntax.Disallow:
 			group.isOpen, record.isOpen = false, false
-			if group.namesAgent && BeginsWithSlashOrStar(l.Value) {
+			if group.namesAgent && syntax.BeginsWithSlashOrStar(l.Value) {
 				c.rules = append(c.rules, l)
 			}
-		case CrawlDelay:
+		case syntax.CrawlDelay:
 			record.isOpen, group.isOpen = false, group.isOpen && !f.crawlDelaySplitsGroups
-			if d, ok := ParseCrawlDelay(l.Value); ok && record.namesAgent {
+			if d, ok := syntax.ParseCrawlDelay(l.Value); ok && record.namesAgent {
 				c.delay, c.hasDelay = max(c.delay, d), true // DELAY-10
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // Lint reads a robots.txt for its author and returns what is wrong with it or
@@ -56,16 +58,16 @@ func (s *lintLine) isRule() bool      { return s.fieldName == "allow" || s.field
 func (l *linter) parseLines() {
 	for rest := l.text; rest != ""; {
 		var raw string
-		raw, rest = CutLine(rest)
-		s := lintLine{number: len(l.lines) + 1, text: strings.Trim(raw, BlankChars)}
+		raw, rest = syntax.CutLine(rest)
+		s := lintLine{number: len(l.lines) + 1, text: strings.Trim(raw, syntax.BlankChars)}
 		content, _, _ := strings.Cut(s.text, "#")
 		s.isComment = s.text != "" && content == ""
 		var name string
 		name, s.value, s.hasColon = strings.Cut(content, ":")
 		if s.hasColon {
-			s.fieldName = strings.ToLower(strings.Trim(name, BlankChars))
+			s.fieldName = strings.ToLower(strings.Trim(name, syntax.BlankChars))
 		}
-		s.value = strings.Trim(s.value, BlankChars)
+		s.value = strings.Trim(s.value, syntax.BlankChars)
 		l.lines = append(l.lines, s)
 	}
 }

@@ -3,6 +3,8 @@ package robots
 import (
 	"fmt"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // lintGroups looks at how lines form groups.
@@ -52,7 +54,7 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 	}
 	g.sawAgentLine, g.inAgentRun, g.crawlDelayLine, g.lastAgent, g.lastAgentLine = true, true, 0, s.value, s.number
 	g.namesStar = g.namesStar || s.value == "*"
-	token := strings.ToLower(LeadingToken(s.value))
+	token := strings.ToLower(syntax.LeadingToken(s.value))
 	if s.value == "*" {
 		token = "*"
 	}

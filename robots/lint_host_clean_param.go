@@ -5,12 +5,15 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // hostDirectiveProblem says what is wrong with the value of a Host line, empty if nothing
 // is (HOST-06 to HOST-10, HOST-14).
 func hostDirectiveProblem(value string) string {
-	if _, ok := ParseMainMirror(value); ok {
+	if _, ok := syntax.ParseMainMirror(value); ok {
 		return ""
 	}
 	name := strings.TrimPrefix(value, "https://")
@@ -25,7 +28,7 @@ func hostDirectiveProblem(value string) string {
 		return "something follows the name"
 	}
 	name, port, hasPort := strings.Cut(name, ":")
-	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, Digits) != "") {
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, syntax.Digits) != "") {
 		return "the port is not a number from 1 to 65535"
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -46,7 +49,7 @@ func hostDirectiveProblem(value string) string {
 
 const (
 	letters       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	hostnameChars = letters + Digits + "-"
+	hostnameChars = letters + syntax.Digits + "-"
 )
 
 // cleanParamProblem says what is wrong with the value of a Clean-param line, empty if
@@ -63,11 +66,11 @@ func cleanParamProblem(value string) string {
 		return "the parameters come first, then the path"
 	case path != "" && path[0] != '/' && path[0] != '*':
 		return "the path does not begin with /"
-	case strings.Trim(path, letters+Digits+".-/*_") != "":
+	case strings.Trim(path, letters+syntax.Digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
 	}
-	if p := Compile(path); p.NumWildcards() > MaxCleanParamWildcards {
-		return fmt.Sprintf("more than %d wildcards in the path", MaxCleanParamWildcards)
+	if p := match.Compile(path); p.NumWildcards() > syntax.MaxCleanParamWildcards {
+		return fmt.Sprintf("more than %d wildcards in the path", syntax.MaxCleanParamWildcards)
 	}
 	return ""
 }

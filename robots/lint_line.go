@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 const effectIgnored = "crawlers ignore the line"
@@ -41,12 +42,12 @@ func (l *linter) lintLines() {
 		case s.fieldName == "content-usage", s.fieldName == "content-signal":
 			l.lintUsagePreferences(s)
 		case s.fieldName == "request-rate":
-			if _, ok := ParseRequestRate(s.value); !ok {
+			if _, ok := syntax.ParseRequestRate(s.value); !ok {
 				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
 					"documents/time, and hours in UTC if need be, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
 			}
 		case s.fieldName == "visit-time":
-			if _, ok := ParseTimeOfDayRange(s.value); !ok {
+			if _, ok := syntax.ParseTimeOfDayRange(s.value); !ok {
 				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", truncateForMessage(s.value)), effectIgnored,
 					"hours in UTC, as in 0600-0845")
 			}
@@ -89,7 +90,7 @@ func (l *linter) lintUnknownField(s *lintLine) {
 
 // lintUserAgent looks at the value of a user-agent line.
 func (l *linter) lintUserAgent(s *lintLine) {
-	token := LeadingToken(s.value)
+	token := syntax.LeadingToken(s.value)
 	switch {
 	case s.value == "*", token != "" && token == s.value:
 	case s.value == "":
@@ -109,7 +110,7 @@ func (l *linter) lintRulePath(s *lintLine) {
 	case s.value == "":
 		l.lintEmptyRule(s)
 		return
-	case !BeginsWithSlashOrStar(s.value):
+	case !syntax.BeginsWithSlashOrStar(s.value):
 		advice := fmt.Sprintf("probably \"%s: /%s\"", s.fieldName, truncateForMessage(strings.TrimLeft(s.value, "./")))
 		what := "the path does not begin with /"
 		if u, err := decorum.ParseURL(s.value); err == nil {
@@ -117,11 +118,11 @@ func (l *linter) lintRulePath(s *lintLine) {
 		}
 		l.addFinding(s.number, LintError, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
 		return
-	case strings.ContainsAny(s.value, BlankChars):
+	case strings.ContainsAny(s.value, syntax.BlankChars):
 		l.addFinding(s.number, LintWarning, "SYN-01", fmt.Sprintf("white space inside the path %q", truncateForMessage(s.value)),
 			"it is part of the path, as %20", "one path a line; a comment begins with #")
 	}
-	if before, _, ok := strings.Cut(s.text, "#"); ok && strings.TrimRight(before, BlankChars) == before {
+	if before, _, ok := strings.Cut(s.text, "#"); ok && strings.TrimRight(before, syntax.BlankChars) == before {
 		l.addFinding(s.number, LintWarning, "SYN-04", "# right after the path", "it begins a comment: what follows is not part of the path",
 			"write %23 for the character, and a space before a comment")
 	}
@@ -140,7 +141,7 @@ func (l *linter) lintEmptyRule(s *lintLine) {
 
 // lintSitemap looks for a complete URL (SMAP-02).
 func (l *linter) lintSitemap(s *lintLine) {
-	if _, ok := ParseAbsoluteURL(s.value); !ok {
+	if _, ok := syntax.ParseAbsoluteURL(s.value); !ok {
 		l.addFinding(s.number, LintError, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
 			"with protocol and host, as in https://example.com/sitemap.xml")
 	}
@@ -148,12 +149,12 @@ func (l *linter) lintSitemap(s *lintLine) {
 
 // lintCrawlDelay looks for a number of seconds (DELAY-11).
 func (l *linter) lintCrawlDelay(s *lintLine) {
-	if _, ok := ParseCrawlDelay(s.value); ok {
+	if _, ok := syntax.ParseCrawlDelay(s.value); ok {
 		return
 	}
 	advice := "a number of seconds, as in 2 or 0.5"
 	if point := strings.Replace(s.value, ",", ".", 1); point != s.value {
-		if _, ok := ParseCrawlDelay(point); ok {
+		if _, ok := syntax.ParseCrawlDelay(point); ok {
 			advice = "probably " + point
 		}
 	}
@@ -162,8 +163,8 @@ func (l *linter) lintCrawlDelay(s *lintLine) {
 
 // lintUsagePreferences looks for preferences that say nothing.
 func (l *linter) lintUsagePreferences(s *lintLine) {
-	_, list := SplitPathAndPreferences(s.value)
-	hasPreference := slices.ContainsFunc(ParsePreferences(list), func(p Preference) bool { return p.Value != PreferenceUnset })
+	_, list := syntax.SplitPathAndPreferences(s.value)
+	hasPreference := slices.ContainsFunc(syntax.ParsePreferences(list), func(p syntax.Preference) bool { return p.Value != syntax.PreferenceUnset })
 	if !hasPreference {
 		l.addFinding(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")

@@ -1,6 +1,10 @@
 package robots
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
+)
 
 // separatorRemover takes out of a name what makes no difference to nearestField.
 var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
@@ -10,7 +14,7 @@ var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", 
 // in a long name or one in a short.
 func nearestField(name string) string {
 	name = separatorRemover.Replace(name)
-	for _, f := range FieldNames {
+	for _, f := range syntax.FieldNames {
 		plain := separatorRemover.Replace(f)
 		if editDistance(name, plain) <= len(plain)/4 {
 			return f

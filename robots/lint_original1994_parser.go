@@ -1,6 +1,11 @@
 package robots
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
+)
 
 // An original1994File is a file as a robot of the 1994 standard reads it. It serves to
 // warn authors (LINT-04) and never to crawl.
@@ -10,7 +15,7 @@ type original1994File struct {
 
 type original1994Record struct {
 	agents     []string
-	disallowed []Pattern // paths; the standard has no other rules (COMPAT-01)
+	disallowed []match.Pattern // paths; the standard has no other rules (COMPAT-01)
 }
 
 // parseOriginal1994 reads text as the standard of 1994 asks: blank lines separate
@@ -28,20 +33,20 @@ func parseOriginal1994(text string) original1994File {
 	}
 	for text != "" {
 		var raw string
-		raw, text = CutLine(text)
-		if strings.Trim(raw, BlankChars) == "" {
+		raw, text = syntax.CutLine(text)
+		if strings.Trim(raw, syntax.BlankChars) == "" {
 			endRecord()
 			continue
 		}
-		l, ok := ParseLine(raw)
+		l, ok := syntax.ParseLine(raw)
 		switch {
 		case !ok:
-		case l.Field == UserAgent && !hasRule:
+		case l.Field == syntax.UserAgent && !hasRule:
 			r.agents = append(r.agents, l.Value)
-		case l.Field == Disallow && len(r.agents) > 0:
+		case l.Field == syntax.Disallow && len(r.agents) > 0:
 			hasRule = true
 			if l.Value != "" {
-				r.disallowed = append(r.disallowed, CompileLiteral(l.Value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
+				r.disallowed = append(r.disallowed, match.CompileLiteral(l.Value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
 			}
 		}
 	}
@@ -70,7 +75,7 @@ func (c *original1994File) allows(agent, path string) bool {
 func (c *original1994File) recordFor(agent string) *original1994Record {
 	for i := range c.records {
 		for _, value := range c.records[i].agents {
-			if value == agent || strings.EqualFold(LeadingToken(value), agent) {
+			if value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) {
 				return &c.records[i]
 			}
 		}

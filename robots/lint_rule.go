@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // Bounds of how many rules are compared with each other.
@@ -22,16 +25,17 @@ func (l *linter) lintRules(body []byte) {
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		rules := newAgentRules(file, AgentFromName(token))
-		key := rules.lineNumbers()
+		set := compileRules(file, AgentFromName(token))
+		rules := set.Rules()
+		key := lineNumbers(rules)
 		if linted[key] {
 			continue
 		}
 		linted[key] = true
-		count := min(len(rules.list), remaining)
+		count := min(len(rules), remaining)
 		remaining -= count
-		for i := range rules.list[:count] {
-			r.lintRule(token, rules, &rules.list[i])
+		for i := range rules[:count] {
+			r.lintRule(token, &set, &rules[i])
 		}
 	}
 	for line, f := range r.neverWinsFindings {
@@ -54,50 +58,43 @@ type ruleLinter struct {
 }
 
 // lintRule looks at one rule of an agent.
-func (l *ruleLinter) lintRule(token string, rules *agentRules, rl *Rule) {
-	pattern := Compile(rl.Path())
-	if f, ok := rules.neverWinsFinding(rl, pattern.Skeleton()); ok {
+func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) {
+	pattern := match.Compile(rl.Path())
+	if f, ok := neverWinsFinding(set, rl, pattern.Skeleton()); ok {
 		l.neverWinsFindings[rl.Line] = f
 		return
 	}
 	l.winningLines[rl.Line] = true
 	path := pattern.SamplePath("x")
-	best := rules.set.DecidingRule(path)
+	best := set.DecidingRule(path)
 	if allowed := best == nil || best.Allow; allowed != l.parsed1994File.allows(token, path) {
 		l.original1994Findings[original1994ReasonIndex(rl)].addOccurrence(&l.lines[rl.Line-1])
 	}
 }
 
-// agentRules are the rules of one agent.
-type agentRules struct {
-	list []Rule // in the order of the file
-	set  RuleSet
-}
-
-// newAgentRules compiles what a file says to an agent.
-func newAgentRules(file *File, a Agent) *agentRules {
+// compileRules compiles what a file says to an agent.
+func compileRules(file *File, a Agent) match.RuleSet {
 	lines := file.RulesFor(a).Lines()
-	r := &agentRules{list: make([]Rule, len(lines))}
+	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
-		r.list[i] = Rule{Text: l.Field + ": " + l.Value, Line: l.Number, Allow: l.Field == Allow.String()}
+		rules[i] = match.Rule{Text: l.Field + ": " + l.Value, Line: l.Number, Allow: l.Field == syntax.Allow.String()}
 	}
-	r.set = NewRuleSet(r.list, file.Dialect() == GoogleOSS)
-	return r
+	return match.NewRuleSet(rules, file.Dialect() == GoogleOSS)
 }
 
-// lineNumbers returns the numbers of the lines, as a key.
-func (r *agentRules) lineNumbers() string {
-	numbers := make([]int, len(r.list))
-	for i := range r.list {
-		numbers[i] = r.list[i].Line
+// lineNumbers returns the numbers of the lines of rules, as a key.
+func lineNumbers(rules []match.Rule) string {
+	numbers := make([]int, len(rules))
+	for i := range rules {
+		numbers[i] = rules[i].Line
 	}
 	return fmt.Sprint(numbers)
 }
 
 // neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
 // rule matches also the skeleton of rl's pattern, so that is what is judged.
-func (r *agentRules) neverWinsFinding(rl *Rule, skeleton string) (LintFinding, bool) {
-	best := r.set.DecidingRule(skeleton)
+func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (LintFinding, bool) {
+	best := set.DecidingRule(skeleton)
 	if best == nil || best == rl {
 		return LintFinding{}, false
 	}
@@ -126,7 +123,7 @@ var original1994Reasons = [...]struct{ requirement, message, advice string }{
 }
 
 // original1994ReasonIndex returns the index of the reason that fits the rule.
-func original1994ReasonIndex(r *Rule) int {
+func original1994ReasonIndex(r *match.Rule) int {
 	path := r.Path()
 	return slices.Index([]bool{r.Allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
 }

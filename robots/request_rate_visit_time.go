@@ -3,6 +3,8 @@ package robots
 import (
 	"strconv"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // Request-rate and Visit-time come from "An Extended Standard for Robot
@@ -11,8 +13,8 @@ import (
 
 // A rateAndVisitTimes is what the Request-rate and Visit-time lines of a record ask for.
 type rateAndVisitTimes struct {
-	rates      []Rate
-	visitTimes []TimeOfDayRange
+	rates      []syntax.Rate
+	visitTimes []syntax.TimeOfDayRange
 }
 
 // DelayAt returns how long the agent is asked to pause between two requests at
@@ -50,28 +52,28 @@ func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 func (r *Rules) RateAndVisitTimeLines() []string {
 	var lines []string
 	for _, rate := range r.rateAndVisitTimes.rates {
-		s := RequestRate.String() + ": 1/" + strconv.FormatFloat(rate.Delay.Seconds(), 'f', -1, 64) + "s"
-		if rate.During != (TimeOfDayRange{}) {
+		s := syntax.RequestRate.String() + ": 1/" + strconv.FormatFloat(rate.Delay.Seconds(), 'f', -1, 64) + "s"
+		if rate.During != (syntax.TimeOfDayRange{}) {
 			s += " " + rate.During.String()
 		}
 		lines = append(lines, s)
 	}
 	for _, d := range r.rateAndVisitTimes.visitTimes {
-		lines = append(lines, VisitTime.String()+": "+d.String())
+		lines = append(lines, syntax.VisitTime.String()+": "+d.String())
 	}
 	return lines
 }
 
 // newRateAndVisitTimes returns what Request-rate and Visit-time lines ask for. Of what is
 // said twice one is kept, so that a file cannot make a question of the rules long.
-func newRateAndVisitTimes(lines []SyntaxLine) rateAndVisitTimes {
+func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 	var p rateAndVisitTimes
 	for _, l := range lines {
-		if l.Field == RequestRate {
-			if r, ok := ParseRequestRate(l.Value); ok {
+		if l.Field == syntax.RequestRate {
+			if r, ok := syntax.ParseRequestRate(l.Value); ok {
 				p.addRate(r)
 			}
-		} else if d, ok := ParseTimeOfDayRange(l.Value); ok {
+		} else if d, ok := syntax.ParseTimeOfDayRange(l.Value); ok {
 			p.addVisitTime(d)
 		}
 	}
@@ -82,9 +84,9 @@ func newRateAndVisitTimes(lines []SyntaxLine) rateAndVisitTimes {
 // the pause is kept for the whole day; of further visits nothing is.
 const maxTimeRanges = 32
 
-func (p *rateAndVisitTimes) addRate(r Rate) {
+func (p *rateAndVisitTimes) addRate(r syntax.Rate) {
 	if len(p.rates) >= maxTimeRanges {
-		r.During = TimeOfDayRange{}
+		r.During = syntax.TimeOfDayRange{}
 	}
 	for i := range p.rates {
 		if p.rates[i].During == r.During {
@@ -95,7 +97,7 @@ func (p *rateAndVisitTimes) addRate(r Rate) {
 	p.rates = append(p.rates, r)
 }
 
-func (p *rateAndVisitTimes) addVisitTime(d TimeOfDayRange) {
+func (p *rateAndVisitTimes) addVisitTime(d syntax.TimeOfDayRange) {
 	for _, known := range p.visitTimes {
 		if known == d {
 			return

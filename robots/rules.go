@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	ruleSet               RuleSet
+	ruleSet               match.RuleSet
 	groupAgents           string
 	groupAgentLineNumbers []int // the lines of the user-agent values in group
 	delay                 time.Duration
@@ -72,7 +74,7 @@ func (r *Rules) CheckRawURL(url string) Verdict {
 }
 
 // verdictOfRule returns the verdict of the rule that wins, nil if none matches.
-func (r *Rules) verdictOfRule(best *Rule) Verdict {
+func (r *Rules) verdictOfRule(best *match.Rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.disallowByDefault, Group: r.groupAgents}
 	}
@@ -90,7 +92,7 @@ func (r *Rules) GroupAgents() string { return r.groupAgents }
 // Lines returns the allow and disallow lines that bind the agent, in the order of the
 // file. In the Yandex dialect an empty line is there as what it means.
 func (r *Rules) Lines() []Line {
-	rules := r.ruleSet.Rules
+	rules := r.ruleSet.Rules()
 	lines := make([]Line, len(rules))
 	for i := range rules {
 		rl := &rules[i]
@@ -105,32 +107,32 @@ func (r *Rules) Lines() []Line {
 // agents' groups.
 func compileGroup(c combinedGroup, d Dialect) *Rules {
 	r := &Rules{groupAgents: strings.Clone(c.joinedAgentNames()), groupAgentLineNumbers: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
-	r.ruleSet = NewRuleSet(newRuleList(c.rules), d == GoogleOSS)
+	r.ruleSet = match.NewRuleSet(newRuleList(c.rules), d == GoogleOSS)
 	return r
 }
 
 // newRuleList makes a rule of each line, without the length that its pattern
 // tells. Their texts are cut from one string.
-func newRuleList(lines []SyntaxLine) []Rule {
+func newRuleList(lines []syntax.Line) []match.Rule {
 	size := 0
 	for _, l := range lines {
 		size += len(allowOrDisallowLabel(l.Field)) + len(l.Value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
-	rules := make([]Rule, len(lines))
+	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
 		b.WriteString(allowOrDisallowLabel(l.Field))
 		b.WriteString(l.Value)
-		rules[i] = Rule{Text: b.String()[start:], Line: int(l.Number), Allow: l.Field == Allow}
+		rules[i] = match.Rule{Text: b.String()[start:], Line: int(l.Number), Allow: l.Field == syntax.Allow}
 	}
 	return rules
 }
 
 // allowOrDisallowLabel returns what stands before the path in the text of a rule.
-func allowOrDisallowLabel(f Field) string {
-	if f == Allow {
+func allowOrDisallowLabel(f syntax.Field) string {
+	if f == syntax.Allow {
 		return "allow: "
 	}
 	return "disallow: "

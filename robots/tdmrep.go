@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // MaxTDMRepBytes is how many bytes of a tdmrep.json are read.
@@ -29,7 +31,7 @@ const (
 type TDMRep struct{ rules []tdmRule }
 
 type tdmRule struct {
-	pattern Pattern
+	pattern match.Pattern
 	signal  UsageSignal
 }
 
@@ -104,14 +106,14 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 		Reservation json.RawMessage `json:"tdm-reservation"`
 		Policy      json.RawMessage `json:"tdm-policy"`
 	}
-	if json.Unmarshal(text, &rule) != nil || !BeginsWithSlashOrStar(rule.Location) {
+	if json.Unmarshal(text, &rule) != nil || !syntax.BeginsWithSlashOrStar(rule.Location) {
 		return tdmRule{}, false
 	}
 	policy := ""
 	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
 	s, ok := ParseTDMReservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
 	s.Line = line
-	return tdmRule{Compile(rule.Location), s}, ok
+	return tdmRule{match.Compile(rule.Location), s}, ok
 }
 
 // UsageSignalsForURL returns what the file says of u: by the first rule that matches, as its

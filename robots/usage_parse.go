@@ -3,6 +3,8 @@ package robots
 import (
 	"net/http"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // HeaderUsageSignals returns what the header of an answer asks of the use of its
@@ -30,7 +32,7 @@ func HeaderUsageSignals(h http.Header) UsageSignals {
 // signalsOfList reads "category=y, category=n", each as the signal template.
 func signalsOfList(list string, template UsageSignal) UsageSignals {
 	var all UsageSignals
-	for _, p := range ParsePreferences(list) {
+	for _, p := range syntax.ParsePreferences(list) {
 		template.Category, template.Preference = p.Category, preferencesByStrictness[p.Value]
 		all = append(all, template)
 	}

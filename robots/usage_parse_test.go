@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // describeSignals returns signals in short.
@@ -40,7 +42,7 @@ func TestHeaderSignals(t *testing.T) {
 			[]string{"content-usage x unset", "content-usage train-ai disallow", "content-usage search allow"}},
 		{"a list that never ends", http.Header{"Content-Usage": {`x=(a, train-ai=n`}}, []string{"content-usage x unset", "content-usage train-ai disallow"}},
 		{"no values", http.Header{"Content-Usage": {",,=,;, =n,", ""}}, nil},
-		{"a long name", http.Header{"Content-Usage": {strings.Repeat("a", MaxCategoryBytes+1) + "=n"}}, nil},
+		{"a long name", http.Header{"Content-Usage": {strings.Repeat("a", syntax.MaxCategoryBytes+1) + "=n"}}, nil},
 		{"reserved", http.Header{"Tdm-Reservation": {" 1 "}, "Tdm-Policy": {"https://a.example/p.json"}}, []string{"tdm-reservation tdm disallow https://a.example/p.json"}},
 		{"not reserved", http.Header{"Tdm-Reservation": {"0"}}, []string{"tdm-reservation tdm allow"}},
 		{"the stricter of two", http.Header{"Tdm-Reservation": {"0", "1"}}, []string{"tdm-reservation tdm disallow"}},
@@ -64,7 +66,7 @@ func TestHeaderSignals(t *testing.T) {
 func TestHeaderSignalsAreLinear(t *testing.T) {
 	const long = 1 << 20
 	for _, list := range []string{"(,", `a="(,`, "a=n,", `\",`, ")(,", `",`} {
-		if n := len(HeaderUsageSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > MaxCategories {
+		if n := len(HeaderUsageSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > syntax.MaxCategories {
 			t.Errorf("%q: %d categories", list, n)
 		}
 	}
@@ -76,7 +78,7 @@ func FuzzHeaderSignals(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, list string) {
 		got := HeaderUsageSignals(http.Header{"Content-Usage": {list}})
-		if len(got) > MaxCategories {
+		if len(got) > syntax.MaxCategories {
 			t.Errorf("%d categories", len(got))
 		}
 		if strings.ContainsAny(list, `"()\`) {
@@ -91,7 +93,7 @@ func FuzzHeaderSignals(f *testing.F) {
 					last = cmp.Or(last, UseUnset)
 				}
 			}
-			if s.Preference != last && len(got) < MaxCategories {
+			if s.Preference != last && len(got) < syntax.MaxCategories {
 				t.Errorf("%q: %s is %s, want %s", list, s.Category, s.Preference, last)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/match"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // UsageRules are what one robots.txt asks one agent of the use of content. They are
@@ -53,8 +55,8 @@ type usageRules []usageRule
 
 // A usageRule is what all lines with one path ask together.
 type usageRule struct {
-	requiredBigrams BigramSet // of the pattern
-	pattern         Pattern
+	requiredBigrams match.BigramSet // of the pattern
+	pattern         match.Pattern
 	preferences     []categoryPreference
 }
 
@@ -75,8 +77,8 @@ func newUsageRules(lines []Line, field string) usageRules {
 		if l.Field != field {
 			continue
 		}
-		path, list := SplitPathAndPreferences(l.Value)
-		p := Compile(strings.Clone(path))
+		path, list := syntax.SplitPathAndPreferences(l.Value)
+		p := match.Compile(strings.Clone(path))
 		key := p.Key()
 		i, known := index[key]
 		if !known {
@@ -111,7 +113,7 @@ func (ss usageRules) signalsForPath(path string, template UsageSignal) UsageSign
 		return nil
 	}
 	var strictest strictestSignals
-	pathBigrams, longest := BigramsOf(path), -1
+	pathBigrams, longest := match.BigramsOf(path), -1
 	for i := range ss {
 		s := &ss[i]
 		if s.pattern.Length < longest {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // usageRulesOf returns what lines ask of everybody.
@@ -117,7 +118,7 @@ func refPreferences(list string) map[string]UsagePreferenceValue {
 // BenchmarkCheckForHostile judges a URL by files that are as long as they may
 // be, of lines that speak of its use.
 func BenchmarkCheckForHostile(b *testing.B) {
-	many := make([]string, MaxCategories)
+	many := make([]string, syntax.MaxCategories)
 	for i := range many {
 		many[i] = fmt.Sprintf("a%d=n", i)
 	}

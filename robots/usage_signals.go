@@ -3,6 +3,8 @@ package robots
 import (
 	"cmp"
 	"slices"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // UsageSignals are what is asked of the use of a page's content, in the order in
@@ -60,7 +62,7 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 	for _, m := range more {
 		i, known := un.indexByCategory[m.Category]
 		switch {
-		case !known && len(un.signals) < MaxCategories:
+		case !known && len(un.signals) < syntax.MaxCategories:
 			un.indexByCategory[m.Category] = len(un.signals)
 			un.signals = append(un.signals, m)
 		case known && cmp.Or(m.Preference.strictness()-un.signals[i].Preference.strictness(), un.signals[i].Line-m.Line) > 0:

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 func TestUsage(t *testing.T) {
@@ -67,7 +69,7 @@ func TestUsageIsBounded(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "Content-Usage: a%d=n, b%d=y\n", i, i)
 	}
-	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != MaxCategories {
-		t.Errorf("%d categories, want %d", n, MaxCategories)
+	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != syntax.MaxCategories {
+		t.Errorf("%d categories, want %d", n, syntax.MaxCategories)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // MaxYandexFileBytes is the size in bytes beyond which a robots.txt restricts nobody
@@ -12,13 +14,13 @@ const MaxYandexFileBytes = 32 << 10
 
 // invertEmptyRule returns l as Yandex reads it: a rule without a path says the
 // opposite about everything (SYN-12, SYN-13).
-func invertEmptyRule(l SyntaxLine) SyntaxLine {
+func invertEmptyRule(l syntax.Line) syntax.Line {
 	switch {
 	case l.Value != "":
-	case l.Field == Disallow:
-		l.Field, l.Value = Allow, "/"
-	case l.Field == Allow:
-		l.Field, l.Value = Disallow, "/"
+	case l.Field == syntax.Disallow:
+		l.Field, l.Value = syntax.Allow, "/"
+	case l.Field == syntax.Allow:
+		l.Field, l.Value = syntax.Disallow, "/"
 	}
 	return l
 }

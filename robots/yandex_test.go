@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 func TestContainsToken(t *testing.T) {
@@ -84,13 +86,13 @@ func TestYandexRank(t *testing.T) {
 func TestYandexLines(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
-		want       []SyntaxLine
+		want       []syntax.Line
 	}{
-		{"SYN-12", "Disallow:", []SyntaxLine{{"/", 1, Allow}}},
-		{"SYN-12/comment", "Disallow: # nothing", []SyntaxLine{{"/", 1, Allow}}},
-		{"SYN-13", "\nAllow:", []SyntaxLine{{"/", 2, Disallow}}},
+		{"SYN-12", "Disallow:", []syntax.Line{testLine("/", 1, syntax.Allow)}},
+		{"SYN-12/comment", "Disallow: # nothing", []syntax.Line{testLine("/", 1, syntax.Allow)}},
+		{"SYN-13", "\nAllow:", []syntax.Line{testLine("/", 2, syntax.Disallow)}},
 		{"SYN-14", "Noindex: /a\nRequest-rate: 1/5", nil},
-		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []SyntaxLine{{"a.ru", 1, Host}, {"s", 2, CleanParam}, {"1", 3, CrawlDelay}}},
+		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []syntax.Line{testLine("a.ru", 1, syntax.Host), testLine("s", 2, syntax.CleanParam), testLine("1", 3, syntax.CrawlDelay)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Extensions to Google's format are none to Yandex's.

@@ -1,4 +1,4 @@
-package robots
+package syntax
 
 import (
 	"math"
@@ -15,12 +15,12 @@ type Rate struct {
 
 // A TimeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
 // it, to is not. It runs over midnight if to comes before from; the zero
-// daytime is the whole day.
+// TimeOfDayRange is the whole day.
 type TimeOfDayRange struct{ fromMinute, toMinute int }
 
 const minutesPerDay = 24 * 60
 
-// Contains reports whether t is in the daytime.
+// Contains reports whether t is in the range.
 func (d TimeOfDayRange) Contains(t time.Time) bool {
 	t = t.UTC()
 	now := t.Hour()*60 + t.Minute()
@@ -30,7 +30,7 @@ func (d TimeOfDayRange) Contains(t time.Time) bool {
 	return d.fromMinute <= now || now < d.toMinute
 }
 
-// Next returns the first moment from t on that is in the daytime.
+// Next returns the first moment from t on that is in the range.
 func (d TimeOfDayRange) Next(t time.Time) time.Time {
 	if d.Contains(t) {
 		return t
@@ -41,7 +41,7 @@ func (d TimeOfDayRange) Next(t time.Time) time.Time {
 	return t.Truncate(time.Minute).Add(time.Duration(wait) * time.Minute)
 }
 
-// String returns the daytime as the lines write it.
+// String returns the range as the lines write it.
 func (d TimeOfDayRange) String() string {
 	return formatHHMM(d.fromMinute) + "-" + formatHHMM(d.toMinute)
 }

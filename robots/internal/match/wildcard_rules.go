@@ -1,4 +1,4 @@
-package robots
+package match
 
 // wildcardRules are rules that are more than a prefix, in the order of
 // rule.compare.

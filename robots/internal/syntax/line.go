@@ -1,4 +1,4 @@
-package robots
+package syntax
 
 import (
 	"strings"
@@ -44,9 +44,9 @@ func (f Field) String() string { return FieldNames[f] }
 // IsUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
 func (f Field) IsUnknownToGoogle() bool { return f >= CrawlDelay }
 
-// A SyntaxLine is one that means something: a known field and its value, without
+// A Line is one that means something: a known field and its value, without
 // comment and outer space.
-type SyntaxLine struct {
+type Line struct {
 	Value  string
 	Number int32 // counted from 1
 	Field  Field
@@ -70,16 +70,16 @@ func CutLine(text string) (first, rest string) {
 }
 
 // ParseLine reads "field: value # comment" (SYN-01 to SYN-05).
-func ParseLine(s string) (SyntaxLine, bool) {
+func ParseLine(s string) (Line, bool) {
 	if comment := strings.IndexByte(s, '#'); comment >= 0 {
 		s = s[:comment]
 	}
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {
-		return SyntaxLine{}, false
+		return Line{}, false
 	}
 	f, ok := ParseField(trimBlanks(s[:colon]))
-	return SyntaxLine{Field: f, Value: trimBlanks(s[colon+1:])}, ok
+	return Line{Field: f, Value: trimBlanks(s[colon+1:])}, ok
 }
 
 // trimBlanks removes outer space. strings.Trim would do, at three times the cost.

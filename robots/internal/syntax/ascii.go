@@ -1,4 +1,4 @@
-package robots
+package syntax
 
 const Digits = "0123456789"
 

@@ -1,6 +1,10 @@
-package robots
+package match
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
+)
 
 // unescapedBytes tells the octets that stand in a literal as they are. The percent sign
 // is none of them: what follows it decides.
@@ -13,13 +17,13 @@ var unescapedBytes = func() (set [256]bool) {
 
 // isUnreserved reports whether c is never escaped (RFC 3986, section 2.3).
 func isUnreserved(c byte) bool {
-	return IsAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
+	return syntax.IsAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
 }
 
-func isHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+func isHex(c byte) bool { return syntax.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 func hexValue(c byte) byte {
-	if IsDigit(c) {
+	if syntax.IsDigit(c) {
 		return c - '0'
 	}
 	return c | 0x20 - 'a' + 10

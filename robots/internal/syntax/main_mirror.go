@@ -1,4 +1,4 @@
-package robots
+package syntax
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package robots
+package syntax
 
 import (
 	"iter"
@@ -27,13 +27,13 @@ const MaxCategories = 64
 // of a dictionary may (RFC 9651, section 3.2).
 const MaxCategoryBytes = 64
 
-// A Preference is what is wished of one category of use.
+// A Preference is what a site asks about one category of use.
 type Preference struct {
 	Category string // in lower case
 	Value    PreferenceValue
 }
 
-// A PreferenceValue is what is wished of a category. More is stricter.
+// A PreferenceValue is what a site asks about a category. More is stricter.
 type PreferenceValue int8
 
 const (

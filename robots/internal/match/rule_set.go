@@ -1,4 +1,4 @@
-package robots
+package match
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 type Rule struct {
 	Text   string // the field in lower case and the path, as in "disallow: /x"
 	Line   int    // in the file, counted from 1
-	Length int    // of the pattern, as PREC-16 counts; NewRuleSet fills it in
+	Length int    // of the pattern, as PREC-16 counts; NewRuleSet sets it
 	Allow  bool
 }
 
@@ -38,16 +38,16 @@ func (r *Rule) compare(o *Rule) int {
 // A RuleSet finds which of an agent's rules decides on a path. It is immutable and
 // safe for concurrent use. The zero RuleSet has no rules.
 type RuleSet struct {
-	Rules         []Rule // in the order of the file, those that lose to an equal too
+	rules         []Rule // in the order of the file, those that lose to an equal too
 	prefixRules   prefixIndex
 	wildcardRules wildcardRules
 	isGoogleOSS   bool // patterns are compiled as Google's parser does
 }
 
-// NewRuleSet compiles rules and keeps them. googleOSS says that patterns mean what
+// NewRuleSet compiles rules, which it keeps and whose Length it sets. googleOSS says that patterns mean what
 // Google's published parser makes of them.
 func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
-	s := RuleSet{Rules: rules, isGoogleOSS: googleOSS}
+	s := RuleSet{rules: rules, isGoogleOSS: googleOSS}
 	keys := make([]prefixRule, 0, len(rules))
 	add := func(p Pattern, r *Rule) {
 		r.Length = p.Length
@@ -70,6 +70,9 @@ func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 	slices.SortFunc(s.wildcardRules, func(a, b wildcardRule) int { return a.rule.compare(b.rule) })
 	return s
 }
+
+// Rules returns the rules in the order of the file. The caller must not change them.
+func (s *RuleSet) Rules() []Rule { return s.rules }
 
 // compileRule returns the pattern of a rule, and a second one that some rules of
 // Google's parser stand for, else nil.
@@ -106,7 +109,7 @@ func (s *RuleSet) MatchingRules(path string) []MatchedRule {
 			found = append(found, m)
 		}
 	}
-	for _, r := range s.Rules {
+	for _, r := range s.rules {
 		p, dir := s.compileRule(&r)
 		add(r, &p)
 		if dir != nil {
