@@ -41,6 +41,7 @@ var allowedImports = map[string][]string{
 	"politeness":                     {".", "internal/backoff", "internal/timecmp"},
 	"robots/internal/match":          {"robots/internal/syntax"},
 	"robots/internal/syntax":         {"."},
+	"robots/internal/robotstest":     {"."},
 	"storage":                        {"."},
 	"storage/memory":                 {".", "storage", "storage/internal/schedule"},
 	"storage/storagetest":            {".", "internal/timecmp", "storage"},

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestNotForIndexing: what an agent that "*" does not bind may fetch, and the main
@@ -32,7 +34,7 @@ func TestNotForIndexing(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+test.agent+"/"+d.String(), func(t *testing.T) {
-				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentFromName(test.agent))
+				u, rules := robotstest.URL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentFromName(test.agent))
 				v, e := rules.Check(u), rules.Explain(u)
 				if v.Allowed != test.allowed || v.DisallowedForMainRobot != test.marked {
 					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
@@ -44,7 +46,7 @@ func TestNotForIndexing(t *testing.T) {
 		}
 	}
 	// Google's parser knows no such agents.
-	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
+	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(robotstest.URL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
 		t.Errorf("in google-oss: %+v", v)
 	}
 }
@@ -54,7 +56,7 @@ func TestNotForIndexing(t *testing.T) {
 func TestExemptionIsOfRulesAlone(t *testing.T) {
 	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
 	f, agent := Parse([]byte(file), Yandex), AgentFromName("YandexDirect")
-	rules, u := f.RulesFor(agent), mustURL(t, "http://h/a")
+	rules, u := f.RulesFor(agent), robotstest.URL(t, "http://h/a")
 	if delay, ok := rules.CrawlDelay(); !ok || delay.Seconds() != 3 {
 		t.Errorf("pause %v, %t", delay, ok)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // benchFile generates a robots.txt of n rules as shops have them: directories,
@@ -65,10 +66,10 @@ func BenchmarkRulesFor(b *testing.B) {
 
 func BenchmarkCheck(b *testing.B) {
 	us := []decorum.URL{
-		mustURL(b, "https://example.com/"),
-		mustURL(b, "https://example.com/catalog/print-12/lamps/desk-lamp.html"),
-		mustURL(b, "https://example.com/user/search-7/page?sort=price&dir=asc"),
-		mustURL(b, "https://example.com/about/contact"),
+		robotstest.URL(b, "https://example.com/"),
+		robotstest.URL(b, "https://example.com/catalog/print-12/lamps/desk-lamp.html"),
+		robotstest.URL(b, "https://example.com/user/search-7/page?sort=price&dir=asc"),
+		robotstest.URL(b, "https://example.com/about/contact"),
 	}
 	for _, kind := range []struct {
 		name      string
@@ -87,7 +88,7 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 func BenchmarkCheckPathological(b *testing.B) {
-	u := mustURL(b, "https://example.com/"+strings.Repeat("a", 2000))
+	u := robotstest.URL(b, "https://example.com/"+strings.Repeat("a", 2000))
 	for _, pattern := range []string{"/*a*a*a*a*a*b", "/" + strings.Repeat("*a", 400) + "b", "/*" + strings.Repeat("a", 200) + "b"} {
 		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).RulesFor(AgentFromName("anybot"))
 		b.Run(fmt.Sprintf("octets=%d", len(pattern)), func(b *testing.B) {
@@ -97,13 +98,4 @@ func BenchmarkCheckPathological(b *testing.B) {
 			}
 		})
 	}
-}
-
-func mustURL(tb testing.TB, s string) decorum.URL {
-	tb.Helper()
-	u, err := decorum.ParseURL(s)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return u
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestDiff(t *testing.T) {
@@ -84,7 +86,7 @@ func TestNoDiffNoChange(t *testing.T) {
 		}
 		same++
 		for _, path := range []string{"/", "/a", "/ab", "/ba", "/b"} {
-			u := mustURL(t, "http://h"+path)
+			u := robotstest.URL(t, "http://h"+path)
 			if a, b := files[0].RulesFor(Agent{}).Check(u), files[1].RulesFor(Agent{}).Check(u); a.Allowed != b.Allowed {
 				t.Fatalf("%s: %+v and %+v without a difference", path, a, b)
 			}

@@ -1,38 +1,18 @@
 package robots
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// An example is one line of testdata/robots-examples.jsonl. Fields that are
-// nil are not checked.
-type example struct {
-	Req        string
-	Dialect    string
-	Extensions *bool
-	Robots     string
-	Base64     []byte `json:"robots_base64"`
-	Agent      string
-	URL        string
-
-	Allowed    *bool
-	Rule       *string
-	CrawlDelay json.RawMessage `json:"crawl_delay_seconds"` // a number or null
-	Sitemaps   *[]string
-	Host       json.RawMessage // a string or null
-	CleanURL   *string         `json:"clean_url"`
-	Note       string
-}
+// An example is one line of testdata/robots-examples.jsonl.
+type example robotstest.Example
 
 // original1994Dialect is the dialect of examples of how the format of 1994 reads. They are
 // for lint, and not run here.
@@ -54,23 +34,12 @@ func exampleDialects(t *testing.T, name string) []Dialect {
 	return []Dialect{d}
 }
 
-// decodeExample reads a line of an example file, and fails if there is a field
-// that nobody would check.
-func decodeExample(t *testing.T, text string, into any) {
-	t.Helper()
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-}
-
 // TestExamples runs the examples of rules, groups, delays, sitemaps, Host and
 // Clean-param, each in every dialect that it is for.
 func TestExamples(t *testing.T) {
-	for i, text := range readLines(t, "testdata/robots-examples.jsonl") {
+	for i, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
 		var e example
-		decodeExample(t, text, &e)
+		robotstest.Decode(t, text, &e)
 		for _, d := range exampleDialects(t, e.Dialect) {
 			t.Run(fmt.Sprintf("%s/%d/%s", e.Req, i+1, d), func(t *testing.T) {
 				if err := e.check(d); err != nil {
@@ -163,26 +132,4 @@ func urlStrings(us []decorum.URL) []string {
 		s[i] = u.String()
 	}
 	return s
-}
-
-// readLines returns the lines of a file, comments and empty lines left out.
-func readLines(t *testing.T, name string) []string {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []string
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		if text := strings.TrimSpace(s.Text()); text != "" && text[0] != '#' {
-			all = append(all, text)
-		}
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestExplain(t *testing.T) {
@@ -37,7 +38,7 @@ func TestExplain(t *testing.T) {
 		{"FETCH-29/exempt", "Disallow: /", "/robots.txt", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := rulesOf(test.rules).Explain(mustURL(t, "http://h"+test.path))
+			got := rulesOf(test.rules).Explain(robotstest.URL(t, "http://h"+test.path))
 			if !reflect.DeepEqual(got.Matches, test.want) {
 				t.Errorf("%s\n got %+v\nwant %+v", test.path, got.Matches, test.want)
 			}
@@ -56,7 +57,7 @@ func TestExplainTellsThePace(t *testing.T) {
 		"Crawl-delay: 0":                    {"crawl-delay: 0"},
 		"Crawl-delay: 1\nRequest-rate: 1/5": {"crawl-delay: 1", "request-rate: 1/5s"},
 	} {
-		if got := rulesOf(rules).Explain(mustURL(t, "http://h/b")).PaceLines; !reflect.DeepEqual(got, want) {
+		if got := rulesOf(rules).Explain(robotstest.URL(t, "http://h/b")).PaceLines; !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, want %q", rules, got, want)
 		}
 	}
@@ -64,7 +65,7 @@ func TestExplainTellsThePace(t *testing.T) {
 
 func TestExplainNamesTheGroup(t *testing.T) {
 	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentFromName("bot"))
-	got := rules.Explain(mustURL(t, "http://h/b"))
+	got := rules.Explain(robotstest.URL(t, "http://h/b"))
 	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLineNumbers, []int{2, 7}) || !got.Allowed {
 		t.Errorf("got %+v", got)
 	}
@@ -92,7 +93,7 @@ func TestExplainIsCheck(t *testing.T) {
 			file.WriteString([]string{"Allow: ", "Disallow: "}[random.IntN(2)] + "/" + word("aab/*$*", 7) + "\n")
 		}
 		rules := rulesOf(file.String())
-		u := mustURL(t, "http://h/"+word("aab/*$", 12))
+		u := robotstest.URL(t, "http://h/"+word("aab/*$", 12))
 		e := rules.Explain(u)
 		if e.Verdict != rules.Check(u) {
 			t.Fatalf("%s: explained as %+v, judged as %+v\n%s", u, e.Verdict, rules.Check(u), file.String())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -78,10 +79,10 @@ func TestBodyMayBeReused(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /a\nDisallow: /*b\nSitemap: http://h/s\n")
 	f := Parse(body, Google)
 	r := f.RulesFor(Agent{})
-	want := [...]Verdict{r.Check(mustURL(t, "http://h/a")), r.Check(mustURL(t, "http://h/xb"))}
+	want := [...]Verdict{r.Check(robotstest.URL(t, "http://h/a")), r.Check(robotstest.URL(t, "http://h/xb"))}
 	clear(body)
 	r = f.RulesFor(Agent{})
-	got := [...]Verdict{r.Check(mustURL(t, "http://h/a")), r.Check(mustURL(t, "http://h/xb"))}
+	got := [...]Verdict{r.Check(robotstest.URL(t, "http://h/a")), r.Check(robotstest.URL(t, "http://h/xb"))}
 	if got != want || want[0].Allowed || want[1].Allowed {
 		t.Errorf("verdicts after the body changed = %v, want %v", got, want)
 	}
@@ -149,8 +150,8 @@ func checkRules(t *testing.T, file *File, a Agent) {
 		t.Errorf("Crawl-delay = %v, %v", d, ok)
 	}
 	for _, s := range []string{"http://h/", "http://h/a/%FF*$", "http://h/robots.txt"} {
-		v := rules.Check(mustURL(t, s))
-		if v != file.RulesFor(a).Check(mustURL(t, s)) {
+		v := rules.Check(robotstest.URL(t, s))
+		if v != file.RulesFor(a).Check(robotstest.URL(t, s)) {
 			t.Errorf("%s: two verdicts differ", s)
 		}
 		if v.Group != rules.GroupAgents() || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {

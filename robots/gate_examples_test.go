@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // A lookupExample is one line of testdata/fetch-examples.jsonl.
@@ -49,9 +50,9 @@ type scriptedResponse struct {
 
 // TestLookupExamples runs the examples of how robots.txt files are had.
 func TestLookupExamples(t *testing.T) {
-	for i, text := range readLines(t, "testdata/fetch-examples.jsonl") {
+	for i, text := range robotstest.Lines(t, "testdata/fetch-examples.jsonl") {
 		var x lookupExample
-		decodeExample(t, text, &x)
+		robotstest.Decode(t, text, &x)
 		for _, d := range exampleDialects(t, x.Dialect) {
 			t.Run(fmt.Sprintf("%s/%d/%s", x.Req, i+1, d), func(t *testing.T) {
 				if err := x.run(t, d); err != nil {
@@ -65,9 +66,9 @@ func TestLookupExamples(t *testing.T) {
 // run sets the scene, makes the lookup, and compares.
 func (x *lookupExample) run(t *testing.T, d Dialect) error {
 	s := newGateTest(t, GateConfig{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
-	page := mustURL(t, "https://example.com/")
+	page := robotstest.URL(t, "https://example.com/")
 	if x.RobotsURL != "" {
-		page = mustURL(t, x.RobotsURL)
+		page = robotstest.URL(t, x.RobotsURL)
 	}
 	x.setUp(s, page)
 	if x.SessionStart && d == Yandex { // to others a session means nothing
@@ -113,7 +114,7 @@ func (x *lookupExample) checkVerdicts(s *gateTest) error {
 	for _, want := range x.Checks {
 		cfg := s.gate.cfg
 		cfg.Agent = AgentFromName(want.Agent)
-		c, err := NewGate(cfg, s.notes).Check(s.t.Context(), s.now, mustURL(s.t, want.URL))
+		c, err := NewGate(cfg, s.notes).Check(s.t.Context(), s.now, robotstest.URL(s.t, want.URL))
 		if c.IsForRobots() {
 			return fmt.Errorf("agent %s: robots.txt is asked for again", want.Agent)
 		}
@@ -147,7 +148,7 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 	}
 	s.now = start
 	for _, blocked := range x.KnownBlocked {
-		u := mustURL(s.t, blocked)
+		u := robotstest.URL(s.t, blocked)
 		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " + u.PathAndQuery() + "\n"}.responseTo)
 	}
 }

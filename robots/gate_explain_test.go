@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 func TestGateExplain(t *testing.T) {
 	ctx := context.Background()
 	g := NewGate(GateConfig{}, memory.New(memory.Config{}))
-	page := mustURL(t, "https://example.com/a")
+	page := robotstest.URL(t, "https://example.com/a")
 	if e, err := g.Explain(ctx, page.Origin(), page); err != nil || e.Allowed || e.SHA256 != "" {
 		t.Errorf("while nothing is known: %+v, %v", e, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestOneLookup pins FETCH-31: of 100 workers that come to a new origin, one
@@ -19,7 +20,7 @@ func TestOneLookup(t *testing.T) {
 	var winner Clearance
 	var all sync.WaitGroup
 	for i := range 100 {
-		page := mustURL(t, fmt.Sprintf("https://example.com/b%d", i))
+		page := robotstest.URL(t, fmt.Sprintf("https://example.com/b%d", i))
 		all.Go(func() {
 			c, err := s.check(page)
 			switch {
@@ -38,13 +39,13 @@ func TestOneLookup(t *testing.T) {
 		t.Fatalf("%d ask, %d wait; want 1 and 99", asked.Load(), waits.Load())
 	}
 	s.recordFetch(winner, respondWith(200, someRules)(winner.URL()))
-	s.wantCheck(mustURL(t, "https://example.com/b"), pageCleared)
+	s.wantCheck(robotstest.URL(t, "https://example.com/b"), pageCleared)
 }
 
 // TestFetchInFlight: who may look up an origin, and until when.
 func TestFetchInFlight(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	lost := s.wantRobotsFetch(page)
 	_, err := s.wantCheck(page, pending)
 	var postponed *OriginPostponedError
@@ -77,7 +78,7 @@ func TestFetchInFlight(t *testing.T) {
 // still good.
 func TestLateAnswerCounts(t *testing.T) {
 	s := newGateTest(t, GateConfig{FetchLeaseTimeout: time.Minute})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.now = s.now.Add(time.Hour)
 	s.recordFetch(c, respondWith(404)(c.URL()))
@@ -89,7 +90,7 @@ func TestGatesShareNotes(t *testing.T) {
 	a := newGateTest(t, GateConfig{})
 	b := *a
 	b.restart()
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	both := func(want string) {
 		t.Helper()
 		a.wantCheck(page, want)
@@ -113,7 +114,7 @@ func TestGatesShareNotes(t *testing.T) {
 // TestShorterTTLIsKept: a Gate does not trust what another one lets live longer.
 func TestShorterTTLIsKept(t *testing.T) {
 	s := newGateTest(t, GateConfig{MaxTTL: 7 * day})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=604800"))
 	s.now = s.now.Add(2 * day)
 	s.wantCheck(page, pageCleared)
@@ -125,7 +126,7 @@ func TestShorterTTLIsKept(t *testing.T) {
 // those whose lookup is under way are not.
 func TestOriginCacheIsBounded(t *testing.T) {
 	s := newGateTest(t, GateConfig{MaxCachedOrigins: 10})
-	origin := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("https://h%d.test/b", i)) }
+	origin := func(i int) decorum.URL { return robotstest.URL(t, fmt.Sprintf("https://h%d.test/b", i)) }
 	claims := make([]Clearance, 5)
 	for i := range claims {
 		claims[i] = s.wantRobotsFetch(origin(i))
@@ -152,7 +153,7 @@ func TestOriginCacheIsBounded(t *testing.T) {
 // TestEvictedEntry: who waited for an entry that was evicted meanwhile gets
 // the one that has taken its place, as everybody else does.
 func TestEvictedEntry(t *testing.T) {
-	o := mustURL(t, "https://example.com/").Origin()
+	o := robotstest.URL(t, "https://example.com/").Origin()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for range 500 {
 		m := &NewGate(GateConfig{}, nil).cache
@@ -190,7 +191,7 @@ func TestManyWorkers(t *testing.T) {
 		all.Go(func() {
 			for i := range 2000 {
 				n := i % origins
-				page := mustURL(t, fmt.Sprintf("https://h%d.test/b", n))
+				page := robotstest.URL(t, fmt.Sprintf("https://h%d.test/b", n))
 				c, err := s.check(page)
 				switch {
 				case errors.Is(err, decorum.Pending):
@@ -220,7 +221,7 @@ func BenchmarkGateCheck(b *testing.B) {
 	s := newGateTest(b, GateConfig{})
 	pages := make([]decorum.URL, 1000)
 	for i := range pages {
-		pages[i] = mustURL(b, fmt.Sprintf("https://h%d.test/catalog/lamps/%d.html", i, i))
+		pages[i] = robotstest.URL(b, fmt.Sprintf("https://h%d.test/catalog/lamps/%d.html", i, i))
 		s.fetchRobots(pages[i], respondWith(200, someRules))
 	}
 	b.Run("one", func(b *testing.B) {

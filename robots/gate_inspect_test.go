@@ -3,13 +3,15 @@ package robots
 import (
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestGateVerdictFunc: what is told of URLs is what Check decides on.
 func TestGateVerdictFunc(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
 	s := newGateTest(t, GateConfig{Purposes: []string{"ai-train"}})
-	page := mustURL(t, "https://example.com/no/page")
+	page := robotstest.URL(t, "https://example.com/no/page")
 	if judge, err := s.gate.VerdictFunc(t.Context(), page.Origin()); judge != nil || err != nil {
 		t.Fatalf("a judge without rules, %v", err)
 	}
@@ -24,7 +26,7 @@ func TestGateVerdictFunc(t *testing.T) {
 		"/yes":        {Rule: "content-signal: ai-train=n", Line: 3, Group: "*"},
 		"/robots.txt": {Allowed: true, Group: "*"},
 	} {
-		u := mustURL(t, "https://example.com"+path)
+		u := robotstest.URL(t, "https://example.com"+path)
 		if got := judge(u); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
 		}
@@ -37,7 +39,7 @@ func TestGateVerdictFunc(t *testing.T) {
 // TestPostponedReason: it says what Check says, and leaves the lookup to others.
 func TestPostponedReason(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/")
+	page := robotstest.URL(t, "https://example.com/")
 	closed := func(want string) {
 		t.Helper()
 		c, err := s.gate.PostponedReason(t.Context(), s.now, page.Origin())

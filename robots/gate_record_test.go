@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestRecordRoundTrip(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 5, time.UTC)
-	u := mustURL(t, "https://b.test/r.txt?x=%22")
+	u := robotstest.URL(t, "https://b.test/r.txt?x=%22")
 	for name, r := range map[string]originRecord{
 		"nothing": {},
 		"no file": {LastResponse: &storedResponse{Status: 404, FetchedAt: now, ExpiresAt: now.Add(day)}, LastAttempt: now},
@@ -54,7 +56,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`)` + `{"hop":{"url":"https://b.test/","count":1}}`))
 	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
 	s := newGateTest(f, GateConfig{})
-	page := mustURL(f, "https://example.com/b")
+	page := robotstest.URL(f, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
 	f.Add(s.notes.notes[noteID{page.Origin(), "robots"}][notePrefixBytes:])

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // checkRedirect expects that the redirect just learnt may be visited.
@@ -36,7 +37,7 @@ func redirectTo(to string) func(decorum.URL) *decorum.Response {
 // TestRedirectChain follows a chain over schemes and hosts, with a restart on the way.
 func TestRedirectChain(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "http://example.com/b")
+	page := robotstest.URL(t, "http://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
 		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.PostponedErr == nil || result.RedirectURL.IsZero() {
@@ -61,8 +62,8 @@ func TestRedirectChain(t *testing.T) {
 		t.Errorf("lesson = %+v", result)
 	}
 	s.wantCheck(page, pageCleared) // FETCH-04: the rules are those of the origin asked first,
-	s.wantCheck(mustURL(t, "http://example.com/a"), disallowed)
-	s.wantCheck(mustURL(t, "https://cdn.example.net/a"), robotsFirst) // not of the host that served them
+	s.wantCheck(robotstest.URL(t, "http://example.com/a"), disallowed)
+	s.wantCheck(robotstest.URL(t, "https://cdn.example.net/a"), robotsFirst) // not of the host that served them
 	s.wantDroppedRedirect(last.URL(), page.Origin())
 }
 
@@ -87,7 +88,7 @@ func TestRedirectChainEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, GateConfig{MaxRedirects: test.maxHops})
-			page := mustURL(t, "https://example.com/b")
+			page := robotstest.URL(t, "https://example.com/b")
 			result := s.fetchRobots(page, redirectTo(test.chain[0]))
 			requests := 1
 			for ; !result.RedirectURL.IsZero() && requests < 50; requests++ {
@@ -105,7 +106,7 @@ func TestRedirectChainEnds(t *testing.T) {
 // TestRedirectFails pins FETCH-28: the lookup begins again at the robots.txt.
 func TestRedirectFails(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	c := s.checkRedirect(s.fetchRobots(page, redirectTo("https://b.test/r.txt")))
 	result := s.recordFetch(c, respondWith(503)(c.URL()))
 	if result.HasRulesInForce || result.Outcome != OutcomeDisallowAll || result.PostponedErr.ConsecutiveFailures != 1 {
@@ -119,8 +120,8 @@ func TestRedirectFails(t *testing.T) {
 
 // TestBlockedHop pins FETCH-05.
 func TestBlockedHop(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
-	target := mustURL(t, "https://b.test/private/r.txt")
+	page := robotstest.URL(t, "https://example.com/b")
+	target := robotstest.URL(t, "https://b.test/private/r.txt")
 	const private = "User-agent: *\nDisallow: /private\n"
 	for _, test := range []struct {
 		name    string
@@ -162,16 +163,16 @@ func TestBlockedHop(t *testing.T) {
 // TestRobotsRedirectIsNeverBlocked pins the end of FETCH-05.
 func TestRobotsRedirectIsNeverBlocked(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	target := mustURL(t, "https://b.test/robots.txt")
+	target := robotstest.URL(t, "https://b.test/robots.txt")
 	s.fetchRobots(target, respondWith(200, "User-agent: *\nDisallow: /\n"))
-	s.checkRedirect(s.fetchRobots(mustURL(t, "https://example.com/b"), redirectTo(target.String())))
+	s.checkRedirect(s.fetchRobots(robotstest.URL(t, "https://example.com/b"), redirectTo(target.String())))
 }
 
 // TestRedirectsBothWays: two origins whose robots.txt redirect to each other are
 // looked up side by side.
 func TestRedirectsBothWays(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	a, b := mustURL(t, "https://a.test/"), mustURL(t, "https://b.test/")
+	a, b := robotstest.URL(t, "https://a.test/"), robotstest.URL(t, "https://b.test/")
 	la := s.fetchRobots(a, redirectTo("https://b.test/robots.txt"))
 	lb := s.fetchRobots(b, redirectTo("https://a.test/robots.txt"))
 	ca, cb := s.checkRedirect(la), s.checkRedirect(lb)
@@ -183,11 +184,11 @@ func TestRedirectsBothWays(t *testing.T) {
 
 func TestUnexpectedRedirects(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page, target := mustURL(t, "https://example.com/b"), mustURL(t, "https://b.test/r.txt")
+	page, target := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://b.test/r.txt")
 	s.wantDroppedRedirect(target, page.Origin()) // nothing was asked
 	s.fetchRobots(page, redirectTo(target.String()))
-	s.wantDroppedRedirect(mustURL(t, "https://b.test/other.txt"), page.Origin())
-	s.wantDroppedRedirect(target, mustURL(t, "https://c.test/").Origin())
+	s.wantDroppedRedirect(robotstest.URL(t, "https://b.test/other.txt"), page.Origin())
+	s.wantDroppedRedirect(target, robotstest.URL(t, "https://c.test/").Origin())
 	for _, bad := range []struct {
 		u decorum.URL
 		o decorum.Origin
@@ -202,7 +203,7 @@ func TestUnexpectedRedirects(t *testing.T) {
 // what the first still brings changes nothing.
 func TestRedirectHandedOutTwice(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	first, second := s.checkRedirect(result), s.checkRedirect(result)
 	if l := s.recordFetch(first, respondWith(404)(first.URL())); l.HasRulesInForce || l.Outcome != OutcomeRedirected || !l.RedirectURL.IsZero() {
@@ -218,7 +219,7 @@ func TestRedirectHandedOutTwice(t *testing.T) {
 // TestCanceledRedirect: a hop whose visit was broken off may be visited again.
 func TestCanceledRedirect(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	s.gate.CancelFetch(s.checkRedirect(result))
 	s.wantCheck(page, pending)
@@ -229,7 +230,7 @@ func TestCanceledRedirect(t *testing.T) {
 // and nobody need wait for it when that has happened often.
 func TestLostRedirect(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for stuck := range 4 {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
 			result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
@@ -247,7 +248,7 @@ func TestLostRedirect(t *testing.T) {
 		})
 	}
 	// It is still welcome until the lookup begins again, but not beside it.
-	hop := mustURL(t, "https://b.test/r.txt")
+	hop := robotstest.URL(t, "https://b.test/r.txt")
 	s.gate.CancelFetch(s.checkRedirect(FetchResult{Origin: page.Origin(), RedirectURL: hop}))
 	s.wantRobotsFetch(page)
 	s.wantDroppedRedirect(hop, page.Origin())

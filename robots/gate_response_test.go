@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestMaxAge(t *testing.T) {
@@ -88,7 +89,7 @@ func FuzzGateHeaders(f *testing.F) {
 	f.Add("max-age=99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT")
 	cfg := GateConfig{}.withDefaults()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	page := mustURL(f, "https://example.com/robots.txt")
+	page := robotstest.URL(f, "https://example.com/robots.txt")
 	f.Fuzz(func(t *testing.T, cacheControl, retry string) {
 		res := respondWith(503, "Cache-Control", cacheControl, "Retry-After", retry)(page)
 		if d := cfg.responseTTL(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -73,7 +74,7 @@ func TestGatesByUserAgent(t *testing.T) {
 		return NewGate(GateConfig{Agent: AgentFromName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
 	}
 	a, b, yandex := gate("a", Google), gate("b", Google), gate("a", Yandex)
-	u := mustURL(t, "https://example.com/not-for-a")
+	u := robotstest.URL(t, "https://example.com/not-for-a")
 	now := testStart
 	want := func(when string, g *Gate, kind error, requests int) {
 		t.Helper()
@@ -110,9 +111,9 @@ func TestGatesByUserAgent(t *testing.T) {
 // when that ends, it finds what the other has learnt.
 func TestGatesKeepWhatHolds(t *testing.T) {
 	s := newGateTest(t, GateConfig{UserAgent: "anybot"})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=7200", "User-agent: *\nDisallow: /b\n"))
-	s.wantCheck(mustURL(t, "https://example.com/"), pageCleared) // so that the rules hold no longer than they say
+	s.wantCheck(robotstest.URL(t, "https://example.com/"), pageCleared) // so that the rules hold no longer than they say
 	cfg := s.gate.cfg
 	cfg.MaxTTL = time.Hour // an anxious one
 	other := NewGate(cfg, s.notes)
@@ -134,7 +135,7 @@ func TestGatesKeepWhatHolds(t *testing.T) {
 // first that asks again.
 func TestOldRecordCounts(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "User-agent: *\nDisallow: /b\n"))
 	s.gate.cfg.UserAgent = "anybot/1"
 	s.restart()
@@ -175,7 +176,7 @@ func TestGatesAtOnce(t *testing.T) {
 				all.Go(func() {
 					for n := range origins {
 						u := fmt.Sprintf("https://h%d.example/not-for-%s", (n*7+i+w)%origins, agents[(n+w)%len(agents)])
-						err := checkWithFetch(t.Context(), g, server, now, mustURL(t, u))
+						err := checkWithFetch(t.Context(), g, server, now, robotstest.URL(t, u))
 						switch {
 						case errors.Is(err, decorum.Pending): // a worker of the same Gate is there
 							continue

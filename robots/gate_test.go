@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 const someRules = "User-agent: *\nDisallow: /a\nCrawl-delay: 7\n\nSitemap: https://cdn.example.net/map.xml\n"
@@ -47,7 +48,7 @@ const (
 // whose robots.txt is asked for the first time.
 func TestStatus(t *testing.T) {
 	const last = 1000
-	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b")
+	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	next := 0
 	for _, row := range []struct {
 		req     string
@@ -81,7 +82,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestFailuresPostponeTheOrigin(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for name, visit := range map[string]struct {
 		res *decorum.Response
 		err error
@@ -103,7 +104,7 @@ func TestFailuresPostponeTheOrigin(t *testing.T) {
 }
 
 func TestNotFoundPages(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
 		name    string
 		phrases []string
@@ -132,7 +133,7 @@ func TestNotFoundPages(t *testing.T) {
 // TestFetchResult pins what a caller is told, and what a Clearance can show.
 func TestFetchResult(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b?q=1")
+	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b?q=1")
 	result := s.fetchRobots(a, respondWith(200, someRules))
 	if !result.HasRulesInForce || result.Origin != a.Origin() || !result.RedirectURL.IsZero() {
 		t.Errorf("lesson = %+v", result)
@@ -160,7 +161,7 @@ func TestFetchResult(t *testing.T) {
 
 func TestNothingIsKnown(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.wantDelay(page.Origin(), 0)
 	if r, err := s.gate.Rules(t.Context(), page.Origin()); r != nil || err != nil {
 		t.Errorf("Rules = %v, %v", r, err)
@@ -175,7 +176,7 @@ func TestNothingIsKnown(t *testing.T) {
 // robots.txt.
 func TestForeignClearance(t *testing.T) {
 	s, other := newGateTest(t, GateConfig{}), newGateTest(t, GateConfig{})
-	page, known := mustURL(t, "https://example.com/b"), mustURL(t, "https://a.test/")
+	page, known := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://a.test/")
 	theirs := other.wantRobotsFetch(page)
 	s.wantRobotsFetch(page)
 	s.fetchRobots(known, respondWith(404))
@@ -194,20 +195,20 @@ func TestForeignClearance(t *testing.T) {
 // like any page, and no rule can disallow it.
 func TestRobotsURLIsAPage(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	u := mustURL(t, "https://example.com/robots.txt")
+	u := robotstest.URL(t, "https://example.com/robots.txt")
 	s.fetchRobots(u, respondWith(200, "User-agent: *\nDisallow: /\n"))
 	c, _ := s.wantCheck(u, pageCleared)
 	if c.URL() != u || c.IsForRobots() {
 		t.Errorf("cleared as %v, ForRobots %v; want it as a page", c.URL(), c.IsForRobots())
 	}
-	s.wantCheck(mustURL(t, "https://example.com/"), disallowed)
+	s.wantCheck(robotstest.URL(t, "https://example.com/"), disallowed)
 }
 
 // TestClearanceForURL: what rules have cleared one URL for, they clear another for, or not,
 // though they hold for no second one.
 func TestClearanceForURL(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page, file := mustURL(t, "https://example.com/b"), mustURL(t, "https://example.com/.well-known/tdmrep.json")
+	page, file := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://example.com/.well-known/tdmrep.json")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n"))
 	s.now = s.now.Add(time.Hour)
 	c, _ := s.wantCheck(page, pageCleared)
@@ -215,14 +216,14 @@ func TestClearanceForURL(t *testing.T) {
 	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() || also.RobotsOrigin() != c.RobotsOrigin() {
 		t.Errorf("cleared as %+v, %v", also, err)
 	}
-	if no, err := c.ClearOtherURL(mustURL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
+	if no, err := c.ClearOtherURL(robotstest.URL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
 		t.Errorf("%+v, %v, want it disallowed", no, err)
 	}
 	lookup, _ := s.wantCheck(page, robotsFirst) // they have served
 	for name, no := range map[string]struct {
 		c Clearance
 		u decorum.URL
-	}{"another origin": {c, mustURL(t, "http://example.com/b")}, "a robots.txt": {lookup, file}, "nothing": {Clearance{}, file}} {
+	}{"another origin": {c, robotstest.URL(t, "http://example.com/b")}, "a robots.txt": {lookup, file}, "nothing": {Clearance{}, file}} {
 		if also, err := no.c.ClearOtherURL(no.u); !errors.Is(err, decorum.Invalid) || also.WasIssued() {
 			t.Errorf("%s: %+v, %v, want it refused", name, also, err)
 		}
@@ -232,9 +233,9 @@ func TestClearanceForURL(t *testing.T) {
 // TestOriginsAreApart pins LOC-03 and LOC-16.
 func TestOriginsAreApart(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	s.fetchRobots(mustURL(t, "https://example.com/"), respondWith(200, "User-agent: *\nDisallow: /\n"))
+	s.fetchRobots(robotstest.URL(t, "https://example.com/"), respondWith(200, "User-agent: *\nDisallow: /\n"))
 	for _, other := range []string{"http://example.com/", "https://example.com:8443/", "https://www.example.com/"} {
-		s.wantCheck(mustURL(t, other), robotsFirst)
+		s.wantCheck(robotstest.URL(t, other), robotsFirst)
 	}
 }
 
@@ -252,7 +253,7 @@ func TestTruncated(t *testing.T) {
 	} {
 		t.Run("FMT-11/"+test.name, func(t *testing.T) {
 			s := newGateTest(t, GateConfig{})
-			page := mustURL(t, "https://example.com/private")
+			page := robotstest.URL(t, "https://example.com/private")
 			s.fetchRobots(page, func(u decorum.URL) *decorum.Response {
 				res := respondWith(200, test.body)(u)
 				res.BodyLimitExceeded = test.truncated
@@ -266,7 +267,7 @@ func TestTruncated(t *testing.T) {
 // TestNotesFail: what cannot be read is not allowed, what cannot be kept is
 // not learnt.
 func TestNotesFail(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, GateConfig{})
 	s.notes.failing = true
 	if c, err := s.check(page); !errors.Is(err, errNotesFailed) || c.WasIssued() {
@@ -278,7 +279,7 @@ func TestNotesFail(t *testing.T) {
 	if _, err := s.gate.RecordFetch(t.Context(), s.now, c, respondWith(200)(page), nil); !errors.Is(err, errNotesFailed) {
 		t.Errorf("Learn: %v", err)
 	}
-	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page, mustURL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
+	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page, robotstest.URL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
 		t.Errorf("CheckHop: %v", err)
 	}
 	s.wantCheck(page, pending)
@@ -289,7 +290,7 @@ func TestNotesFail(t *testing.T) {
 
 // TestDamagedNote: a note that cannot be read is no permission.
 func TestDamagedNote(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, GateConfig{})
 	s.fetchRobots(page, respondWith(200, someRules))
 	good := s.notes.notes[noteID{page.Origin(), "robots"}]
@@ -309,7 +310,7 @@ func TestDamagedNote(t *testing.T) {
 
 func TestGateCheckAllocatesNothing(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, someRules))
 	if n := testing.AllocsPerRun(100, func() { s.check(page) }); n != 0 {
 		t.Errorf("%v allocations", n)

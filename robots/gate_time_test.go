@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestFreshness: how long an answer holds.
 func TestFreshness(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
 		name   string
 		cfg    GateConfig
@@ -51,7 +52,7 @@ func TestFreshness(t *testing.T) {
 // host rests for longer than that, or nobody has time for it; one page, within
 // a day, and only for the Gate that has just learnt them.
 func TestGraceOfNewRules(t *testing.T) {
-	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b")
+	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	brief := respondWith(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n")
 	for _, test := range []struct {
 		name  string
@@ -106,7 +107,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
-			page := mustURL(t, "https://example.com/b")
+			page := robotstest.URL(t, "https://example.com/b")
 			for i, wait := range test.waits {
 				result := s.fetchRobots(page, test.answer)
 				want := OriginPostponedError{Until: s.now.Add(wait), Suspended: i >= 2, ConsecutiveFailures: i + 1}
@@ -131,7 +132,7 @@ func TestRetries(t *testing.T) {
 // TestSuccessEndsBackoff: failures count in a row.
 func TestSuccessEndsBackoff(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, status := range []int{500, 500, 500, 404} {
 		s.fetchRobots(page, respondWith(status))
 		s.now = s.now.Add(day)
@@ -174,7 +175,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
-			page := mustURL(t, "https://example.com/b")
+			page := robotstest.URL(t, "https://example.com/b")
 			var result FetchResult
 			for _, phase := range test.phases {
 				for range phase.days {
@@ -197,7 +198,7 @@ func TestOutage(t *testing.T) {
 // server is asked again all the same.
 func TestLastGoodCopy(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b")
+	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(b, respondWith(200, someRules))
 	fetched := s.now
 	for s.now = s.now.Add(day); s.now.Sub(fetched) < 32*day; s.now = s.now.Add(day) {
@@ -226,7 +227,7 @@ func TestLastGoodCopy(t *testing.T) {
 // outage ends by its length, and stays so until it begins anew.
 func TestOutageOpens(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for i := range 50 {
 		d := 1
 		if i == 40 {
@@ -243,7 +244,7 @@ func TestOutageOpens(t *testing.T) {
 // TestNoteHoldsOneBody: an outage does not make the note grow.
 func TestNoteHoldsOneBody(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	body := "User-agent: *\n" + string(make([]byte, 600<<10))
 	s.fetchRobots(page, respondWith(200, body))
 	for range 3 {
@@ -259,7 +260,7 @@ func TestNoteHoldsOneBody(t *testing.T) {
 // bounded.
 func TestValidatorsAreKept(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, func(u decorum.URL) *decorum.Response {
 		return &decorum.Response{URL: u, Status: 200, Header: http.Header{
 			"Etag": {`"x"`}, "Last-Modified": {"Sun, 01 Mar 2026 12:00:00 GMT" + string(make([]byte, 5000))}}}
@@ -272,7 +273,7 @@ func TestValidatorsAreKept(t *testing.T) {
 
 // TestClockSetBack: a record out of the future does not hold for years.
 func TestClockSetBack(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for name, answer := range map[string]func(decorum.URL) *decorum.Response{"rules": respondWith(200), "closed": failDownload} {
 		s := newGateTest(t, GateConfig{})
 		s.fetchRobots(page, answer)
@@ -285,7 +286,7 @@ func TestClockSetBack(t *testing.T) {
 
 // TestRecheck: a lookup of what was known says how its answer compares.
 func TestRecheck(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, GateConfig{})
 	for i, step := range []struct {
 		status int

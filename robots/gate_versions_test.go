@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // hashOf returns the SHA-256 of a text in hex.
@@ -42,7 +43,7 @@ func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 // A day's answer, "" for none, and what is known of an origin's files after it.
 func TestVersions(t *testing.T) {
 	s := newGateTest(t, GateConfig{UserAgent: "anybot/1"})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	o := page.Origin()
 	s.wantVersions(o)
 	for day, tt := range []struct {
@@ -87,7 +88,7 @@ func TestVersions(t *testing.T) {
 
 // What a server can make us keep is bounded, in files and in bytes.
 func TestVersionsAreBounded(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, tt := range []struct {
 		name  string
 		cfg   GateConfig
@@ -134,7 +135,7 @@ func TestVersionsAreBounded(t *testing.T) {
 // A crash keeps the first of the notes that a change writes, however many. What
 // is asked for again then makes good what was lost, and no bytes pass for others.
 func TestVersionsAfterCrash(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for writes := range 5 {
 		s := newGateTest(t, GateConfig{})
 		for day, text := range []string{"A", "B", "C"} {
@@ -180,7 +181,7 @@ func (l *lossyNotes) SetNote(ctx context.Context, o decorum.Origin, key string, 
 // Fresh and Known tell of a file without judging by it.
 func TestExpiresAt(t *testing.T) {
 	s := newGateTest(t, GateConfig{MaxTTL: 2 * time.Hour})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, when := range []string{"in mind", "restarted"} {
 		if when == "in mind" {
 			if at, err := s.gate.ExpiresAt(t.Context(), page.Origin()); !at.IsZero() || err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 const cleanRules = "User-agent: *\nDisallow: /a\nClean-param: sid\n"
@@ -30,7 +31,7 @@ func TestYandexFailureHolds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, GateConfig{Dialect: Yandex})
-			page := mustURL(t, "https://example.com/a")
+			page := robotstest.URL(t, "https://example.com/a")
 			if l := s.fetchRobots(page, test.answer); !l.HasRulesInForce || l.Outcome != OutcomeAllowAll {
 				t.Fatalf("outcome = %v, open = %v", l.Outcome, l.HasRulesInForce)
 			}
@@ -51,7 +52,7 @@ func TestYandexUnsent(t *testing.T) {
 		fmt.Errorf("get: %w", context.Canceled), fmt.Errorf("dial: %w", decorum.Forbidden),
 	} {
 		s := newGateTest(t, GateConfig{Dialect: Yandex})
-		page := mustURL(t, "https://example.com/a")
+		page := robotstest.URL(t, "https://example.com/a")
 		l, learnErr := s.gate.RecordFetch(t.Context(), s.now, s.wantRobotsFetch(page), nil, err)
 		if learnErr != nil || l.HasRulesInForce || l.Outcome != OutcomeDisallowAll {
 			t.Errorf("after %v: outcome = %v, open = %v (%v)", err, l.Outcome, l.HasRulesInForce, learnErr)
@@ -90,7 +91,7 @@ func TestIsText(t *testing.T) {
 // Yandex closes it to Google.
 func TestDialectsKeepApart(t *testing.T) {
 	s := newGateTest(t, GateConfig{Dialect: Yandex})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(http.StatusServiceUnavailable))
 	google := *s
 	google.gate = NewGate(GateConfig{}, s.notes)
@@ -103,7 +104,7 @@ func TestDialectsKeepApart(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
 		name string
 		cfg  GateConfig
@@ -148,7 +149,7 @@ func TestSession(t *testing.T) {
 // without end.
 func TestSessionClockSetBack(t *testing.T) {
 	s := newGateTest(t, GateConfig{Dialect: Yandex, SessionStart: testStart})
-	page := mustURL(t, "https://example.com/b")
+	page := robotstest.URL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
 	if l := s.fetchRobots(page, respondWith(http.StatusOK, cleanRules)); !l.HasRulesInForce {
 		t.Fatalf("closed: %v", l.PostponedErr)
@@ -162,7 +163,7 @@ func TestSessionClockSetBack(t *testing.T) {
 // origin, and those of the last good copy while the server fails.
 func TestGateClean(t *testing.T) {
 	s := newGateTest(t, GateConfig{})
-	found, clean := mustURL(t, "https://example.com/x?sid=1&b=2"), mustURL(t, "https://example.com/x?b=2")
+	found, clean := robotstest.URL(t, "https://example.com/x?sid=1&b=2"), robotstest.URL(t, "https://example.com/x?b=2")
 	want := func(when string, want decorum.URL) {
 		t.Helper()
 		if got := s.gate.CleanURL(found); got != want {
@@ -172,7 +173,7 @@ func TestGateClean(t *testing.T) {
 	want("unknown", found)
 	s.fetchRobots(found, respondWith(http.StatusOK, cleanRules))
 	want("known", clean)
-	if other := mustURL(t, "http://example.com/x?sid=1"); s.gate.CleanURL(other) != other {
+	if other := robotstest.URL(t, "http://example.com/x?sid=1"); s.gate.CleanURL(other) != other {
 		t.Error("the rules of another origin are applied")
 	}
 	s.restart()

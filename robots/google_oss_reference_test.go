@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -93,7 +94,7 @@ func refOSSEscape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch {
-		case refIsEscape(s[i:]):
+		case robotstest.IsEscape(s[i:]):
 			b.WriteString(strings.ToUpper(s[i : i+3]))
 			i += 2
 		case s[i] >= 0x80:

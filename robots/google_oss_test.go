@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -190,10 +191,10 @@ func TestOSSPath(t *testing.T) {
 func TestCheckRaw(t *testing.T) {
 	for _, d := range []Dialect{Google, GoogleOSS} {
 		rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: /robots"), d).RulesFor(Agent{})
-		if v := rules.CheckRawURL("HTTP://H:80/a"); v != rules.Check(mustURL(t, "http://h/a")) || v.Allowed {
+		if v := rules.CheckRawURL("HTTP://H:80/a"); v != rules.Check(robotstest.URL(t, "http://h/a")) || v.Allowed {
 			t.Errorf("%v: %+v", d, v)
 		}
-		if !rules.Check(mustURL(t, "http://h/robots.txt")).Allowed {
+		if !rules.Check(robotstest.URL(t, "http://h/robots.txt")).Allowed {
 			t.Errorf("FETCH-29: %v: a crawl may not have /robots.txt", d)
 		}
 		if got := rules.CheckRawURL("http://h/robots.txt").Allowed; got != (d == Google) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestGroup(t *testing.T) {
@@ -33,7 +35,7 @@ func TestGroup(t *testing.T) {
 				t.Errorf("group = %q, want %q", got, test.group)
 			}
 			for _, path := range []string{"/a", "/b", "/c", "/d"} {
-				v := rules.Check(mustURL(t, "http://h"+path))
+				v := rules.Check(robotstest.URL(t, "http://h"+path))
 				if v.Allowed != (path != test.blocks) || v.Group != test.group {
 					t.Errorf("%s: %+v", path, v)
 				}
@@ -83,7 +85,7 @@ func TestNoExtensions(t *testing.T) {
 	if d, ok := rules.CrawlDelay(); ok {
 		t.Errorf("Crawl-delay = %v, want none", d)
 	}
-	if rules.Check(mustURL(t, "http://h/a")).Allowed || len(f.Sitemaps()) != 1 {
+	if rules.Check(robotstest.URL(t, "http://h/a")).Allowed || len(f.Sitemaps()) != 1 {
 		t.Error("other lines are ignored, too")
 	}
 }
@@ -94,10 +96,10 @@ func TestCrawlDelaySplitsGroups(t *testing.T) {
 	body := []byte("User-agent: *\nCrawl-delay: 10\nUser-agent: badbot\nDisallow: /")
 	for _, ends := range []bool{false, true} {
 		f := ParseOptions{CrawlDelaySplitsGroups: ends}.Parse(body)
-		if got := f.RulesFor(AgentFromName("x")).Check(mustURL(t, "http://h/")).Allowed; got != ends {
+		if got := f.RulesFor(AgentFromName("x")).Check(robotstest.URL(t, "http://h/")).Allowed; got != ends {
 			t.Errorf("DelayEndsRun %v: allowed = %v", ends, got)
 		}
-		if f.RulesFor(AgentFromName("badbot")).Check(mustURL(t, "http://h/")).Allowed {
+		if f.RulesFor(AgentFromName("badbot")).Check(robotstest.URL(t, "http://h/")).Allowed {
 			t.Errorf("DelayEndsRun %v: the rule is lost", ends)
 		}
 	}

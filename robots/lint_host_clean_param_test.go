@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
 // TestLintKnowsWhatIsRead: lint finds fault with a Host or Clean-param value if
@@ -17,11 +18,11 @@ func TestLintKnowsWhatIsRead(t *testing.T) {
 			t.Errorf("Host: %s is read: %v; lint says %q", v, ok, problem)
 		}
 	}
-	page, err := decorum.ParseURL("https://example.com/f/x?s=1")
+	page, err := decorum.ParseURL("https://example.com/f/x" + strings.Repeat("a", 20) + "?s=1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []string{"s", "s /", "s /f", "s /f*", "s&t /f", "s *", "s /a?b", "s f", "s /f x", "&s /", "s& /", "s /f$", "s /f" + strings.Repeat("*", 495), "s /f" + strings.Repeat("*", 496)} {
+	for _, v := range []string{"s", "s /", "s /f", "s /f*", "s&t /f", "s *", "s /a?b", "s f", "s /f x", "&s /", "s& /", "s /f$", "s /f" + strings.Repeat("*a", syntax.MaxCleanParamWildcards), "s /f" + strings.Repeat("*a", syntax.MaxCleanParamWildcards+1), "s /f" + strings.Repeat("*", 495), "s /f" + strings.Repeat("*", 496)} {
 		read := Parse([]byte("Clean-param: "+v+"\n"), Yandex).URLCleaner().CleanURL(page) != page
 		if problem := cleanParamProblem(v); read != (problem == "") && !strings.HasPrefix(v, "s /a") {
 			t.Errorf("Clean-param: %.40s is read: %v; lint says %q", v, read, problem)

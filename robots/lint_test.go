@@ -1,13 +1,12 @@
 package robots
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestLint pins findings as "line severity requirement", all that a file has.
@@ -150,24 +149,17 @@ func TestHostAndCleanParamProblems(t *testing.T) {
 
 // TestClassicExamples runs the examples of the reader of 1994.
 func TestClassicExamples(t *testing.T) {
-	f, err := os.Open("testdata/robots-examples.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	ran := 0
-	for s := bufio.NewScanner(f); s.Scan(); {
-		var e example
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
+	for _, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
+		var e robotstest.Example
+		robotstest.Decode(t, text, &e)
 		if e.Dialect != "classic" {
 			continue
 		}
 		ran++
 		t.Run(e.Req, func(t *testing.T) {
 			c := parseOriginal1994(e.Robots)
-			if got := c.allows(e.Agent, mustURL(t, e.URL).PathAndQuery()); got != *e.Allowed {
+			if got := c.allows(e.Agent, robotstest.URL(t, e.URL).PathAndQuery()); got != *e.Allowed {
 				t.Errorf("%s: allowed = %v\n%s", e.URL, got, e.Robots)
 			}
 		})

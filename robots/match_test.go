@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // FuzzMatch compares verdicts with those of the reference. Each line of
@@ -56,7 +57,7 @@ func TestMatchAgainstReference(t *testing.T) {
 		for i := range patterns {
 			patterns[i] = word([]string{"", "+"}, 3) + "/" + word([]string{"a", "b", "/", "a", "b", "*", "%2A", "%61", "$"}, 8)
 		}
-		compareWithReference(t, patterns, mustURL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
+		compareWithReference(t, patterns, robotstest.URL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
 	}
 }
 
@@ -64,7 +65,7 @@ func TestMatchAgainstReference(t *testing.T) {
 func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 	t.Helper()
 	file := "User-agent: *\n"
-	var reference []refRule
+	var reference []robotstest.ReferenceRule
 	for i, p := range patterns {
 		path, allow := strings.CutPrefix(p, "+")
 		if path == "" || path[0] != '/' && path[0] != '*' || strings.Trim(path, " \t") != path || strings.ContainsAny(path, "\r#") {
@@ -72,12 +73,12 @@ func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 			continue
 		}
 		file += map[bool]string{true: "Allow: ", false: "Disallow: "}[allow] + path + "\n"
-		reference = append(reference, newRefRule(allow, path, i+2))
+		reference = append(reference, robotstest.NewReferenceRule(allow, path, i+2))
 	}
 	want := Verdict{Allowed: true, Group: "*"}
-	if r := refCheck(reference, u.PathAndQuery()); r != nil {
-		field := map[bool]string{true: "allow: ", false: "disallow: "}[r.allow]
-		want = Verdict{Allowed: r.allow, Rule: field + r.path, Line: r.line, Group: "*"}
+	if r := robotstest.DecidingRule(reference, u.PathAndQuery()); r != nil {
+		field := map[bool]string{true: "allow: ", false: "disallow: "}[r.Allow]
+		want = Verdict{Allowed: r.Allow, Rule: field + r.Path, Line: r.Line, Group: "*"}
 	}
 	if u.PathAndQuery() == "/robots.txt" {
 		want = Verdict{Allowed: true, Group: "*"}

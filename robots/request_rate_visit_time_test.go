@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // timeOfDay returns the time of day in UTC on some day; TestDelayAt tells it in another zone.
@@ -96,7 +98,7 @@ func TestNextOpen(t *testing.T) {
 func TestPaceShapesNoGroups(t *testing.T) {
 	body := []byte("user-agent: x\nrequest-rate: 1/5\nvisit-time: 0600-0845\nuser-agent: y\ndisallow: /")
 	for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
-		if rules := Parse(body, d).RulesFor(AgentFromName("x")); rules.Check(mustURL(t, "http://h/")).Allowed {
+		if rules := Parse(body, d).RulesFor(AgentFromName("x")); rules.Check(robotstest.URL(t, "http://h/")).Allowed {
 			t.Errorf("%v: x has no part in the rule", d)
 		}
 	}
@@ -136,7 +138,7 @@ func TestPaceIsBounded(t *testing.T) {
 func TestPaceIsExplained(t *testing.T) {
 	rules := rulesOf("request-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45")
 	want := []string{"request-rate: 1/300s 0800-1300", "visit-time: 0600-0845"}
-	if got := rules.Explain(mustURL(t, "http://h/")).PaceLines; !slices.Equal(got, want) {
+	if got := rules.Explain(robotstest.URL(t, "http://h/")).PaceLines; !slices.Equal(got, want) {
 		t.Errorf("explained as %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // TestRequirements fails if a requirement that has examples is not exercised,
@@ -17,28 +20,30 @@ import (
 // test is of them, or why none is.
 func TestRequirements(t *testing.T) {
 	exercised := make(map[string]bool)
-	for _, text := range readLines(t, "testdata/robots-examples.jsonl") {
+	for _, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
 		var e example
-		decodeExample(t, text, &e)
+		robotstest.Decode(t, text, &e)
 		if e.Allowed == nil && e.CrawlDelay == nil && e.Sitemaps == nil && e.Host == nil && e.CleanURL == nil {
 			t.Errorf("checks nothing: %s", text)
 		}
 		exercised[e.Req] = exercised[e.Req] || len(exampleDialects(t, e.Dialect)) > 0
 	}
-	for _, text := range readLines(t, "testdata/fetch-examples.jsonl") {
-		var x lookupExample
-		decodeExample(t, text, &x)
+	for _, text := range robotstest.Lines(t, "testdata/fetch-examples.jsonl") {
+		var x struct{ Req, Dialect, Want string } // what else there is, package gate reads
+		if err := json.Unmarshal([]byte(text), &x); err != nil {
+			t.Fatal(err)
+		}
 		if x.Want == "" {
 			t.Errorf("checks nothing: %s", text)
 		}
 		exercised[x.Req] = exercised[x.Req] || len(exampleDialects(t, x.Dialect)) > 0
 	}
-	for _, text := range readLines(t, "testdata/scope-examples.jsonl") {
+	for _, text := range robotstest.Lines(t, "testdata/scope-examples.jsonl") {
 		var e scopeExample
-		decodeExample(t, text, &e)
+		robotstest.Decode(t, text, &e)
 		exercised[e.Req] = true
 	}
-	want := readLines(t, "testdata/requirements.txt")
+	want := robotstest.Lines(t, "testdata/requirements.txt")
 	for _, req := range want {
 		if !exercised[req] {
 			t.Errorf("%s has no example that is run", req)
@@ -57,7 +62,7 @@ func TestRequirements(t *testing.T) {
 // the one that is named for one of them does not exist.
 func requirementsTestedElsewhere(t *testing.T) (reqs []string) {
 	sources := map[string]string{} // of tests, by directory
-	for _, text := range readLines(t, "testdata/requirements-elsewhere.txt") {
+	for _, text := range robotstest.Lines(t, "testdata/requirements-elsewhere.txt") {
 		req, where, _ := strings.Cut(text, " ")
 		dir, test, _ := strings.Cut(where, " ")
 		reqs = append(reqs, req)

@@ -3,6 +3,8 @@ package robots
 import (
 	"fmt"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 // A scopeExample is one line of testdata/scope-examples.jsonl.
@@ -14,9 +16,9 @@ type scopeExample struct {
 }
 
 func TestScopeExamples(t *testing.T) {
-	for i, text := range readLines(t, "testdata/scope-examples.jsonl") {
+	for i, text := range robotstest.Lines(t, "testdata/scope-examples.jsonl") {
 		var e scopeExample
-		decodeExample(t, text, &e)
+		robotstest.Decode(t, text, &e)
 		t.Run(fmt.Sprintf("%s/%d", e.Req, i+1), func(t *testing.T) {
 			if got := RobotsURLAppliesTo(e.RobotsURL, e.URL); got != e.Applies {
 				t.Errorf("%s covers %s = %v, want %v", e.RobotsURL, e.URL, got, e.Applies)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func rulesOf(patterns string) *Rules {
@@ -42,7 +43,7 @@ func TestCheck(t *testing.T) {
 		{"MATCH-22/stray percent sign", "Disallow: /100%", "/100%25", "disallow: /100%", 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := rulesOf(test.rules).Check(mustURL(t, "http://h"+test.path))
+			got := rulesOf(test.rules).Check(robotstest.URL(t, "http://h"+test.path))
 			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
 			if got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.path, got, want, test.rules)
@@ -62,10 +63,10 @@ func TestOutcomes(t *testing.T) {
 		{"empty file", rulesOf(""), true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.rules.Check(mustURL(t, "http://h/x")).Allowed; got != test.page {
+			if got := test.rules.Check(robotstest.URL(t, "http://h/x")).Allowed; got != test.page {
 				t.Errorf("/x allowed = %v", got)
 			}
-			if got := test.rules.Check(mustURL(t, "http://h/robots.txt")).Allowed; got != test.robots {
+			if got := test.rules.Check(robotstest.URL(t, "http://h/robots.txt")).Allowed; got != test.robots {
 				t.Errorf("FETCH-29: /robots.txt allowed = %v", got)
 			}
 			if test.rules.Check(decorum.URL{}).Allowed {
@@ -84,19 +85,19 @@ func TestNestedPrefixes(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 15 {
 		var file strings.Builder
-		var reference []refRule
+		var reference []robotstest.ReferenceRule
 		for i := range 1 + random.IntN(300) {
 			path := "/" + strings.Repeat("a", random.IntN(8)) + strings.Repeat("b", random.IntN(3)) + strings.Repeat("a", random.IntN(4))
 			allow := random.IntN(2) == 0
 			fmt.Fprintf(&file, "%s: %s\n", map[bool]string{true: "Allow", false: "Disallow"}[allow], path)
-			reference = append(reference, newRefRule(allow, path, i+2))
+			reference = append(reference, robotstest.NewReferenceRule(allow, path, i+2))
 		}
 		rules := rulesOf(file.String())
 		for range 50 {
-			u := mustURL(t, "http://h/"+strings.Repeat("a", random.IntN(10))+strings.Repeat("b", random.IntN(4))+strings.Repeat("a", random.IntN(6)))
+			u := robotstest.URL(t, "http://h/"+strings.Repeat("a", random.IntN(10))+strings.Repeat("b", random.IntN(4))+strings.Repeat("a", random.IntN(6)))
 			want := 0
-			if r := refCheck(reference, u.PathAndQuery()); r != nil {
-				want = r.line
+			if r := robotstest.DecidingRule(reference, u.PathAndQuery()); r != nil {
+				want = r.Line
 			}
 			if got := rules.Check(u); got.Line != want {
 				t.Fatalf("%s: %+v, want line %d\n%s", u, got, want, file.String())
@@ -110,7 +111,7 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 	rules := rulesOf("Disallow: /a\nAllow: /a/b\nDisallow: /*.php$\nDisallow: /file-%2A*x\nDisallow: /*%24$\n")
 	var us []decorum.URL
 	for _, path := range []string{"/", "/a/b/c", "/x.php", "/file-*.x", "/file-%2A.x", "/x%24", "/caf%C3%A9", "/robots.txt"} {
-		us = append(us, mustURL(t, "http://h"+path))
+		us = append(us, robotstest.URL(t, "http://h"+path))
 	}
 	allocs := testing.AllocsPerRun(100, func() {
 		for _, u := range us {
@@ -130,7 +131,7 @@ func TestRulesKeepNoFile(t *testing.T) {
 	if text := file.lines[0].Value; sharesMemory(rules.GroupAgents(), text) {
 		t.Error("the group is part of the file's text")
 	}
-	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {
+	if v := rules.Check(robotstest.URL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {
 		t.Errorf("the rule %q is part of the file's text", v.Rule)
 	}
 }

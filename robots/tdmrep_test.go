@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestTDMRep(t *testing.T) {
@@ -46,7 +47,7 @@ func TestTDMRep(t *testing.T) {
 			if (err == nil) != (test.damage == "") || err != nil && !strings.Contains(err.Error(), test.damage) {
 				t.Errorf("error %v, want %q", err, test.damage)
 			}
-			u := mustURL(t, "http://h"+test.path)
+			u := robotstest.URL(t, "http://h"+test.path)
 			var got string
 			for _, s := range file.UsageSignalsForURL(u) {
 				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.TDMPolicy))
@@ -66,13 +67,13 @@ func TestTDMRep(t *testing.T) {
 			}
 		})
 	}
-	if n := len((*TDMRep)(nil).UsageSignalsForURL(mustURL(t, "http://h/"))); n != 0 {
+	if n := len((*TDMRep)(nil).UsageSignalsForURL(robotstest.URL(t, "http://h/"))); n != 0 {
 		t.Error("no file says something")
 	}
 }
 
 func TestTDMRepURL(t *testing.T) {
-	u := mustURL(t, "https://h:8443/a/b?c")
+	u := robotstest.URL(t, "https://h:8443/a/b?c")
 	if got := TDMRepURL(u.Origin()).String(); got != "https://h:8443/.well-known/tdmrep.json" {
 		t.Error(got)
 	}
@@ -96,7 +97,7 @@ func FuzzTDMRep(f *testing.F) {
 	for _, seed := range []string{`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"x"}]`, `{"location":"/"}`, "[[", `[{"location":"/","tdm-reservation":"0"},`} {
 		f.Add([]byte(seed))
 	}
-	u := mustURL(f, "http://h/a/b?c")
+	u := robotstest.URL(f, "http://h/a/b?c")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
 func TestPurposes(t *testing.T) {
@@ -129,7 +130,7 @@ func TestConflict(t *testing.T) {
 // too whom its rules for everybody do not bind (EXC-09).
 func TestExemptAgentIsAskedToo(t *testing.T) {
 	f, agent := Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), Yandex), AgentFromName("YandexDirect")
-	rules, usage, u := f.RulesFor(agent), UsageRulesFor(f, agent), mustURL(t, "http://h/a")
+	rules, usage, u := f.RulesFor(agent), UsageRulesFor(f, agent), robotstest.URL(t, "http://h/a")
 	if v := CheckForPurposes(rules, usage, u, nil); !v.Allowed || !v.DisallowedForMainRobot {
 		t.Errorf("without a purpose %+v", v)
 	}

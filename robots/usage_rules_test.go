@@ -9,18 +9,26 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
+// compile returns what lines say to everybody.
+func compile(lines string) (*Rules, *UsageRules) {
+	f := Parse([]byte("User-agent: *\n"+lines), Google)
+	return f.RulesFor(Agent{}), UsageRulesFor(f, Agent{})
+}
+
 // usageRulesOf returns what lines ask of everybody.
 func usageRulesOf(lines string) *UsageRules {
-	return UsageRulesFor(Parse([]byte("User-agent: *\n"+lines), Google), Agent{})
+	_, usage := compile(lines)
+	return usage
 }
 
 // However often and in however many spellings a file speaks of one path, a check
 // does what it does for a file that speaks of it once.
 func TestCheckForIsBounded(t *testing.T) {
-	u := mustURL(t, "http://h/aaaaaaaaaaaaaaaa")
+	u := robotstest.URL(t, "http://h/aaaaaaaaaaaaaaaa")
 	for name, line := range map[string]func(i int) string{
 		"one path": func(int) string { return "Content-Usage: /aaaaaaaaaaaaaaaa train-ai=y\n" },
 		"many spellings": func(i int) string {
@@ -33,7 +41,7 @@ func TestCheckForIsBounded(t *testing.T) {
 			for i := range lines {
 				text.WriteString(line(i))
 			}
-			rules, usage := rulesOf(text.String()), usageRulesOf(text.String())
+			rules, usage := compile(text.String())
 			return testing.AllocsPerRun(10, func() { CheckForPurposes(rules, usage, u, []string{"ai-train"}) })
 		}
 		if few, many := cost(2), cost(5000); many > few {
@@ -54,7 +62,7 @@ func TestUsageAgainstReference(t *testing.T) {
 				pick("", "/", "/a", "/%61", "/b", "/*", "/*a", "/a*", "/*b", "/a$", "/*/a", "/a*b", "/a**b", "/%2a", "*"),
 				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
 		}
-		u := mustURL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
+		u := robotstest.URL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
 		got, want := usageRulesOf(text.String()).SignalsForURL(u), refUsage(text.String(), u)
 		slices.SortFunc(got, compareByField)
 		if slices.SortFunc(want, compareByField); !slices.Equal(got, want) {
@@ -67,7 +75,7 @@ func compareByField(a, b UsageSignal) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Category, b.Category))
 }
 
-// refUsage reads the lines that rulesOf reads, for each URL anew.
+// refUsage reads the lines that compile reads, for each URL anew.
 func refUsage(text string, u decorum.URL) (all UsageSignals) {
 	for _, f := range []string{"content-usage", "content-signal"} {
 		longest, best := -1, map[string]UsageSignal{}
@@ -77,12 +85,12 @@ func refUsage(text string, u decorum.URL) (all UsageSignals) {
 			if path == "" {
 				path = "/"
 			}
-			r := newRefRule(true, path, n+1)
-			if strings.ToLower(name) != f || !r.matches(u.PathAndQuery()) || r.length < longest {
+			r := robotstest.NewReferenceRule(true, path, n+1)
+			if strings.ToLower(name) != f || !r.Matches(u.PathAndQuery()) || r.Length < longest {
 				continue
 			}
-			if r.length > longest {
-				longest, best = r.length, map[string]UsageSignal{}
+			if r.Length > longest {
+				longest, best = r.Length, map[string]UsageSignal{}
 			}
 			for category, p := range refPreferences(list) {
 				old, named := best[category]
@@ -139,7 +147,8 @@ func BenchmarkCheckForHostile(b *testing.B) {
 			for i := 0; text.Len() < MaxFileBytes-1000; i++ {
 				text.WriteString(kind.line(i))
 			}
-			rules, usage, u := rulesOf(text.String()), usageRulesOf(text.String()), mustURL(b, "http://h/"+strings.Repeat("a", 200))
+			rules, usage := compile(text.String())
+			u := robotstest.URL(b, "http://h/"+strings.Repeat("a", 200))
 			b.ReportAllocs()
 			for b.Loop() {
 				CheckForPurposes(rules, usage, u, []string{"search"})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -38,7 +39,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, s := range UsageRulesFor(Parse([]byte(test.file), Google), AgentFromName(test.agent)).SignalsForURL(mustURL(t, "http://h"+test.path)) {
+			for _, s := range UsageRulesFor(Parse([]byte(test.file), Google), AgentFromName(test.agent)).SignalsForURL(robotstest.URL(t, "http://h"+test.path)) {
 				got = append(got, fmt.Sprint(s.Line, " ", s.Field, " ", s.Category, " ", s.Preference))
 			}
 			if !slices.Equal(got, test.want) {
@@ -51,7 +52,7 @@ func TestUsage(t *testing.T) {
 // TestSignalsShapeNoGroup pins GRP-08: they are no rules.
 func TestSignalsShapeNoGroup(t *testing.T) {
 	f := Parse([]byte("User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /x\n"), Google)
-	u := mustURL(t, "http://h/x")
+	u := robotstest.URL(t, "http://h/x")
 	if f.RulesFor(AgentFromName("a")).Check(u).Allowed {
 		t.Error("GRP-08: the signal line has split the group")
 	}
@@ -69,7 +70,7 @@ func TestUsageIsBounded(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "Content-Usage: a%d=n, b%d=y\n", i, i)
 	}
-	if n := len(usageRulesOf(b.String()).SignalsForURL(mustURL(t, "http://h/"))); n != syntax.MaxCategories {
+	if n := len(usageRulesOf(b.String()).SignalsForURL(robotstest.URL(t, "http://h/"))); n != syntax.MaxCategories {
 		t.Errorf("%d categories, want %d", n, syntax.MaxCategories)
 	}
 }

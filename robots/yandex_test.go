@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -107,7 +108,7 @@ func TestYandexLines(t *testing.T) {
 func TestYandexLimit(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\nSitemap: https://a.ru/s.xml\n"
 	largest := []byte(file + strings.Repeat("#", MaxYandexFileBytes-len(file)))
-	u := mustURL(t, "https://example.com/a")
+	u := robotstest.URL(t, "https://example.com/a")
 	t.Run("FMT-10/largest", func(t *testing.T) {
 		if Parse(largest, Yandex).RulesFor(AgentFromName("x")).Check(u).Allowed {
 			t.Error("its rules are not heeded")
@@ -128,7 +129,7 @@ func TestYandexLimit(t *testing.T) {
 
 // TestNamedOnly pins what binds an agent that rules for "*" do not bind.
 func TestNamedOnly(t *testing.T) {
-	u := mustURL(t, "https://example.com/a")
+	u := robotstest.URL(t, "https://example.com/a")
 	const star = "User-agent: *\nDisallow: /\nCrawl-delay: 3\n"
 	for _, test := range []struct {
 		name, file string
