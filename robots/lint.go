@@ -8,12 +8,12 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Lint reads a robots.txt for its author and returns what is wrong with it or
+// Check reads a robots.txt for its author and returns what is wrong with it or
 // not what it seems, in the order of the file (LINT-02 to LINT-08). The whole
 // body is looked at, also what lies beyond the limits of crawlers. It never
 // fails; rules are compared with each other for the first hundred agents and
 // five thousand rules only, so that its time is bounded.
-func Lint(body []byte, o ParseOptions) []LintFinding {
+func Check(body []byte, o ParseOptions) []Finding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
 	l := linter{opts: o, text: text, bomBytes: len(body) - len(text), countByRequirement: map[string]int{}}
 	if l.lintEncodingAndHTML() {
@@ -24,7 +24,7 @@ func Lint(body []byte, o ParseOptions) []LintFinding {
 		l.lintLayout()
 		l.lintRules(body)
 	}
-	slices.SortStableFunc(l.findings, func(a, b LintFinding) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(l.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return l.findings
 }
 
@@ -35,7 +35,7 @@ type linter struct {
 	bomBytes           int    // the length of the BOM, in bytes
 	lines              []lintLine
 	isHTML             bool // a page in place of a robots.txt
-	findings           []LintFinding
+	findings           []Finding
 	countByRequirement map[string]int // findings, by requirement
 }
 
@@ -79,7 +79,7 @@ func (l *linter) usesYandexDialect() bool { return l.opts.Dialect == Yandex }
 const maxFindingsPerRequirement = 100
 
 // addFinding adds a finding. Of many that are alike the last stands for the rest.
-func (l *linter) addFinding(line int, s LintSeverity, requirement, message, effect, advice string) {
+func (l *linter) addFinding(line int, s Severity, requirement, message, effect, advice string) {
 	switch n := l.countByRequirement[requirement]; {
 	case n > maxFindingsPerRequirement:
 		return
@@ -87,5 +87,5 @@ func (l *linter) addFinding(line int, s LintSeverity, requirement, message, effe
 		message, effect, advice = "more of this kind from here on", "as above", "see those above"
 	}
 	l.countByRequirement[requirement]++
-	l.findings = append(l.findings, LintFinding{line, s, requirement, message, effect, advice})
+	l.findings = append(l.findings, Finding{line, s, requirement, message, effect, advice})
 }

@@ -12,16 +12,16 @@ const sizeAdvice = "merge rules into wider ones and keep what is excluded in one
 func (l *linter) lintEncodingAndHTML() bool {
 	if strings.HasPrefix(l.text, "\xff\xfe") || strings.HasPrefix(l.text, "\xfe\xff") ||
 		len(l.text) >= 4 && strings.Count(l.text, "\x00") >= len(l.text)/3 {
-		l.addFinding(0, LintError, "FMT-15", "the file is in UTF-16", "no line is read: everything is allowed", "save it as UTF-8")
+		l.addFinding(0, Error, "FMT-15", "the file is in UTF-16", "no line is read: everything is allowed", "save it as UTF-8")
 		return false
 	}
 	if i := strings.IndexByte(l.text, 0); i >= 0 {
-		l.addFinding(l.lineNumberAtOffset(i), LintError, "FMT-13", "there is a NUL byte", "Yandex takes the file for no text and allows everything", "save it as plain text")
+		l.addFinding(l.lineNumberAtOffset(i), Error, "FMT-13", "there is a NUL byte", "Yandex takes the file for no text and allows everything", "save it as plain text")
 	}
 	start := strings.ToLower(strings.TrimLeft(l.text[:min(len(l.text), 1024)], " \t\r\n"))
 	if strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") {
 		l.isHTML = true
-		l.addFinding(1, LintError, "FMT-05", "this is an HTML page", "what happens to look like a rule is one, the rest is ignored",
+		l.addFinding(1, Error, "FMT-05", "this is an HTML page", "what happens to look like a rule is one, the rest is ignored",
 			"serve the robots.txt as plain text, or answer 404 if there is none")
 	}
 	l.lintUTF8()
@@ -35,7 +35,7 @@ func (l *linter) lintUTF8() {
 			continue
 		}
 		if _, size := utf8.DecodeRuneInString(l.text[i:]); size == 1 {
-			l.addFinding(l.lineNumberAtOffset(i), LintWarning, "FMT-07", "the file is not valid UTF-8 from here on",
+			l.addFinding(l.lineNumberAtOffset(i), Warning, "FMT-07", "the file is not valid UTF-8 from here on",
 				"rules with such bytes match only URLs in the same old encoding", "save it as UTF-8")
 			return
 		}
@@ -52,14 +52,14 @@ func (l *linter) lintSize() {
 	switch {
 	case size > limit:
 		has = fmt.Sprintf("the file has more than %d KiB", limit>>10)
-		l.addFinding(l.lineNumberAtOffset(limit-l.bomBytes), LintError, "LINT-06", has, "Google ignores this line and all that follow", sizeAdvice)
+		l.addFinding(l.lineNumberAtOffset(limit-l.bomBytes), Error, "LINT-06", has, "Google ignores this line and all that follow", sizeAdvice)
 	case size > limit/10*9:
-		l.addFinding(0, LintWarning, "LINT-06", fmt.Sprintf("%s, close to %d KiB", has, limit>>10), "Google ignores what is beyond", sizeAdvice)
+		l.addFinding(0, Warning, "LINT-06", fmt.Sprintf("%s, close to %d KiB", has, limit>>10), "Google ignores what is beyond", sizeAdvice)
 	}
 	if size > MaxYandexFileBytes {
-		severity := LintHint
+		severity := Hint
 		if l.usesYandexDialect() {
-			severity = LintError
+			severity = Error
 		}
 		l.addFinding(0, severity, "LINT-06", has+", and the limit of Yandex is 32 KB", "Yandex takes it for none and allows everything", sizeAdvice)
 	}

@@ -2,38 +2,38 @@ package robots
 
 import "fmt"
 
-// A LintFinding is something in a robots.txt that its author should know.
-type LintFinding struct {
-	Line          int          `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
-	Severity      LintSeverity `json:"severity"`
-	RequirementID string       `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
-	Message       string       `json:"message"`          // what is there
-	Effect        string       `json:"effect"`           // what a crawler does with it
-	Advice        string       `json:"advice,omitempty"` // what to do about it
+// A Finding is something in a robots.txt that its author should know.
+type Finding struct {
+	Line          int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
+	Severity      Severity `json:"severity"`
+	RequirementID string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
+	Message       string   `json:"message"`          // what is there
+	Effect        string   `json:"effect"`           // what a crawler does with it
+	Advice        string   `json:"advice,omitempty"` // what to do about it
 }
 
-// A LintSeverity says how much a finding matters. More is worse.
-type LintSeverity uint8
+// A Severity says how much a finding matters. More is worse.
+type Severity uint8
 
 // The severities.
 const (
-	LintHint    LintSeverity = iota // works here, but not everywhere, or says nothing
-	LintWarning                     // works, though hardly as the author thinks
-	LintError                       // does not work, or does the opposite
+	Hint    Severity = iota // works here, but not everywhere, or says nothing
+	Warning                 // works, though hardly as the author thinks
+	Error                   // does not work, or does the opposite
 )
 
 // String returns "hint", "warning" or "error".
-func (s LintSeverity) String() string {
+func (s Severity) String() string {
 	switch s {
-	case LintHint:
+	case Hint:
 		return "hint"
-	case LintWarning:
+	case Warning:
 		return "warning"
-	case LintError:
+	case Error:
 		return "error"
 	}
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }
 
 // MarshalText writes the severity as String does.
-func (s LintSeverity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -23,7 +23,7 @@ func (l *linter) lintGroups() {
 		}
 	}
 	if g.inAgentRun && g.sawAgentLine {
-		l.addFinding(g.lastAgentLine, LintHint, "GRP-04", fmt.Sprintf("the last group, of %q, has no rules", truncateForMessage(g.lastAgent)), "it allows everything to its agents",
+		l.addFinding(g.lastAgentLine, Hint, "GRP-04", fmt.Sprintf("the last group, of %q, has no rules", truncateForMessage(g.lastAgent)), "it allows everything to its agents",
 			"\"Allow: /\" says it to whoever reads the file")
 	}
 }
@@ -45,7 +45,7 @@ type groupLintState struct {
 // agents listed twice.
 func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 	if g.inAgentRun && g.crawlDelayLine > 0 && !l.opts.CrawlDelaySplitsGroups && !l.usesYandexDialect() {
-		l.addFinding(g.crawlDelayLine, LintWarning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
+		l.addFinding(g.crawlDelayLine, Warning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
 			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay itself is only for %q", s.number, truncateForMessage(g.lastAgent)),
 			"put the rules of a group before its crawl-delay, or \"Disallow:\" if it has none")
 	}
@@ -62,7 +62,7 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 		return
 	}
 	if line, ok := g.firstLineOfToken[token]; ok {
-		l.addFinding(s.number, LintWarning, "GRP-06", fmt.Sprintf("%q is named on line %d already", token, line),
+		l.addFinding(s.number, Warning, "GRP-06", fmt.Sprintf("%q is named on line %d already", token, line),
 			"Google joins the groups; a simpler crawler reads the first only", "one group for each crawler")
 		return
 	}
@@ -74,11 +74,11 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 func (l *linter) lintOrphanAndDisallowAllRule(g *groupLintState, s *lintLine) {
 	if !g.sawAgentLine && !g.reportedOrphanRule {
 		g.reportedOrphanRule = true
-		l.addFinding(s.number, LintError, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
+		l.addFinding(s.number, Error, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
 	}
 	if g.namesStar && !g.reportedDisallowAll && s.fieldName == "disallow" && (s.value == "/" || s.value == "/*") {
 		g.reportedDisallowAll = true
-		l.addFinding(s.number, LintHint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
+		l.addFinding(s.number, Hint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
 			"to pause crawling for a while answer 503 to every URL, neither 401 nor 403 (LINT-07)")
 	}
 	g.inAgentRun, g.crawlDelayLine = false, 0
@@ -88,7 +88,7 @@ func (l *linter) lintOrphanAndDisallowAllRule(g *groupLintState, s *lintLine) {
 func (l *linter) lintCrawlDelayPlacement(g *groupLintState, s *lintLine) {
 	switch {
 	case !g.sawAgentLine:
-		l.addFinding(s.number, LintError, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored, "put it into a group, after its rules")
+		l.addFinding(s.number, Error, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored, "put it into a group, after its rules")
 	case g.inAgentRun:
 		g.crawlDelayLine = s.number
 	}

@@ -37,9 +37,9 @@ func (l *linter) lintLayout() {
 		}
 		before, blanks = s, 0
 	}
-	severity := LintHint
+	severity := Hint
 	if l.usesYandexDialect() {
-		severity = LintWarning
+		severity = Warning
 	}
 	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group", "the rules are kept; robots of the 1994 standard take it for the end of the group",
 		"blank lines only between groups")
@@ -62,7 +62,7 @@ func (t *repeatedFinding) addOccurrence(s *lintLine) {
 	t.count++
 }
 
-func (t *repeatedFinding) addFindingIfAny(l *linter, s LintSeverity, requirement, message, effect, advice string) {
+func (t *repeatedFinding) addFindingIfAny(l *linter, s Severity, requirement, message, effect, advice string) {
 	switch t.count {
 	case 0:
 		return

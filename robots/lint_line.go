@@ -31,24 +31,24 @@ func (l *linter) lintLines() {
 			l.lintCrawlDelay(s)
 		case s.fieldName == "host":
 			if problem := hostDirectiveProblem(s.value); problem != "" {
-				l.addFinding(s.number, LintError, "HOST-10", fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
+				l.addFinding(s.number, Error, "HOST-10", fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
 					"one host name, with https:// before it if it has no other scheme and :port after it if need be")
 			}
 		case s.fieldName == "clean-param":
 			if problem := cleanParamProblem(s.value); problem != "" {
-				l.addFinding(s.number, LintError, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
+				l.addFinding(s.number, Error, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
 					"parameters joined by &, and a path after a space if need be, as in \"sid&sort /forum/*.php\"")
 			}
 		case s.fieldName == "content-usage", s.fieldName == "content-signal":
 			l.lintUsagePreferences(s)
 		case s.fieldName == "request-rate":
 			if _, ok := syntax.ParseRequestRate(s.value); !ok {
-				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
+				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
 					"documents/time, and hours in UTC if need be, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
 			}
 		case s.fieldName == "visit-time":
 			if _, ok := syntax.ParseTimeOfDayRange(s.value); !ok {
-				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", truncateForMessage(s.value)), effectIgnored,
+				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", truncateForMessage(s.value)), effectIgnored,
 					"hours in UTC, as in 0600-0845")
 			}
 		default:
@@ -64,11 +64,11 @@ func (l *linter) lintMissingColon(s *lintLine) {
 	}
 	word, rest, _ := strings.Cut(strings.ReplaceAll(s.text, "\t", " "), " ")
 	if near := nearestField(strings.TrimRight(strings.ToLower(word), ";=,.")); near != "" {
-		l.addFinding(s.number, LintError, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored,
+		l.addFinding(s.number, Error, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored,
 			fmt.Sprintf("probably \"%s: %s\"", near, truncateForMessage(strings.TrimLeft(rest, " ;="))))
 		return
 	}
-	l.addFinding(s.number, LintWarning, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored, "begin a comment with #")
+	l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored, "begin a comment with #")
 }
 
 // lintUnknownField looks at a field that crawlers do not know.
@@ -77,7 +77,7 @@ func (l *linter) lintUnknownField(s *lintLine) {
 		return
 	}
 	if near := nearestField(s.fieldName); near != "" {
-		l.addFinding(s.number, LintError, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored+", some guess what is meant",
+		l.addFinding(s.number, Error, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored+", some guess what is meant",
 			fmt.Sprintf("probably %q", near))
 		return
 	}
@@ -85,7 +85,7 @@ func (l *linter) lintUnknownField(s *lintLine) {
 	if s.fieldName == "noindex" {
 		advice = "to keep pages out of search use <meta name=robots> or X-Robots-Tag, and do not disallow them"
 	}
-	l.addFinding(s.number, LintHint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored, advice)
+	l.addFinding(s.number, Hint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored, advice)
 }
 
 // lintUserAgent looks at the value of a user-agent line.
@@ -94,12 +94,12 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	switch {
 	case s.value == "*", token != "" && token == s.value:
 	case s.value == "":
-		l.addFinding(s.number, LintError, "SYN-19", "user-agent without a name", "it names no crawler", "\"*\" means all crawlers")
+		l.addFinding(s.number, Error, "SYN-19", "user-agent without a name", "it names no crawler", "\"*\" means all crawlers")
 	case token == "":
-		l.addFinding(s.number, LintError, "AGENT-02", fmt.Sprintf("user-agent %q begins with no name", truncateForMessage(s.value)), "it names no crawler",
+		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q begins with no name", truncateForMessage(s.value)), "it names no crawler",
 			"\"*\" alone means all crawlers; a name has letters, digits, _ and - only")
 	default:
-		l.addFinding(s.number, LintHint, "AGENT-02", fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
+		l.addFinding(s.number, Hint, "AGENT-02", fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
 			fmt.Sprintf("Google reads it as %q", token), "a line for each name")
 	}
 }
@@ -116,14 +116,14 @@ func (l *linter) lintRulePath(s *lintLine) {
 		if u, err := decorum.ParseURL(s.value); err == nil {
 			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.fieldName, truncateForMessage(u.PathAndQuery()))
 		}
-		l.addFinding(s.number, LintError, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
+		l.addFinding(s.number, Error, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
 		return
 	case strings.ContainsAny(s.value, syntax.BlankChars):
-		l.addFinding(s.number, LintWarning, "SYN-01", fmt.Sprintf("white space inside the path %q", truncateForMessage(s.value)),
+		l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("white space inside the path %q", truncateForMessage(s.value)),
 			"it is part of the path, as %20", "one path a line; a comment begins with #")
 	}
 	if before, _, ok := strings.Cut(s.text, "#"); ok && strings.TrimRight(before, syntax.BlankChars) == before {
-		l.addFinding(s.number, LintWarning, "SYN-04", "# right after the path", "it begins a comment: what follows is not part of the path",
+		l.addFinding(s.number, Warning, "SYN-04", "# right after the path", "it begins a comment: what follows is not part of the path",
 			"write %23 for the character, and a space before a comment")
 	}
 }
@@ -132,17 +132,17 @@ func (l *linter) lintRulePath(s *lintLine) {
 // ways (LINT-04; C-05, C-06).
 func (l *linter) lintEmptyRule(s *lintLine) {
 	if s.fieldName == "disallow" {
-		l.addFinding(s.number, LintHint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" says it to all")
+		l.addFinding(s.number, Hint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" says it to all")
 		return
 	}
-	l.addFinding(s.number, LintWarning, "LINT-04", "allow without a path", "Google ignores it, Yandex reads \"Disallow: /\" and stays away",
+	l.addFinding(s.number, Warning, "LINT-04", "allow without a path", "Google ignores it, Yandex reads \"Disallow: /\" and stays away",
 		"probably \"Allow: /\"")
 }
 
 // lintSitemap looks for a complete URL (SMAP-02).
 func (l *linter) lintSitemap(s *lintLine) {
 	if _, ok := syntax.ParseAbsoluteURL(s.value); !ok {
-		l.addFinding(s.number, LintError, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
+		l.addFinding(s.number, Error, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
 			"with protocol and host, as in https://example.com/sitemap.xml")
 	}
 }
@@ -158,7 +158,7 @@ func (l *linter) lintCrawlDelay(s *lintLine) {
 			advice = "probably " + point
 		}
 	}
-	l.addFinding(s.number, LintError, "DELAY-11", fmt.Sprintf("crawl-delay %q is not a number", truncateForMessage(s.value)), effectIgnored, advice)
+	l.addFinding(s.number, Error, "DELAY-11", fmt.Sprintf("crawl-delay %q is not a number", truncateForMessage(s.value)), effectIgnored, advice)
 }
 
 // lintUsagePreferences looks for preferences that say nothing.
@@ -166,7 +166,7 @@ func (l *linter) lintUsagePreferences(s *lintLine) {
 	_, list := syntax.SplitPathAndPreferences(s.value)
 	hasPreference := slices.ContainsFunc(syntax.ParsePreferences(list), func(p syntax.Preference) bool { return p.Value != syntax.PreferenceUnset })
 	if !hasPreference {
-		l.addFinding(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
+		l.addFinding(s.number, Warning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")
 	}
 }

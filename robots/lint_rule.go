@@ -20,7 +20,7 @@ const (
 // makes of the others.
 func (l *linter) lintRules(body []byte) {
 	file := l.opts.Parse(body)
-	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]LintFinding), winningLines: make(map[int]bool)}
+	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]Finding), winningLines: make(map[int]bool)}
 	linted := make(map[string]bool) // sets of rules
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
@@ -44,7 +44,7 @@ func (l *linter) lintRules(body []byte) {
 		}
 	}
 	for i, reason := range original1994Reasons {
-		r.original1994Findings[i].addFindingIfAny(l, LintHint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
+		r.original1994Findings[i].addFindingIfAny(l, Hint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
 	}
 }
 
@@ -52,8 +52,8 @@ func (l *linter) lintRules(body []byte) {
 type ruleLinter struct {
 	parsed1994File       original1994File
 	lines                []lintLine
-	neverWinsFindings    map[int]LintFinding // never win for some agent
-	winningLines         map[int]bool        // win for some agent
+	neverWinsFindings    map[int]Finding // never win for some agent
+	winningLines         map[int]bool    // win for some agent
 	original1994Findings [len(original1994Reasons)]repeatedFinding
 }
 
@@ -93,19 +93,19 @@ func lineNumbers(rules []match.Rule) string {
 
 // neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
 // rule matches also the skeleton of rl's pattern, so that is what is judged.
-func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (LintFinding, bool) {
+func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Finding, bool) {
 	best := set.DecidingRule(skeleton)
 	if best == nil || best == rl {
-		return LintFinding{}, false
+		return Finding{}, false
 	}
-	f := LintFinding{Line: rl.Line, Severity: LintWarning, RequirementID: "PREC-01"}
+	f := Finding{Line: rl.Line, Severity: Warning, RequirementID: "PREC-01"}
 	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.Text), best.Line)
 	switch {
 	case best.Allow != rl.Allow:
-		f.Severity, f.RequirementID = LintError, "PREC-02"
+		f.Severity, f.RequirementID = Error, "PREC-02"
 		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "make it longer than the other, or take one of them out"
 	case best.Length == rl.Length:
-		f.Severity, f.RequirementID = LintHint, "PREC-09"
+		f.Severity, f.RequirementID = Hint, "PREC-09"
 		f.Message, f.Advice = fmt.Sprintf("%q is there already", truncateForMessage(rl.Text)), "take it out"
 	default:
 		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "take it out"

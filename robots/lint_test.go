@@ -61,7 +61,7 @@ func TestLint(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Lint([]byte(test.file), ParseOptions{}) {
+			for _, f := range Check([]byte(test.file), ParseOptions{}) {
 				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 				if f.Message == "" || f.Effect == "" {
 					t.Errorf("%+v does not say what is there or what it does", f)
@@ -93,7 +93,7 @@ func TestLintSize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Lint([]byte(fill(test.size)), ParseOptions{}) {
+			for _, f := range Check([]byte(fill(test.size)), ParseOptions{}) {
 				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 			}
 			if !slices.Equal(got, test.want) {
@@ -117,8 +117,8 @@ func TestLintAdvises(t *testing.T) {
 		{"Crawl-delay: 0,5", "probably 0.5"},
 		{"Allow:", `probably "Allow: /"`},
 	} {
-		found := Lint([]byte("User-agent: *\nDisallow: /x\n"+test.line), ParseOptions{})
-		if !slices.ContainsFunc(found, func(f LintFinding) bool { return f.Line == 3 && f.Advice == test.advice }) {
+		found := Check([]byte("User-agent: *\nDisallow: /x\n"+test.line), ParseOptions{})
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == test.advice }) {
 			t.Errorf("%q: no advice %q in %+v", test.line, test.advice, found)
 		}
 	}
@@ -184,7 +184,7 @@ func BenchmarkLint(b *testing.B) {
 			}
 			text.WriteString("Disallow: /x\n")
 			for b.Loop() {
-				Lint([]byte(text.String()), ParseOptions{})
+				Check([]byte(text.String()), ParseOptions{})
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func FuzzLint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines := len(strings.FieldsFunc(string(body), func(r rune) bool { return r == '\n' || r == '\r' }))
 		lines += strings.Count(string(body), "\n") + strings.Count(string(body), "\r")
-		for _, found := range Lint(body, ParseOptions{}) {
+		for _, found := range Check(body, ParseOptions{}) {
 			if found.Line < 0 || found.Line > lines+1 || found.Message == "" {
 				t.Errorf("%+v in a file of %d lines", found, lines)
 			}
@@ -208,7 +208,7 @@ func FuzzLint(f *testing.F) {
 
 // TestLintIsBounded: of many findings that are alike the first stand for all.
 func TestLintIsBounded(t *testing.T) {
-	if n := len(Lint([]byte(strings.Repeat("nonsense\n", 10_000)), ParseOptions{})); n > 2*maxFindingsPerRequirement {
+	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)), ParseOptions{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
 	}
 }

@@ -58,8 +58,8 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 		return err
 	}
 	bad := false
-	for _, f := range robots.Lint(body, robots.ParseOptions{Dialect: dialect}) {
-		bad = bad || f.Severity > robots.LintHint
+	for _, f := range robots.Check(body, robots.ParseOptions{Dialect: dialect}) {
+		bad = bad || f.Severity > robots.Hint
 		if err := printLintFinding(a.stdout, q.asJSON, name, f); err != nil {
 			return err
 		}
@@ -70,11 +70,11 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 	return nil
 }
 
-func printLintFinding(w io.Writer, asJSON bool, name string, f robots.LintFinding) error {
+func printLintFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
 	if asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			File string `json:"file"`
-			robots.LintFinding
+			robots.Finding
 		}{name, f})
 	}
 	place := name
