@@ -47,20 +47,6 @@ func Example() {
 	// 2s [https://shop.example/sitemap.xml]
 }
 
-// A site's owner asks what a new version changes.
-func ExampleDiff() {
-	before := robots.Parse([]byte(file), robots.Google)
-	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)
-	changes := robots.Diff(before, after)
-	for _, a := range changes.AgentChanges {
-		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.AddedRules, a.RemovedRules, a.NewDelay, a.OldDelay)
-	}
-	fmt.Println("sitemaps removed:", changes.SitemapsRemoved)
-	// Output:
-	// *: [{disallow: /c 2}] added, [{disallow: /cart 2}] removed, delay 10s, before 2s
-	// sitemaps removed: [https://shop.example/sitemap.xml]
-}
-
 // A Gate says when a robots.txt must be asked for, is told what came back, and
 // clears URLs by it for as long as it holds.
 func ExampleGate() {

@@ -7,7 +7,7 @@ import (
 )
 
 // A RobotsTextDiff is how two versions of a robots.txt differ, line by line. What
-// they mean to a crawler is compared by robots.Diff.
+// they mean to a crawler is compared by lint.Diff.
 type RobotsTextDiff struct {
 	OldSHA256        string     `json:"old_sha256"`
 	NewSHA256        string     `json:"new_sha256"`

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/lint"
 )
 
 const robotsDiffHelp = `Compare two versions of a robots.txt by what they mean: order, comments and spelling
@@ -77,7 +78,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 		return err
 	}
 	old, new := robots.Parse(bodies[0], dialect), robots.Parse(bodies[1], dialect)
-	changes := robots.Diff(old, new)
+	changes := lint.Diff(old, new)
 	if err := q.printChanges(a.stdout, changes); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 	return err
 }
 
-func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error {
+func (q robotsDiffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
@@ -178,7 +179,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
 	names := q.agents
 	if len(names) == 0 {
-		names, _ = robots.ComparedAgents(old, new)
+		names, _ = lint.ComparedAgents(old, new)
 	}
 	var agents []agentRulesChange
 	seen := make(map[string]bool)

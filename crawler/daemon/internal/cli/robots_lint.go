@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/lint"
 )
 
 const robotsLintHelp = `Look at a robots.txt for its author: what crawlers ignore, what does the opposite of
@@ -58,8 +59,8 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 		return err
 	}
 	bad := false
-	for _, f := range robots.Check(body, robots.ParseOptions{Dialect: dialect}) {
-		bad = bad || f.Severity > robots.Hint
+	for _, f := range lint.Check(body, robots.ParseOptions{Dialect: dialect}) {
+		bad = bad || f.Severity > lint.Hint
 		if err := printLintFinding(a.stdout, q.asJSON, name, f); err != nil {
 			return err
 		}
@@ -70,11 +71,11 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 	return nil
 }
 
-func printLintFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
+func printLintFinding(w io.Writer, asJSON bool, name string, f lint.Finding) error {
 	if asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			File string `json:"file"`
-			robots.Finding
+			lint.Finding
 		}{name, f})
 	}
 	place := name

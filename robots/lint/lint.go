@@ -1,10 +1,11 @@
-package robots
+package lint
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -13,7 +14,7 @@ import (
 // body is looked at, also what lies beyond the limits of crawlers. It never
 // fails; rules are compared with each other for the first hundred agents and
 // five thousand rules only, so that its time is bounded.
-func Check(body []byte, o ParseOptions) []Finding {
+func Check(body []byte, o robots.ParseOptions) []Finding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
 	l := linter{opts: o, text: text, bomBytes: len(body) - len(text), countByRequirement: map[string]int{}}
 	if l.lintEncodingAndHTML() {
@@ -30,7 +31,7 @@ func Check(body []byte, o ParseOptions) []Finding {
 
 // A linter looks at one file.
 type linter struct {
-	opts               ParseOptions
+	opts               robots.ParseOptions
 	text               string // without a BOM
 	bomBytes           int    // the length of the BOM, in bytes
 	lines              []lintLine
@@ -73,7 +74,7 @@ func (l *linter) parseLines() {
 }
 
 // usesYandexDialect reports whether the file is looked at as Yandex reads it.
-func (l *linter) usesYandexDialect() bool { return l.opts.Dialect == Yandex }
+func (l *linter) usesYandexDialect() bool { return l.opts.Dialect == robots.Yandex }
 
 // maxFindingsPerRequirement is how many findings of one requirement are told one by one.
 const maxFindingsPerRequirement = 100

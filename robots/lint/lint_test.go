@@ -1,4 +1,4 @@
-package robots
+package lint
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
@@ -61,7 +62,7 @@ func TestLint(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Check([]byte(test.file), ParseOptions{}) {
+			for _, f := range Check([]byte(test.file), robots.ParseOptions{}) {
 				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 				if f.Message == "" || f.Effect == "" {
 					t.Errorf("%+v does not say what is there or what it does", f)
@@ -93,7 +94,7 @@ func TestLintSize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Check([]byte(fill(test.size)), ParseOptions{}) {
+			for _, f := range Check([]byte(fill(test.size)), robots.ParseOptions{}) {
 				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 			}
 			if !slices.Equal(got, test.want) {
@@ -117,7 +118,7 @@ func TestLintAdvises(t *testing.T) {
 		{"Crawl-delay: 0,5", "probably 0.5"},
 		{"Allow:", `probably "Allow: /"`},
 	} {
-		found := Check([]byte("User-agent: *\nDisallow: /x\n"+test.line), ParseOptions{})
+		found := Check([]byte("User-agent: *\nDisallow: /x\n"+test.line), robots.ParseOptions{})
 		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == test.advice }) {
 			t.Errorf("%q: no advice %q in %+v", test.line, test.advice, found)
 		}
@@ -150,7 +151,7 @@ func TestHostAndCleanParamProblems(t *testing.T) {
 // TestClassicExamples runs the examples of the reader of 1994.
 func TestClassicExamples(t *testing.T) {
 	ran := 0
-	for _, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
+	for _, text := range robotstest.Lines(t, "../testdata/robots-examples.jsonl") {
 		var e robotstest.Example
 		robotstest.Decode(t, text, &e)
 		if e.Dialect != "classic" {
@@ -179,12 +180,12 @@ func BenchmarkLint(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var text strings.Builder
 			text.WriteString("User-agent: *\n")
-			for i := 0; text.Len() < MaxFileBytes; i++ {
+			for i := 0; text.Len() < robots.MaxFileBytes; i++ {
 				fmt.Fprintf(&text, line, i)
 			}
 			text.WriteString("Disallow: /x\n")
 			for b.Loop() {
-				Check([]byte(text.String()), ParseOptions{})
+				Check([]byte(text.String()), robots.ParseOptions{})
 			}
 		})
 	}
@@ -198,7 +199,7 @@ func FuzzLint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines := len(strings.FieldsFunc(string(body), func(r rune) bool { return r == '\n' || r == '\r' }))
 		lines += strings.Count(string(body), "\n") + strings.Count(string(body), "\r")
-		for _, found := range Check(body, ParseOptions{}) {
+		for _, found := range Check(body, robots.ParseOptions{}) {
 			if found.Line < 0 || found.Line > lines+1 || found.Message == "" {
 				t.Errorf("%+v in a file of %d lines", found, lines)
 			}
@@ -208,7 +209,7 @@ func FuzzLint(f *testing.F) {
 
 // TestLintIsBounded: of many findings that are alike the first stand for all.
 func TestLintIsBounded(t *testing.T) {
-	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)), ParseOptions{})); n > 2*maxFindingsPerRequirement {
+	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)), robots.ParseOptions{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
 	}
 }

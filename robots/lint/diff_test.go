@@ -1,4 +1,4 @@
-package robots
+package lint
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
@@ -29,7 +30,7 @@ func TestDiff(t *testing.T) {
 		{"sitemaps", "Sitemap: https://h/a\nSitemap: https://h/b", "Sitemap: https://h:443/b\nSitemap: https://h/c", []string{"+ https://h/c", "- https://h/a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := Diff(Parse([]byte(test.old), Google), Parse([]byte(test.new), Google))
+			c := Diff(robots.Parse([]byte(test.old), robots.Google), robots.Parse([]byte(test.new), robots.Google))
 			if got := describeChanges(c); !slices.Equal(got, test.want) || c.IsEmpty() != (len(test.want) == 0) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -60,7 +61,7 @@ func describeChanges(c FileChanges) []string {
 }
 
 func TestDiffAsJSON(t *testing.T) {
-	c := Diff(Parse([]byte("User-agent: *\nDisallow: /a\n"), Google), Parse([]byte("User-agent: *\nCrawl-delay: 2\n"), Google))
+	c := Diff(robots.Parse([]byte("User-agent: *\nDisallow: /a\n"), robots.Google), robots.Parse([]byte("User-agent: *\nCrawl-delay: 2\n"), robots.Google))
 	got, err := json.Marshal(c)
 	if want := `{"agents":[{"agent":"*","removed":[{"rule":"disallow: /a","line":2}],"old_delay":"none","new_delay":"2s"}]}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
@@ -72,14 +73,14 @@ func TestNoDiffNoChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	same := 0
 	for range 4000 {
-		var files [2]*File
+		var files [2]*robots.File
 		for i := range files {
 			var b strings.Builder
 			b.WriteString("User-agent: *\n")
 			for range 1 + random.IntN(2) {
 				b.WriteString([]string{"Allow: ", "Disallow: "}[random.IntN(2)] + []string{"/a", "/%61", "/a*", "/a$", "/", "/*a", "/**a"}[random.IntN(7)] + "\n")
 			}
-			files[i] = Parse([]byte(b.String()), Google)
+			files[i] = robots.Parse([]byte(b.String()), robots.Google)
 		}
 		if !Diff(files[0], files[1]).IsEmpty() {
 			continue
@@ -87,7 +88,7 @@ func TestNoDiffNoChange(t *testing.T) {
 		same++
 		for _, path := range []string{"/", "/a", "/ab", "/ba", "/b"} {
 			u := robotstest.URL(t, "http://h"+path)
-			if a, b := files[0].RulesFor(Agent{}).Check(u), files[1].RulesFor(Agent{}).Check(u); a.Allowed != b.Allowed {
+			if a, b := files[0].RulesFor(robots.Agent{}).Check(u), files[1].RulesFor(robots.Agent{}).Check(u); a.Allowed != b.Allowed {
 				t.Fatalf("%s: %+v and %+v without a difference", path, a, b)
 			}
 		}
@@ -101,16 +102,16 @@ func TestNoDiffNoChange(t *testing.T) {
 // sees in the line.
 func TestDiffKnowsWhomADialectNames(t *testing.T) {
 	for _, tt := range []struct {
-		d        Dialect
+		d        robots.Dialect
 		old, new string
 		agent    string
 	}{
-		{GoogleOSS, "User-agent: bot2\nDisallow: /a\n", "User-agent: bot2\nDisallow: /b\n", "bot"},
-		{GoogleOSS, "User-agent: * x\nDisallow: /a\n", "User-agent: * x\nDisallow: /b\n", "*"},
-		{GoogleOSS, "User-agent: bot\nDisallow: /%41B\n", "User-agent: bot\nDisallow: /A%42\n", "bot"},
-		{Yandex, "User-agent: (compatible; SuperBot)\nDisallow: /a\n", "User-agent: (compatible; SuperBot)\nDisallow: /b\n", "superbot"},
+		{robots.GoogleOSS, "User-agent: bot2\nDisallow: /a\n", "User-agent: bot2\nDisallow: /b\n", "bot"},
+		{robots.GoogleOSS, "User-agent: * x\nDisallow: /a\n", "User-agent: * x\nDisallow: /b\n", "*"},
+		{robots.GoogleOSS, "User-agent: bot\nDisallow: /%41B\n", "User-agent: bot\nDisallow: /A%42\n", "bot"},
+		{robots.Yandex, "User-agent: (compatible; SuperBot)\nDisallow: /a\n", "User-agent: (compatible; SuperBot)\nDisallow: /b\n", "superbot"},
 	} {
-		c := Diff(Parse([]byte(tt.old), tt.d), Parse([]byte(tt.new), tt.d))
+		c := Diff(robots.Parse([]byte(tt.old), tt.d), robots.Parse([]byte(tt.new), tt.d))
 		if !slices.ContainsFunc(c.AgentChanges, func(a AgentChange) bool { return a.Agent == tt.agent }) {
 			t.Errorf("%v: %q to %q: %+v, want a change for %s", tt.d, tt.old, tt.new, c.AgentChanges, tt.agent)
 		}
@@ -123,16 +124,16 @@ func TestDiffIsBounded(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&b, "User-agent: a%s\nDisallow: /%d\n", strings.Repeat("b", i), i)
 	}
-	c := Diff(Parse([]byte(b.String()), Google), Parse(nil, Google))
+	c := Diff(robots.Parse([]byte(b.String()), robots.Google), robots.Parse(nil, robots.Google))
 	if len(c.AgentChanges) > maxComparedAgents || c.AgentsNotComparedCount != 201 {
 		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.AgentChanges), c.AgentsNotComparedCount, maxComparedAgents)
 	}
 }
 
 func TestDiffOfPace(t *testing.T) {
-	old := Parse([]byte("user-agent: *\nrequest-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45"), Google)
+	old := robots.Parse([]byte("user-agent: *\nrequest-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45"), robots.Google)
 	want := []string{"request-rate: 1/300s 0800-1300", "visit-time: 0600-0845"}
-	c := Diff(old, Parse(nil, Google))
+	c := Diff(old, robots.Parse(nil, robots.Google))
 	if len(c.AgentChanges) != 1 || !slices.Equal(c.AgentChanges[0].OldRateAndVisitTimeLines, want) || c.AgentChanges[0].NewRateAndVisitTimeLines != nil {
 		t.Errorf("difference %+v", c)
 	}

@@ -1,10 +1,11 @@
-package robots
+package lint
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/match"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
@@ -25,7 +26,7 @@ func (l *linter) lintRules(body []byte) {
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		set := compileRules(file, AgentFromName(token))
+		set := compileRules(file, robots.AgentFromName(token))
 		rules := set.Rules()
 		key := lineNumbers(rules)
 		if linted[key] {
@@ -73,13 +74,13 @@ func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) 
 }
 
 // compileRules compiles what a file says to an agent.
-func compileRules(file *File, a Agent) match.RuleSet {
+func compileRules(file *robots.File, a robots.Agent) match.RuleSet {
 	lines := file.RulesFor(a).Lines()
 	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
 		rules[i] = match.Rule{Text: l.Field + ": " + l.Value, Line: l.Number, Allow: l.Field == syntax.Allow.String()}
 	}
-	return match.NewRuleSet(rules, file.Dialect() == GoogleOSS)
+	return match.NewRuleSet(rules, file.Dialect() == robots.GoogleOSS)
 }
 
 // lineNumbers returns the numbers of the lines of rules, as a key.

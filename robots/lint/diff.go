@@ -1,10 +1,11 @@
-package robots
+package lint
 
 import (
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/match"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
@@ -73,12 +74,12 @@ func (c RulesChange) IsEmpty() bool {
 // Diff compares two versions of a file by what they mean: order, comments and
 // spelling make no difference. Its time grows with the number of agents that
 // are named times the number of lines.
-func Diff(old, new *File) FileChanges {
+func Diff(old, new *robots.File) FileChanges {
 	var c FileChanges
 	tokens, omitted := ComparedAgents(old, new)
 	c.AgentsNotComparedCount = omitted
 	for _, token := range tokens {
-		a := AgentFromName(token)
+		a := robots.AgentFromName(token)
 		if change := diffRules(old, new, a); !change.IsEmpty() {
 			c.AgentChanges = append(c.AgentChanges, AgentChange{token, change})
 		}
@@ -90,7 +91,7 @@ func Diff(old, new *File) FileChanges {
 
 // diffRules compares what two files say to one agent. A rule that is spelt
 // otherwise and means the same is no change.
-func diffRules(oldFile, newFile *File, a Agent) RulesChange {
+func diffRules(oldFile, newFile *robots.File, a robots.Agent) RulesChange {
 	old, new := oldFile.RulesFor(a), newFile.RulesFor(a)
 	var c RulesChange
 	c.OldDelay.Duration, c.OldDelay.Given = old.CrawlDelay()
@@ -104,7 +105,7 @@ func diffRules(oldFile, newFile *File, a Agent) RulesChange {
 // ComparedAgents returns the agents that Diff compares: the tokens that either file
 // names, in lower case, and "*", each once: "*", then in the order of the new
 // file and the old. There are at most 100; left is how many more there were.
-func ComparedAgents(old, new *File) (tokens []string, omitted int) {
+func ComparedAgents(old, new *robots.File) (tokens []string, omitted int) {
 	tokens = slices.Concat([]string{"*"}, new.AgentTokens(), old.AgentTokens())
 	seen := make(map[string]bool)
 	tokens = slices.DeleteFunc(tokens, func(t string) bool {
@@ -130,12 +131,12 @@ type comparedRule struct {
 }
 
 // canonicalRules returns what each of the rules of an agent means, in their order.
-func canonicalRules(lines []Line, d Dialect) []comparedRule {
+func canonicalRules(lines []robots.Line, d robots.Dialect) []comparedRule {
 	rules := make([]comparedRule, len(lines))
 	for i, l := range lines {
 		p := match.Compile(l.Value)
 		meaning := canonicalRule{l.Field == syntax.Allow.String(), p.Length, p.Skeleton()}
-		if d == GoogleOSS {
+		if d == robots.GoogleOSS {
 			escaped := match.EscapeGoogleOSS(l.Value)
 			meaning.length, meaning.canonicalPath = len(escaped), escaped
 		}
@@ -161,7 +162,7 @@ func rulesNotIn(rules, others []comparedRule) []RuleLine {
 	return lines
 }
 
-func sortedSitemaps(f *File) []string {
+func sortedSitemaps(f *robots.File) []string {
 	var all []string
 	for _, u := range f.Sitemaps() {
 		all = append(all, u.String())

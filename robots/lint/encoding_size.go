@@ -1,9 +1,11 @@
-package robots
+package lint
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/robots"
 )
 
 const sizeAdvice = "merge rules into wider ones and keep what is excluded in one directory"
@@ -47,7 +49,7 @@ func (l *linter) lintUTF8() {
 // stopped somewhere.
 func (l *linter) lintSize() {
 	size := l.bomBytes + len(l.text)
-	limit := max(l.opts.MaxBytes, MaxFileBytes)
+	limit := max(l.opts.MaxBytes, robots.MaxFileBytes)
 	has := fmt.Sprintf("the file has %d bytes", size)
 	switch {
 	case size > limit:
@@ -56,7 +58,7 @@ func (l *linter) lintSize() {
 	case size > limit/10*9:
 		l.addFinding(0, Warning, "LINT-06", fmt.Sprintf("%s, close to %d KiB", has, limit>>10), "Google ignores what is beyond", sizeAdvice)
 	}
-	if size > MaxYandexFileBytes {
+	if size > robots.MaxYandexFileBytes {
 		severity := Hint
 		if l.usesYandexDialect() {
 			severity = Error
