@@ -1,16 +1,13 @@
 package robots
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-func TestPurposes(t *testing.T) {
+func TestCheckForPurposes(t *testing.T) {
 	const file = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /open train-ai=y\n" +
 		"Content-Usage: /closed train-ai=n\nAllow: /\n\nUser-agent: other\nContent-Signal: search=no\nDisallow: /x\n" +
 		"\nUser-agent: general\nContent-Usage: bots=n, search=y\n"
@@ -35,43 +32,12 @@ func TestPurposes(t *testing.T) {
 		{"general", []string{"archive"}, "/", "content-usage: bots=n", 12},
 		{"general", []string{"search", "ai-train"}, "/", "content-usage: bots=n", 12},
 	} {
-		agent, err := NewAgent(tt.agent)
-		if err != nil {
-			t.Fatal(err)
+		f, agent := Parse([]byte(file), Google), AgentFromName(tt.agent)
+		u := robotstest.URL(t, "https://example.com"+tt.path)
+		v := CheckForPurposes(f.RulesFor(agent), UsageRulesFor(f, agent), u, tt.purposes)
+		if v.Allowed != (tt.rule == "") || v.Rule != tt.rule && tt.rule != "" || v.Line != tt.line && tt.rule != "" {
+			t.Errorf("%+v: %+v", tt, v)
 		}
-		cfg := GateConfig{Agent: agent, Purposes: tt.purposes}
-		if err := cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		u, err := decorum.ParseURL("https://example.com" + tt.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := NewGate(cfg, newMemoryNotes())
-		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		c, err := g.Check(t.Context(), now, u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.RecordFetch(t.Context(), now, c, &decorum.Response{URL: c.URL(), Status: 200, Body: []byte(file)}, nil); err != nil {
-			t.Fatal(err)
-		}
-		_, err = g.Check(t.Context(), now, u)
-		var no *Refusal
-		switch {
-		case tt.rule == "" && err != nil:
-			t.Errorf("%+v: %v, want it allowed", tt, err)
-		case tt.rule != "" && (!errors.As(err, &no) || !errors.Is(err, decorum.Disallowed)):
-			t.Errorf("%+v: %v, want a refusal", tt, err)
-		case tt.rule != "" && (no.Verdict.Rule != tt.rule || no.Verdict.Line != tt.line || no.Verdict.Allowed):
-			t.Errorf("%+v: %+v", tt, no.Verdict)
-		}
-	}
-	if (GateConfig{Purposes: []string{"world-domination"}}).Validate() == nil {
-		t.Error("an unknown purpose is taken")
-	}
-	if (GateConfig{Purposes: []string{"search"}, NoExtensions: true}).Validate() == nil {
-		t.Error("a purpose is taken that could not be enforced")
 	}
 }
 
