@@ -96,8 +96,8 @@ func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o 
 }
 
 // UsageSignalsForURL returns what the file says of the use of u.
-func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) robots.UsageSignals {
-	return r.parsed.UsageSignalsForURL(u)
+func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) robots.Signals {
+	return r.parsed.SignalsForURL(u)
 }
 
 // SHA256 returns the hash of the file in hex, empty if there is none.
@@ -134,9 +134,9 @@ func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 }
 
 // usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.
-func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) robots.UsageSignals {
+func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) robots.Signals {
 	if r := rs.get(u.Origin()); r != nil {
-		return r.parsed.UsageSignalsForURL(u)
+		return r.parsed.SignalsForURL(u)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 // A ContentUsageAssessment is what a site asks of the use of a page's content, and what follows.
 type ContentUsageAssessment struct {
-	Signals robots.UsageSignals // all that is said of it
+	Signals robots.Signals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
 	PurposeConflict *robots.DisallowedPurposeError
@@ -50,7 +50,7 @@ func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}
-	stated = append(stated, robots.HeaderUsageSignals(v.Response.Header)...)
+	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
 	var header *extract.ScanResult
 	stated = append(stated, directiveSignals(robots.InHeader, header.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.PageScanResult(); page != nil {
@@ -63,7 +63,7 @@ func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
-func directiveSignals(source robots.SignalSource, d extract.RobotsDirectives) (stated robots.UsageSignals) {
+func directiveSignals(source robots.Source, d extract.RobotsDirectives) (stated robots.Signals) {
 	for _, directive := range []struct {
 		isSet bool
 		name  string
@@ -77,17 +77,17 @@ func directiveSignals(source robots.SignalSource, d extract.RobotsDirectives) (s
 
 // filterSignalsByContentType returns the signals that speak of the content itself: what is said of
 // images says nothing of the page that shows them.
-func filterSignalsByContentType(stated robots.UsageSignals, res *decorum.Response) robots.UsageSignals {
+func filterSignalsByContentType(stated robots.Signals, res *decorum.Response) robots.Signals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
 	}
-	return slices.DeleteFunc(slices.Clone(stated), func(s robots.UsageSignal) bool { return s.Category == robots.NoImageAI })
+	return slices.DeleteFunc(slices.Clone(stated), func(s robots.Signal) bool { return s.Category == robots.NoImageAI })
 }
 
 // forbidsImagesForPurposes reports whether the page asks that its images not be used for what
 // the crawl is for.
 func (c *Crawler) forbidsImagesForPurposes(v *Visit) bool {
-	others := func(s robots.UsageSignal) bool { return s.Category != robots.NoImageAI }
+	others := func(s robots.Signal) bool { return s.Category != robots.NoImageAI }
 	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
 }
 

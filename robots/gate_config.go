@@ -87,7 +87,7 @@ func (c GateConfig) Validate() error {
 			return fmt.Errorf("robots gate: %s must not be negative", d.name)
 		}
 	}
-	if err := validatePurposes(c.Purposes); err != nil {
+	if err := ValidatePurposes(c.Purposes); err != nil {
 		return fmt.Errorf("robots gate: %w", err)
 	}
 	if len(c.Purposes) > 0 && c.NoExtensions {

@@ -9,8 +9,8 @@ import (
 // A GateExplanation is a verdict with all of a robots.txt that led to it.
 type GateExplanation struct {
 	Explanation
-	SHA256       string       `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none
-	UsageSignals UsageSignals `json:"signals,omitempty"`     // what the file asks of the use of the content
+	SHA256       string  `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none
+	UsageSignals Signals `json:"signals,omitempty"`     // what the file asks of the use of the content
 }
 
 // Explain says how the rules that Rules returns for o judge u, which need not be of that

@@ -20,7 +20,7 @@ func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.
 
 // verdict is the one place in which a URL is judged.
 func (g *Gate) verdict(s *originState, u decorum.URL) Verdict {
-	return CheckForPurposes(s.rules, s.usageRules, u, g.cfg.Purposes)
+	return Check(s.rules, s.usageRules, u, g.cfg.Purposes)
 }
 
 // Purposes returns what the crawl is for.
@@ -28,7 +28,7 @@ func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
 // CachedUsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
 // file is in mind: it does no I/O. After Check has judged a URL, it is.
-func (g *Gate) CachedUsageSignals(u decorum.URL) UsageSignals {
+func (g *Gate) CachedUsageSignals(u decorum.URL) Signals {
 	if s := g.cache.stateIfCached(u.Origin()); s != nil {
 		return s.usageRules.SignalsForURL(u)
 	}

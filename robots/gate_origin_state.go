@@ -68,7 +68,7 @@ func (g *Gate) compileState(r *originRecord, file *File) *originState {
 		s.rules = AllowAll()
 		if a.IsRobotsFile {
 			s.fetchSummary.Outcome = OutcomeRules
-			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), UsageRulesFor(file, g.cfg.Agent), file.URLCleaner()
+			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), CompileUsage(file, g.cfg.Agent), file.URLCleaner()
 		}
 		s.expiresAt = a.ExpiresAt
 		if latest := a.FetchedAt.Add(g.cfg.MaxTTL); latest.Before(s.expiresAt) {

@@ -32,7 +32,7 @@ type TDMRep struct{ rules []tdmRule }
 
 type tdmRule struct {
 	pattern match.Pattern
-	signal  UsageSignal
+	signal  Signal
 }
 
 // TDMRepURL returns where the file of an origin is, zero for the zero Origin.
@@ -116,15 +116,15 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 	return tdmRule{match.Compile(rule.Location), s}, ok
 }
 
-// UsageSignalsForURL returns what the file says of u: by the first rule that matches, as its
+// SignalsForURL returns what the file says of u: by the first rule that matches, as its
 // author puts the most specific first. It is at most one signal.
-func (t *TDMRep) UsageSignalsForURL(u decorum.URL) UsageSignals {
+func (t *TDMRep) SignalsForURL(u decorum.URL) Signals {
 	if t == nil {
 		return nil
 	}
 	for i := range t.rules {
 		if r := &t.rules[i]; r.pattern.Matches(u.PathAndQuery()) {
-			return UsageSignals{r.signal}
+			return Signals{r.signal}
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (t *TDMRep) UsageSignalsForURL(u decorum.URL) UsageSignals {
 // Check judges u for a crawl of the stated purposes. The file has no groups: that
 // of the verdict is InTDMRep.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
-	if conflict := t.UsageSignalsForURL(u).ConflictWithPurposes(purposes); conflict != nil {
+	if conflict := t.SignalsForURL(u).ConflictWithPurposes(purposes); conflict != nil {
 		return conflict.verdict(string(InTDMRep))
 	}
 	return Verdict{Allowed: true, Group: string(InTDMRep)}
@@ -141,15 +141,15 @@ func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
 
 // ParseTDMReservation reads a tdm-reservation: "1" reserves the right to mine text and
 // data, "0" does not; anything else is unset, and false is returned.
-func ParseTDMReservation(in SignalSource, value, policy string) (UsageSignal, bool) {
-	s := UsageSignal{Source: in, Field: tdmReservationField, Category: categoryTDM}
+func ParseTDMReservation(in Source, value, policy string) (Signal, bool) {
+	s := Signal{Source: in, Field: tdmReservationField, Category: categoryTDM}
 	switch strings.TrimSpace(value) {
 	case "1":
-		s.Preference = UseDisallowed
+		s.Preference = Disallowed
 	case "0":
-		s.Preference = UseAllowed
+		s.Preference = Allowed
 	default:
-		return UsageSignal{}, false
+		return Signal{}, false
 	}
 	if policy = strings.TrimSpace(policy); len(policy) <= maxPolicyBytes {
 		s.TDMPolicy = strings.Clone(policy)

@@ -49,7 +49,7 @@ func TestTDMRep(t *testing.T) {
 			}
 			u := robotstest.URL(t, "http://h"+test.path)
 			var got string
-			for _, s := range file.UsageSignalsForURL(u) {
+			for _, s := range file.SignalsForURL(u) {
 				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.TDMPolicy))
 				if s.Line != test.line || s.Source != InTDMRep || s.Category != "tdm" {
 					t.Errorf("%+v, want line %d", s, test.line)
@@ -67,7 +67,7 @@ func TestTDMRep(t *testing.T) {
 			}
 		})
 	}
-	if n := len((*TDMRep)(nil).UsageSignalsForURL(robotstest.URL(t, "http://h/"))); n != 0 {
+	if n := len((*TDMRep)(nil).SignalsForURL(robotstest.URL(t, "http://h/"))); n != 0 {
 		t.Error("no file says something")
 	}
 }
@@ -101,8 +101,8 @@ func FuzzTDMRep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1
-		for _, s := range file.UsageSignalsForURL(u) {
-			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes || !slices.Contains([]UsagePreferenceValue{UseAllowed, UseDisallowed}, s.Preference) {
+		for _, s := range file.SignalsForURL(u) {
+			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes || !slices.Contains([]Preference{Allowed, Disallowed}, s.Preference) {
 				t.Errorf("%+v of %d lines", s, lines)
 			}
 		}

@@ -7,16 +7,16 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// HeaderUsageSignals returns what the header of an answer asks of the use of its
+// HeaderSignals returns what the header of an answer asks of the use of its
 // content by Content-Usage, Content-Signal and tdm-reservation. Each field line
 // is a statement: where they disagree the stricter one stays. Of a field that is
 // not well formed counts what can be read.
-func HeaderUsageSignals(h http.Header) UsageSignals {
-	var found UsageSignals
+func HeaderSignals(h http.Header) Signals {
+	var found Signals
 	for _, name := range []string{"Content-Usage", "Content-Signal"} {
 		var strictest strictestSignals
 		for _, list := range h.Values(name) {
-			strictest.add(signalsOfList(list, UsageSignal{Source: InHeader, Field: strings.ToLower(name)})...)
+			strictest.add(signalsOfList(list, Signal{Source: InHeader, Field: strings.ToLower(name)})...)
 		}
 		found = append(found, strictest.signals...)
 	}
@@ -30,8 +30,8 @@ func HeaderUsageSignals(h http.Header) UsageSignals {
 }
 
 // signalsOfList reads "category=y, category=n", each as the signal template.
-func signalsOfList(list string, template UsageSignal) UsageSignals {
-	var all UsageSignals
+func signalsOfList(list string, template Signal) Signals {
+	var all Signals
 	for _, p := range syntax.ParsePreferences(list) {
 		template.Category, template.Preference = p.Category, preferencesByStrictness[p.Value]
 		all = append(all, template)

@@ -12,7 +12,7 @@ import (
 )
 
 // describeSignals returns signals in short.
-func describeSignals(all UsageSignals) []string {
+func describeSignals(all Signals) []string {
 	var got []string
 	for _, s := range all {
 		got = append(got, strings.TrimSpace(fmt.Sprint(s.Field, " ", s.Category, " ", s.Preference, " ", s.TDMPolicy)))
@@ -49,7 +49,7 @@ func TestHeaderSignals(t *testing.T) {
 		{"neither", http.Header{"Tdm-Reservation": {"2", "yes", ""}, "Tdm-Policy": {"/p"}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := HeaderUsageSignals(test.header)
+			got := HeaderSignals(test.header)
 			if !slices.Equal(describeSignals(got), test.want) {
 				t.Errorf("got %q, want %q", describeSignals(got), test.want)
 			}
@@ -66,7 +66,7 @@ func TestHeaderSignals(t *testing.T) {
 func TestHeaderSignalsAreLinear(t *testing.T) {
 	const long = 1 << 20
 	for _, list := range []string{"(,", `a="(,`, "a=n,", `\",`, ")(,", `",`} {
-		if n := len(HeaderUsageSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > syntax.MaxCategories {
+		if n := len(HeaderSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > syntax.MaxCategories {
 			t.Errorf("%q: %d categories", list, n)
 		}
 	}
@@ -77,7 +77,7 @@ func FuzzHeaderSignals(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
-		got := HeaderUsageSignals(http.Header{"Content-Usage": {list}})
+		got := HeaderSignals(http.Header{"Content-Usage": {list}})
 		if len(got) > syntax.MaxCategories {
 			t.Errorf("%d categories", len(got))
 		}
@@ -85,12 +85,12 @@ func FuzzHeaderSignals(f *testing.F) {
 			return
 		}
 		for _, s := range got { // an independent reading of a plain list
-			last := UseUnset
+			last := Unset
 			for part := range strings.SplitSeq(list, ",") {
 				part, _, _ = strings.Cut(part, ";")
 				if name, value, _ := strings.Cut(part, "="); strings.ToLower(strings.Trim(name, " \t")) == s.Category {
-					last = map[string]UsagePreferenceValue{"y": UseAllowed, "yes": UseAllowed, "n": UseDisallowed, "no": UseDisallowed}[strings.ToLower(strings.Trim(value, " \t"))]
-					last = cmp.Or(last, UseUnset)
+					last = map[string]Preference{"y": Allowed, "yes": Allowed, "n": Disallowed, "no": Disallowed}[strings.ToLower(strings.Trim(value, " \t"))]
+					last = cmp.Or(last, Unset)
 				}
 			}
 			if s.Preference != last && len(got) < syntax.MaxCategories {

@@ -30,8 +30,8 @@ const NoImageAI = "noimageai"
 // automated processing. It speaks of what the same statement does not name.
 const categoryBots = "bots"
 
-// validatePurposes reports a purpose that is not one of those known.
-func validatePurposes(purposes []string) error {
+// ValidatePurposes reports a purpose that is not one of those known.
+func ValidatePurposes(purposes []string) error {
 	for _, p := range purposes {
 		if purposeTerms[p] == nil {
 			return fmt.Errorf("purpose %q is not one of %s", p, KnownPurposes)
@@ -40,11 +40,11 @@ func validatePurposes(purposes []string) error {
 	return nil
 }
 
-// CheckForPurposes judges u by rules, for a crawl that states what it is for: where usage,
+// Check judges u by rules, for a crawl that states what it is for: where usage,
 // of the same file, asks that u's content not be used for one of the purposes, u is
 // disallowed; but not what is read to know what a site asks: robots.txt and
 // tdmrep.json. See GateConfig.Purposes.
-func CheckForPurposes(rules *Rules, usage *UsageRules, u decorum.URL, purposes []string) Verdict {
+func Check(rules *Rules, usage *UsageRules, u decorum.URL, purposes []string) Verdict {
 	v := rules.Check(u)
 	if !v.Allowed || len(purposes) == 0 {
 		return v
@@ -59,7 +59,7 @@ func CheckForPurposes(rules *Rules, usage *UsageRules, u decorum.URL, purposes [
 // A DisallowedPurposeError is a signal that asks not to use content for a purpose.
 type DisallowedPurposeError struct {
 	Purpose string `json:"purpose"` // one of the constant KnownPurposes
-	UsageSignal
+	Signal
 }
 
 // Error says what asks for it, and where.
@@ -68,7 +68,7 @@ func (o *DisallowedPurposeError) Error() string {
 }
 
 // ruleText writes a signal against a use as a rule of a Verdict.
-func (s UsageSignal) ruleText() string {
+func (s Signal) ruleText() string {
 	switch {
 	case s.Category == categoryTDM:
 		return s.Field + ": 1"
@@ -81,9 +81,9 @@ func (s UsageSignal) ruleText() string {
 // ConflictWithPurposes returns the first signal that asks not to use the content for one of
 // the purposes, nil if none does. A purpose that nothing speaks of is not
 // objected to, and no signal takes back what another asks.
-func (s UsageSignals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError {
+func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError {
 	for _, o := range s {
-		if o.Preference != UseDisallowed {
+		if o.Preference != Disallowed {
 			continue
 		}
 		for _, p := range purposes {
@@ -97,9 +97,9 @@ func (s UsageSignals) ConflictWithPurposes(purposes []string) *DisallowedPurpose
 
 // statementNamesPurpose reports whether the statement that o is of says something of a purpose
 // by its own name.
-func (s UsageSignals) statementNamesPurpose(o UsageSignal, purpose string) bool {
-	return slices.ContainsFunc(s, func(x UsageSignal) bool {
-		return x.Source == o.Source && x.Field == o.Field && x.Preference != UseUnset && slices.Contains(purposeTerms[purpose], x.Category)
+func (s Signals) statementNamesPurpose(o Signal, purpose string) bool {
+	return slices.ContainsFunc(s, func(x Signal) bool {
+		return x.Source == o.Source && x.Field == o.Field && x.Preference != Unset && slices.Contains(purposeTerms[purpose], x.Category)
 	})
 }
 
@@ -116,10 +116,10 @@ func PurposesIncludeTDM(purposes []string) bool {
 
 // NewDirectiveSignal returns what a directive to robots asks, as a signal: of an
 // X-Robots-Tag field, or of a page's meta elements.
-func NewDirectiveSignal(in SignalSource, directive string) UsageSignal {
+func NewDirectiveSignal(in Source, directive string) Signal {
 	field := "robots"
 	if in == InHeader {
 		field = "x-robots-tag"
 	}
-	return UsageSignal{Source: in, Field: field, Category: strings.ToLower(directive), Preference: UseDisallowed}
+	return Signal{Source: in, Field: field, Category: strings.ToLower(directive), Preference: Disallowed}
 }

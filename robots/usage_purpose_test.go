@@ -34,7 +34,7 @@ func TestCheckForPurposes(t *testing.T) {
 	} {
 		f, agent := Parse([]byte(file), Google), AgentFromName(tt.agent)
 		u := robotstest.URL(t, "https://example.com"+tt.path)
-		v := CheckForPurposes(f.RulesFor(agent), UsageRulesFor(f, agent), u, tt.purposes)
+		v := Check(f.RulesFor(agent), CompileUsage(f, agent), u, tt.purposes)
 		if v.Allowed != (tt.rule == "") || v.Rule != tt.rule && tt.rule != "" || v.Line != tt.line && tt.rule != "" {
 			t.Errorf("%+v: %+v", tt, v)
 		}
@@ -42,31 +42,31 @@ func TestCheckForPurposes(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	signal := func(in SignalSource, field, category string, p UsagePreferenceValue) UsageSignal {
-		return UsageSignal{Source: in, Field: field, Category: category, Preference: p}
+	signal := func(in Source, field, category string, p Preference) Signal {
+		return Signal{Source: in, Field: field, Category: category, Preference: p}
 	}
 	reserved, _ := ParseTDMReservation(InPage, "1", "")
 	for _, tt := range []struct {
 		name    string
-		signals UsageSignals
+		signals Signals
 		against string // of search, ai-input, ai-train, archive: those that are objected to
 	}{
 		{"nothing", nil, ""},
-		{"allowed", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseAllowed)}, ""},
-		{"unset", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseUnset)}, ""},
-		{"unknown", UsageSignals{signal(InHeader, "content-usage", "frying", UseDisallowed)}, ""},
-		{"training", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseDisallowed)}, "ai-train"},
-		{"in older words", UsageSignals{signal(InHeader, "content-usage", "train-genai", UseDisallowed)}, "ai-train"},
-		{"input", UsageSignals{signal(InHeader, "content-usage", "ai-use", UseDisallowed)}, "ai-input"},
-		{"mining", UsageSignals{reserved}, "ai-input ai-train"},
-		{"noai", UsageSignals{NewDirectiveSignal(InPage, "NoAI")}, "ai-input ai-train"},
-		{"noindex", UsageSignals{NewDirectiveSignal(InHeader, "noindex")}, "search"},
-		{"noarchive", UsageSignals{NewDirectiveSignal(InHeader, "noarchive")}, "archive"},
-		{"the strictest of several", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseAllowed), signal(InRobots, "content-signal", "ai-train", UseDisallowed)}, "ai-train"},
-		{"everything", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed)}, "search ai-input ai-train archive"},
-		{"everything else", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseAllowed)}, "ai-input ai-train archive"},
-		{"everything, says the other", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InRobots, "content-usage", "search", UseAllowed)}, "search ai-input ai-train archive"},
-		{"everything, and no value", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseUnset)}, "search ai-input ai-train archive"},
+		{"allowed", Signals{signal(InHeader, "content-usage", "train-ai", Allowed)}, ""},
+		{"unset", Signals{signal(InHeader, "content-usage", "train-ai", Unset)}, ""},
+		{"unknown", Signals{signal(InHeader, "content-usage", "frying", Disallowed)}, ""},
+		{"training", Signals{signal(InHeader, "content-usage", "train-ai", Disallowed)}, "ai-train"},
+		{"in older words", Signals{signal(InHeader, "content-usage", "train-genai", Disallowed)}, "ai-train"},
+		{"input", Signals{signal(InHeader, "content-usage", "ai-use", Disallowed)}, "ai-input"},
+		{"mining", Signals{reserved}, "ai-input ai-train"},
+		{"noai", Signals{NewDirectiveSignal(InPage, "NoAI")}, "ai-input ai-train"},
+		{"noindex", Signals{NewDirectiveSignal(InHeader, "noindex")}, "search"},
+		{"noarchive", Signals{NewDirectiveSignal(InHeader, "noarchive")}, "archive"},
+		{"the strictest of several", Signals{signal(InHeader, "content-usage", "train-ai", Allowed), signal(InRobots, "content-signal", "ai-train", Disallowed)}, "ai-train"},
+		{"everything", Signals{signal(InHeader, "content-usage", "bots", Disallowed)}, "search ai-input ai-train archive"},
+		{"everything else", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InHeader, "content-usage", "search", Allowed)}, "ai-input ai-train archive"},
+		{"everything, says the other", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InRobots, "content-usage", "search", Allowed)}, "search ai-input ai-train archive"},
+		{"everything, and no value", Signals{signal(InHeader, "content-usage", "bots", Disallowed), signal(InHeader, "content-usage", "search", Unset)}, "search ai-input ai-train archive"},
 	} {
 		var against []string
 		for _, p := range strings.Split(KnownPurposes, ", ") {
@@ -81,12 +81,12 @@ func TestConflict(t *testing.T) {
 			t.Errorf("%s: objected to no purpose", tt.name)
 		}
 	}
-	for want, s := range map[string]UsageSignal{
+	for want, s := range map[string]Signal{
 		"not to be used for ai-train: tdm-reservation: 1 (page)":              reserved,
 		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirectiveSignal(InHeader, "noai"),
-		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", UseDisallowed),
+		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", Disallowed),
 	} {
-		if got := (UsageSignals{s}).ConflictWithPurposes([]string{"ai-train"}).Error(); got != want {
+		if got := (Signals{s}).ConflictWithPurposes([]string{"ai-train"}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -96,11 +96,11 @@ func TestConflict(t *testing.T) {
 // too whom its rules for everybody do not bind (EXC-09).
 func TestExemptAgentIsAskedToo(t *testing.T) {
 	f, agent := Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), Yandex), AgentFromName("YandexDirect")
-	rules, usage, u := f.RulesFor(agent), UsageRulesFor(f, agent), robotstest.URL(t, "http://h/a")
-	if v := CheckForPurposes(rules, usage, u, nil); !v.Allowed || !v.DisallowedForMainRobot {
+	rules, usage, u := f.RulesFor(agent), CompileUsage(f, agent), robotstest.URL(t, "http://h/a")
+	if v := Check(rules, usage, u, nil); !v.Allowed || !v.DisallowedForMainRobot {
 		t.Errorf("without a purpose %+v", v)
 	}
-	if v := CheckForPurposes(rules, usage, u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
+	if v := Check(rules, usage, u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
 		t.Errorf("for training %+v", v)
 	}
 }

@@ -18,8 +18,8 @@ type UsageRules struct {
 // signalFields are the fields that speak of the use of content.
 var signalFields = [...]string{"content-usage", "content-signal"}
 
-// UsageRulesFor compiles what a file asks of an agent. It is nil if that is nothing.
-func UsageRulesFor(f *File, a Agent) *UsageRules {
+// CompileUsage compiles what a file asks of an agent. It is nil if that is nothing.
+func CompileUsage(f *File, a Agent) *UsageRules {
 	lines := f.LinesFor(a, signalFields[:]...)
 	if len(lines) == 0 {
 		return nil
@@ -37,15 +37,15 @@ func UsageRulesFor(f *File, a Agent) *UsageRules {
 // lines with equal paths all do, and a category that one of them disallows is
 // disallowed. Its time grows with the number of paths that the file names, not with
 // that of its lines.
-func (r *UsageRules) SignalsForURL(u decorum.URL) UsageSignals {
+func (r *UsageRules) SignalsForURL(u decorum.URL) Signals {
 	if r == nil {
 		return nil
 	}
-	var found UsageSignals
+	var found Signals
 	for i, field := range signalFields {
-		found = append(found, r.byField[i].signalsForPath(u.PathAndQuery(), UsageSignal{Source: InRobots, Field: field})...)
+		found = append(found, r.byField[i].signalsForPath(u.PathAndQuery(), Signal{Source: InRobots, Field: field})...)
 	}
-	slices.SortStableFunc(found, func(a, b UsageSignal) int { return a.Line - b.Line })
+	slices.SortStableFunc(found, func(a, b Signal) int { return a.Line - b.Line })
 	return found
 }
 
@@ -60,7 +60,7 @@ type usageRule struct {
 	preferences     []categoryPreference
 }
 
-// A categoryPreference is a UsageSignal without what all of a statement share.
+// A categoryPreference is a Signal without what all of a statement share.
 type categoryPreference struct {
 	category   string
 	line       int32
@@ -85,7 +85,7 @@ func newUsageRules(lines []Line, field string) usageRules {
 			i, index[key] = len(all), len(all)
 			all, strictest = append(all, usageRule{requiredBigrams: p.Bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
-		strictest[i].add(signalsOfList(list, UsageSignal{Line: l.Number})...)
+		strictest[i].add(signalsOfList(list, Signal{Line: l.Number})...)
 	}
 	for i := range all {
 		all[i].setPreferences(strictest[i].signals, names)
@@ -95,7 +95,7 @@ func newUsageRules(lines []Line, field string) usageRules {
 }
 
 // setPreferences keeps what is asked, in little space.
-func (s *usageRule) setPreferences(signals UsageSignals, names map[string]string) {
+func (s *usageRule) setPreferences(signals Signals, names map[string]string) {
 	s.preferences = make([]categoryPreference, len(signals))
 	for i, a := range signals {
 		name, known := names[a.Category]
@@ -108,7 +108,7 @@ func (s *usageRule) setPreferences(signals UsageSignals, names map[string]string
 
 // signalsForPath returns what is asked of a path, each as the signal as: by the longest
 // pattern that matches, or by all of them that are as long.
-func (ss usageRules) signalsForPath(path string, template UsageSignal) UsageSignals {
+func (ss usageRules) signalsForPath(path string, template Signal) Signals {
 	if len(ss) == 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 // compile returns what lines say to everybody.
 func compile(lines string) (*Rules, *UsageRules) {
 	f := Parse([]byte("User-agent: *\n"+lines), Google)
-	return f.RulesFor(Agent{}), UsageRulesFor(f, Agent{})
+	return f.RulesFor(Agent{}), CompileUsage(f, Agent{})
 }
 
 // usageRulesOf returns what lines ask of everybody.
@@ -42,7 +42,7 @@ func TestCheckForIsBounded(t *testing.T) {
 				text.WriteString(line(i))
 			}
 			rules, usage := compile(text.String())
-			return testing.AllocsPerRun(10, func() { CheckForPurposes(rules, usage, u, []string{"ai-train"}) })
+			return testing.AllocsPerRun(10, func() { Check(rules, usage, u, []string{"ai-train"}) })
 		}
 		if few, many := cost(2), cost(5000); many > few {
 			t.Errorf("%s: %v allocations for 5000 lines, and %v for 2", name, many, few)
@@ -71,14 +71,14 @@ func TestUsageAgainstReference(t *testing.T) {
 	}
 }
 
-func compareByField(a, b UsageSignal) int {
+func compareByField(a, b Signal) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Category, b.Category))
 }
 
 // refUsage reads the lines that compile reads, for each URL anew.
-func refUsage(text string, u decorum.URL) (all UsageSignals) {
+func refUsage(text string, u decorum.URL) (all Signals) {
 	for _, f := range []string{"content-usage", "content-signal"} {
-		longest, best := -1, map[string]UsageSignal{}
+		longest, best := -1, map[string]Signal{}
 		for n, l := range Lines(text) {
 			name, value, _ := strings.Cut(l, ": ")
 			path, list, _ := strings.Cut(value, " ")
@@ -90,12 +90,12 @@ func refUsage(text string, u decorum.URL) (all UsageSignals) {
 				continue
 			}
 			if r.Length > longest {
-				longest, best = r.Length, map[string]UsageSignal{}
+				longest, best = r.Length, map[string]Signal{}
 			}
 			for category, p := range refPreferences(list) {
 				old, named := best[category]
-				if !named || old.Preference == UseUnset && p != UseUnset || old.Preference == UseAllowed && p == UseDisallowed {
-					best[category] = UsageSignal{Source: InRobots, Field: f, Category: category, Preference: p, Line: n + 1}
+				if !named || old.Preference == Unset && p != Unset || old.Preference == Allowed && p == Disallowed {
+					best[category] = Signal{Source: InRobots, Field: f, Category: category, Preference: p, Line: n + 1}
 				}
 			}
 		}
@@ -107,17 +107,17 @@ func refUsage(text string, u decorum.URL) (all UsageSignals) {
 }
 
 // refPreferences reads a list in which nothing is quoted.
-func refPreferences(list string) map[string]UsagePreferenceValue {
-	said := map[string]UsagePreferenceValue{}
+func refPreferences(list string) map[string]Preference {
+	said := map[string]Preference{}
 	for pref := range strings.SplitSeq(list, ", ") {
 		category, value, _ := strings.Cut(pref, "=")
 		switch value {
 		case "y", "yes":
-			said[category] = UseAllowed
+			said[category] = Allowed
 		case "n", "no":
-			said[category] = UseDisallowed
+			said[category] = Disallowed
 		default:
-			said[category] = UseUnset
+			said[category] = Unset
 		}
 	}
 	return said
@@ -151,7 +151,7 @@ func BenchmarkCheckForHostile(b *testing.B) {
 			u := robotstest.URL(b, "http://h/"+strings.Repeat("a", 200))
 			b.ReportAllocs()
 			for b.Loop() {
-				CheckForPurposes(rules, usage, u, []string{"search"})
+				Check(rules, usage, u, []string{"search"})
 			}
 		})
 	}

@@ -7,55 +7,55 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// UsageSignals are what is asked of the use of a page's content, in the order in
+// Signals are what is asked of the use of a page's content, in the order in
 // which it was read. They say nothing of whether it may be fetched.
-type UsageSignals []UsageSignal
+type Signals []Signal
 
-// A UsageSignal is one preference, of whatever a site writes down preferences in:
+// A Signal is one preference, of whatever a site writes down preferences in:
 // Content-Usage (draft-ietf-aipref-attach), Content-Signal (contentsignals.org),
 // the TDM Reservation Protocol (W3C Community Group Report of 10 May 2024), or a
 // directive to robots that speaks of use.
-type UsageSignal struct {
-	Source SignalSource `json:"source"`
+type Signal struct {
+	Source Source `json:"source"`
 	// Field is the field, meta element or property that says it, in lower case,
 	// as in "content-usage", "x-robots-tag" or "tdm-reservation".
-	Field      string               `json:"field"`
-	Category   string               `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
-	Preference UsagePreferenceValue `json:"preference"`
-	Line       int                  `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
-	TDMPolicy  string               `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
+	Field      string     `json:"field"`
+	Category   string     `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
+	Preference Preference `json:"preference"`
+	Line       int        `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
+	TDMPolicy  string     `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
 }
 
-// A SignalSource is where a signal stands.
-type SignalSource string
+// A Source is where a signal stands.
+type Source string
 
 // The sources.
 const (
-	InRobots SignalSource = "robots.txt"
-	InTDMRep SignalSource = "tdmrep.json"
-	InHeader SignalSource = "header" // of the answer
-	InPage   SignalSource = "page"   // a meta element
+	InRobots Source = "robots.txt"
+	InTDMRep Source = "tdmrep.json"
+	InHeader Source = "header" // of the answer
+	InPage   Source = "page"   // a meta element
 )
 
-// A UsagePreferenceValue is what is wished of a category of use.
-type UsagePreferenceValue string
+// A Preference is what is wished of a category of use.
+type Preference string
 
 // The preferences.
 const (
-	UseAllowed    UsagePreferenceValue = "allow"
-	UseDisallowed UsagePreferenceValue = "disallow"
-	UseUnset      UsagePreferenceValue = "unset" // named, but with a value that says neither
+	Allowed    Preference = "allow"
+	Disallowed Preference = "disallow"
+	Unset      Preference = "unset" // named, but with a value that says neither
 )
 
 // A strictestSignals is what several statements ask, a category once: where two name it
 // the stricter one stays, and of two as strict the one that a file has first.
 type strictestSignals struct {
-	signals         UsageSignals
+	signals         Signals
 	indexByCategory map[string]int // in all, by category
 }
 
 // add adds what a further statement asks.
-func (un *strictestSignals) add(more ...UsageSignal) {
+func (un *strictestSignals) add(more ...Signal) {
 	if un.indexByCategory == nil {
 		un.indexByCategory = make(map[string]int, len(more))
 	}
@@ -72,6 +72,6 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 }
 
 // preferencesByStrictness are the preferences, the strictest last: by wish, too.
-var preferencesByStrictness = [...]UsagePreferenceValue{UseUnset, UseAllowed, UseDisallowed}
+var preferencesByStrictness = [...]Preference{Unset, Allowed, Disallowed}
 
-func (p UsagePreferenceValue) strictness() int { return slices.Index(preferencesByStrictness[:], p) }
+func (p Preference) strictness() int { return slices.Index(preferencesByStrictness[:], p) }

@@ -39,7 +39,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, s := range UsageRulesFor(Parse([]byte(test.file), Google), AgentFromName(test.agent)).SignalsForURL(robotstest.URL(t, "http://h"+test.path)) {
+			for _, s := range CompileUsage(Parse([]byte(test.file), Google), AgentFromName(test.agent)).SignalsForURL(robotstest.URL(t, "http://h"+test.path)) {
 				got = append(got, fmt.Sprint(s.Line, " ", s.Field, " ", s.Category, " ", s.Preference))
 			}
 			if !slices.Equal(got, test.want) {
@@ -56,10 +56,10 @@ func TestSignalsShapeNoGroup(t *testing.T) {
 	if f.RulesFor(AgentFromName("a")).Check(u).Allowed {
 		t.Error("GRP-08: the signal line has split the group")
 	}
-	if n := len(UsageRulesFor(f, AgentFromName("b")).SignalsForURL(u)); n != 0 {
+	if n := len(CompileUsage(f, AgentFromName("b")).SignalsForURL(u)); n != 0 {
 		t.Errorf("b has %d signals of a's record", n)
 	}
-	if o := (ParseOptions{NoExtensions: true}); UsageRulesFor(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")), Agent{}) != nil {
+	if o := (ParseOptions{NoExtensions: true}); CompileUsage(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")), Agent{}) != nil {
 		t.Error("signals are read though extensions are off")
 	}
 }

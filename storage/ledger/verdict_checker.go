@@ -90,7 +90,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 	if reason != "" {
 		return reason
 	}
-	want := NewRobotsVerdict(robots.CheckForPurposes(rules.access, rules.usage, u, j.purposes), robots.FetchSummary{})
+	want := NewRobotsVerdict(robots.Check(rules.access, rules.usage, u, j.purposes), robots.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
@@ -142,7 +142,7 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules fileRules, reason st
 		return fileRules{}, reason
 	}
 	file := j.robotsOptions.Parse(body)
-	rules = fileRules{file.RulesFor(j.agent), robots.UsageRulesFor(file, j.agent)}
+	rules = fileRules{file.RulesFor(j.agent), robots.CompileUsage(file, j.agent)}
 	j.rulesByHash.Put(v.FileSHA256, rules, cachedRules)
 	return rules, ""
 }

@@ -354,7 +354,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
 	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
 	reflect.TypeFor[robots.RuleMatch]():       "robots.Match",
-	reflect.TypeFor[robots.UsageSignal]():     "robots.Signal",
+	reflect.TypeFor[robots.Signal]():          "robots.Signal",
 	reflect.TypeFor[robots.PathSpan]():        "robots.Span",
 	reflect.TypeFor[robots.Verdict]():         "robots.Verdict",
 }

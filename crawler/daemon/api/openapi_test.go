@@ -187,7 +187,7 @@ func TestDocumentHasComments(t *testing.T) {
 	if got := s.components["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
 		t.Errorf("of coverage it says %q", got)
 	}
-	s.schemaOf(reflect.TypeFor[robots.UsageSignal]())
+	s.schemaOf(reflect.TypeFor[robots.Signal]())
 	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
 		t.Errorf("of line it says %q", got)
 	}

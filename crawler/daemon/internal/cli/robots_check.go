@@ -181,7 +181,7 @@ func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Di
 		return nil, err
 	}
 	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
-	rules, usageRules := file.RulesFor(agent), robots.UsageRulesFor(file, agent)
+	rules, usageRules := file.RulesFor(agent), robots.CompileUsage(file, agent)
 	return func(_ context.Context, u decorum.URL) (robots.GateExplanation, error) {
 		return robots.GateExplanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
 	}, nil

@@ -42,7 +42,7 @@ type OutputRecord struct {
 // RecordedUsageSignals is what the site asks of the use of the page's content, if it asks
 // anything.
 type RecordedUsageSignals struct {
-	Signals robots.UsageSignals `json:"stated"` // each wish, with where it stands
+	Signals robots.Signals `json:"stated"` // each wish, with where it stands
 	// UsageConflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
 	UsageConflict *robots.DisallowedPurposeError `json:"refused,omitempty"`

@@ -223,7 +223,7 @@ func (a *WARCArchive) Close() error {
 }
 
 // UsageSignalText words what is asked of the use of content.
-func UsageSignalText(s robots.UsageSignal) string {
+func UsageSignalText(s robots.Signal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, plaintext.ReplaceControlChars(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:
