@@ -31,10 +31,10 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	}
 	store := memory.New(memory.Config{})
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
+	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
 	return &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{CleanURL: gate.CleanURL, Budget: limits}),
-		Gate:     gate, Limiter: limits, Fetcher: fetcher,
+		Frontier: frontier.New(store, frontier.Config{CleanURL: robotsGate.CleanURL, Budget: limits}),
+		Gate:     robotsGate, Limiter: limits, Fetcher: fetcher,
 		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Settings: crawler.Settings{Workers: 1},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, nil

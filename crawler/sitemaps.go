@@ -146,11 +146,11 @@ func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 	}
 	declares, known := r.originDeclaresSitemap[o]
 	if !known {
-		gate := r.crawler.Gate
-		rules, err := gate.Rules(r.ctx, o)
+		robotsGate := r.crawler.Gate
+		rules, err := robotsGate.Rules(r.ctx, o)
 		declares = err != nil || rules == nil
 		if !declares {
-			sitemaps, err := gate.Sitemaps(r.ctx, o)
+			sitemaps, err := robotsGate.Sitemaps(r.ctx, o)
 			declares = err != nil || slices.Contains(sitemaps, declaredURL)
 		}
 		r.originDeclaresSitemap[o] = declares

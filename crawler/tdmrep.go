@@ -80,15 +80,15 @@ func (r *CachedTDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 // NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
-func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
-	rules, err := gate.VerdictFunc(ctx, o)
-	if err != nil || rules == nil || !robots.PurposesIncludeTDM(gate.Purposes()) {
+func NewVerdictFunc(ctx context.Context, robotsGate *robots.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+	rules, err := robotsGate.VerdictFunc(ctx, o)
+	if err != nil || rules == nil || !robots.PurposesIncludeTDM(robotsGate.Purposes()) {
 		return rules, err
 	}
 	r, err := ReadCachedTDMRep(ctx, notes, o)
 	return func(u decorum.URL) robots.Verdict {
 		v := rules(u)
-		if tdmrepVerdict := r.Check(u, gate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
+		if tdmrepVerdict := r.Check(u, robotsGate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
 			return tdmrepVerdict
 		}
 		return v

@@ -55,7 +55,7 @@ func ExampleGate() {
 		fmt.Println(err)
 		return
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
+	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, s := range []string{"https://shop.example/", "https://shop.example/", "https://shop.example/cart/7"} {
 		u, err := decorum.ParseURL(s)
@@ -63,7 +63,7 @@ func ExampleGate() {
 			fmt.Println(err)
 			return
 		}
-		clearance, err := gate.Check(ctx, now, u)
+		clearance, err := robotsGate.Check(ctx, now, u)
 		switch {
 		case errors.Is(err, decorum.Disallowed):
 			fmt.Println(err)
@@ -72,7 +72,7 @@ func ExampleGate() {
 		case clearance.IsForRobots():
 			fmt.Println("first", clearance.URL())
 			answer := &decorum.Response{URL: clearance.URL(), Status: http.StatusOK, Header: http.Header{}, Body: []byte(file)}
-			result, err := gate.RecordFetch(ctx, now, clearance, answer, nil)
+			result, err := robotsGate.RecordFetch(ctx, now, clearance, answer, nil)
 			fmt.Println(result.Outcome, result.HasRulesInForce, err)
 		default:
 			fmt.Println("cleared", clearance.URL())

@@ -48,7 +48,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	must(err)
 	agent, err := robots.PresetOrNewAgent(robots.Google, "decorum")
 	must(err)
-	gate := robots.NewGate(robots.GateConfig{
+	robotsGate := robots.NewGate(robots.GateConfig{
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
@@ -58,11 +58,11 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
-	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: gate.CleanURL, Budget: limits, MaxNextWait: 24 * time.Hour})
+	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: robotsGate.CleanURL, Budget: limits, MaxNextWait: 24 * time.Hour})
 	collector := collyfetch.NewCollector(f, fetcher)
 	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
-		Frontier: f, Gate: gate, Policy: projectPolicy(), Limiter: limits, Fetcher: collector, Handler: collector.Handle,
+		Frontier: f, Gate: robotsGate, Policy: projectPolicy(), Limiter: limits, Fetcher: collector, Handler: collector.Handle,
 		Settings: crawler.Settings{MaxPagesPerHost: 13, ProductToken: "decorum",
 			Revisit: frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

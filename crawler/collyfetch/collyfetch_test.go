@@ -199,14 +199,14 @@ func ticketWithLimits(t *testing.T, limits *politeness.Limiter, url string) craw
 // pageTicket returns a ticket for a page of an origin that has no robots.txt.
 func pageTicket(t testing.TB, url string) crawler.Ticket {
 	t.Helper()
-	gate := newGate(t)
-	clearance := checkRobots(t, gate, url)
+	robotsGate := newGate(t)
+	clearance := checkRobots(t, robotsGate, url)
 	if clearance.IsForRobots() {
 		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound, Header: http.Header{}}
-		if _, err := gate.RecordFetch(t.Context(), time.Now(), clearance, none, nil); err != nil {
+		if _, err := robotsGate.RecordFetch(t.Context(), time.Now(), clearance, none, nil); err != nil {
 			t.Fatal(err)
 		}
-		clearance = checkRobots(t, gate, url)
+		clearance = checkRobots(t, robotsGate, url)
 	}
 	return newTicket(t, politeness.NewLimiter(politeness.LimiterConfig{}), clearance)
 }
@@ -220,13 +220,13 @@ func newGate(t testing.TB) *robots.Gate {
 	return robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
 }
 
-func checkRobots(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
+func checkRobots(t testing.TB, robotsGate *robots.Gate, url string) robots.Clearance {
 	t.Helper()
 	u, err := decorum.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clearance, err := gate.Check(t.Context(), time.Now(), u)
+	clearance, err := robotsGate.Check(t.Context(), time.Now(), u)
 	if err != nil {
 		t.Fatal(err)
 	}

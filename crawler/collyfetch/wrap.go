@@ -179,10 +179,10 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}
 	limits := politeness.NewLimiter(o.LimiterConfig)
-	gate := robots.NewGate(o.RobotsConfig, c.gateNotes)
-	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = gate.CleanURL, limits
+	robotsGate := robots.NewGate(o.RobotsConfig, c.gateNotes)
+	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = robotsGate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.frontierStore, o.FrontierConfig), Gate: gate, Policy: o.Policy, Limiter: limits,
+		Frontier: frontier.New(c.frontierStore, o.FrontierConfig), Gate: robotsGate, Policy: o.Policy, Limiter: limits,
 		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 	if c.ledger != nil {

@@ -61,17 +61,17 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
-	clearance, err := gate.Check(t.Context(), now, u)
+	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
+	clearance, err := robotsGate.Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if u != u.Origin().RobotsURL() {
 		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound}
-		if _, err := gate.RecordFetch(t.Context(), now, clearance, none, nil); err != nil {
+		if _, err := robotsGate.RecordFetch(t.Context(), now, clearance, none, nil); err != nil {
 			t.Fatal(err)
 		}
-		if clearance, err = gate.Check(t.Context(), now, u); err != nil {
+		if clearance, err = robotsGate.Check(t.Context(), now, u); err != nil {
 			t.Fatal(err)
 		}
 	}

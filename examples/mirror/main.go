@@ -86,12 +86,12 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	if err != nil {
 		return nil, err
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
+	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{
-		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.CleanURL, Budget: limits}),
-		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
+		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: robotsGate.CleanURL, Budget: limits}),
+		Gate:     robotsGate, Policy: policy, Limiter: limits, Fetcher: fetcher,
 		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
 	}, nil
 }

@@ -63,11 +63,11 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 		}
 	}
 	p := project.Default()
-	gate, err := p.GateConfig()
+	gateConfig, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gate, memory.New(memory.Config{})), Time: now}
+	return &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gateConfig, memory.New(memory.Config{})), Time: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
