@@ -77,7 +77,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 		Frontier: frontier.New(store, frontier.Config{
 			Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1 << 30}, []decorum.URL{seed}),
 		}),
-		Gate:     robots.NewGate(robots.GateConfig{}, store),
+		Gate:     robots.New(robots.Config{}, store),
 		Policy:   politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1},
 		Limiter:  politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher:  fetcher,

@@ -93,7 +93,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Purposes: []string{"ai-train"}}, store)
+			c.Gate = robots.New(robots.Config{Agent: agent, Purposes: []string{"ai-train"}}, store)
 			var refused atomic.Int64
 			c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
 			if err := c.Run(t.Context()); err != nil {

@@ -36,7 +36,7 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	limiter := politeness.NewLimiter(politeness.LimiterConfig{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limiter}),
-		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store),
+		Gate:     robots.New(robots.Config{Agent: agent}, store),
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Limiter:  limiter,
 		Fetcher:  newFetcher(t, web),

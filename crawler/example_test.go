@@ -31,7 +31,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	}
 	store := memory.New(memory.Config{})
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
-	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
+	robotsGate := robots.New(robots.Config{Agent: agent}, store)
 	return &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{CleanURL: robotsGate.CleanURL, Budget: limits}),
 		Gate:     robotsGate, Limiter: limits, Fetcher: fetcher,

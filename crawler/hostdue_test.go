@@ -47,7 +47,7 @@ func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Gate = robots.NewGate(robots.GateConfig{Agent: agent}, hostDue.Store)
+	c.Gate = robots.New(robots.Config{Agent: agent}, hostDue.Store)
 	c.HostDueStore = hostDue
 	addSeeds(t, c, seeds...)
 	return c

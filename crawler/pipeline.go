@@ -199,7 +199,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		busy            *politeness.VisitDelayedError
 		braked          *politeness.BrakedError
 		paused          *politeness.NetworkPausedError
-		redirectBlocked *robots.RobotsRedirectDisallowedError
+		redirectBlocked *robots.RedirectDisallowedError
 		refusal         *robots.Refusal
 		memoryFull      *bodymem.FullError
 	)

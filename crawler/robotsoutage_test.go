@@ -139,7 +139,7 @@ func TestOutageInYandex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Dialect: robots.Yandex, SessionStart: begin}, store)
+		c.Gate = robots.New(robots.Config{Agent: agent, Dialect: robots.Yandex, SessionStart: begin}, store)
 		queueURLs(t, c, 20, "http://a.test/%d", "http://a.test/x%d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)

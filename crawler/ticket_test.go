@@ -22,7 +22,7 @@ func newClearanceAndPermits(t *testing.T, origin string) (robots.Clearance, poli
 		t.Fatal(err)
 	}
 	now := time.Now()
-	clearance, err := robots.NewGate(robots.GateConfig{}, memory.New(memory.Config{})).Check(t.Context(), now, u)
+	clearance, err := robots.New(robots.Config{}, memory.New(memory.Config{})).Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purp
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Purposes: purposes}, store)
+	c.Gate = robots.New(robots.Config{Agent: agent, Purposes: purposes}, store)
 	return c
 }
 

@@ -55,7 +55,7 @@ func ExampleGate() {
 		fmt.Println(err)
 		return
 	}
-	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
+	robotsGate := robots.New(robots.Config{Agent: agent}, memory.New(memory.Config{}))
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, s := range []string{"https://shop.example/", "https://shop.example/", "https://shop.example/cart/7"} {
 		u, err := decorum.ParseURL(s)

@@ -16,15 +16,15 @@ import (
 // is told the time, and keeps what it learns in OriginNoteStore, so that a restart asks
 // nobody again. All methods may be called at the same time.
 type Gate struct {
-	cfg         GateConfig
+	cfg         Config
 	noteStore   OriginNoteStore
 	cache       originCache
 	lastFetchID atomic.Uint64 // made so far
 }
 
-// NewGate returns a Gate that keeps its records in notes. The config must be
-// valid (GateConfig.Validate).
-func NewGate(cfg GateConfig, notes OriginNoteStore) *Gate {
+// New returns a Gate that keeps its records in notes. The config must be
+// valid (Config.Validate).
+func New(cfg Config, notes OriginNoteStore) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
 		cfg: cfg, noteStore: notes,

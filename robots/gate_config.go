@@ -9,9 +9,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/backoff"
 )
 
-// A GateConfig says how a Gate decides. The zero value of a field means its
+// A Config says how a Gate decides. The zero value of a field means its
 // default.
-type GateConfig struct {
+type Config struct {
 	// Agent is who crawls. The zero Agent is addressed by "*" alone.
 	Agent Agent
 	// UserAgent is the header with which files are fetched: a server may answer
@@ -75,7 +75,7 @@ func (b Backoff) delayAfter(failures int) time.Duration {
 var defaultNotFoundPhrases = []string{"Page not found", "Страница не найдена", "找不到网页", "Stránka nenalezena"}
 
 // Validate reports settings that make no sense.
-func (c GateConfig) Validate() error {
+func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -112,7 +112,7 @@ func (c GateConfig) Validate() error {
 // minRedirects is how many redirects must be followed (FETCH-02).
 const minRedirects = 5
 
-func (c GateConfig) withDefaults() GateConfig {
+func (c Config) withDefaults() Config {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, minRedirects)

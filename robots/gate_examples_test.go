@@ -65,7 +65,7 @@ func TestLookupExamples(t *testing.T) {
 
 // run sets the scene, makes the lookup, and compares.
 func (x *lookupExample) run(t *testing.T, d Dialect) error {
-	s := newGateTest(t, GateConfig{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
+	s := newGateTest(t, Config{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
 	page := robotstest.URL(t, "https://example.com/")
 	if x.RobotsURL != "" {
 		page = robotstest.URL(t, x.RobotsURL)
@@ -88,7 +88,7 @@ func (x *lookupExample) run(t *testing.T, d Dialect) error {
 			break
 		}
 		c, err = s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
-		var end *RobotsRedirectDisallowedError
+		var end *RedirectDisallowedError
 		if errors.As(err, &end) {
 			outcome = end.Result.Outcome
 		}
@@ -114,7 +114,7 @@ func (x *lookupExample) checkVerdicts(s *gateTest) error {
 	for _, want := range x.Checks {
 		cfg := s.gate.cfg
 		cfg.Agent = AgentFromName(want.Agent)
-		c, err := NewGate(cfg, s.notes).Check(s.t.Context(), s.now, robotstest.URL(s.t, want.URL))
+		c, err := New(cfg, s.notes).Check(s.t.Context(), s.now, robotstest.URL(s.t, want.URL))
 		if c.IsForRobots() {
 			return fmt.Errorf("agent %s: robots.txt is asked for again", want.Agent)
 		}
@@ -140,7 +140,7 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 		// A Gate that trusts nothing for long finds the server failing while
 		// the copy would still hold.
 		shortTTL := *s
-		shortTTL.gate = NewGate(GateConfig{MaxTTL: time.Minute}, s.notes)
+		shortTTL.gate = New(Config{MaxTTL: time.Minute}, s.notes)
 		for days := *x.UnreachableDays; days > 0; days-- {
 			shortTTL.now = start.Add(-time.Duration(days) * day)
 			shortTTL.fetchRobots(page, scriptedResponse{Status: http.StatusInternalServerError}.responseTo)
@@ -184,7 +184,7 @@ type gateTest struct {
 var testStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // newGateTest sets a scene. In the Yandex dialect its session began a month ago.
-func newGateTest(t testing.TB, cfg GateConfig) *gateTest {
+func newGateTest(t testing.TB, cfg Config) *gateTest {
 	t.Helper()
 	if cfg.Dialect == Yandex && cfg.SessionStart.IsZero() {
 		cfg.SessionStart = testStart.Add(-30 * day)
@@ -196,11 +196,11 @@ func newGateTest(t testing.TB, cfg GateConfig) *gateTest {
 		cfg.Agent = AgentFromName("anybot")
 	}
 	notes := newMemoryNotes()
-	return &gateTest{t, NewGate(cfg, notes), notes, testStart}
+	return &gateTest{t, New(cfg, notes), notes, testStart}
 }
 
 // restart makes the process begin anew: only the notes remain.
-func (s *gateTest) restart() { s.gate = NewGate(s.gate.cfg, s.notes) }
+func (s *gateTest) restart() { s.gate = New(s.gate.cfg, s.notes) }
 
 // newSession is a restart that begins a session.
 func (s *gateTest) newSession() {

@@ -12,7 +12,7 @@ import (
 
 func TestGateExplain(t *testing.T) {
 	ctx := context.Background()
-	g := NewGate(GateConfig{}, memory.New(memory.Config{}))
+	g := New(Config{}, memory.New(memory.Config{}))
 	page := robotstest.URL(t, "https://example.com/a")
 	if e, err := g.Explain(ctx, page.Origin(), page); err != nil || e.Allowed || e.SHA256 != "" {
 		t.Errorf("while nothing is known: %+v, %v", e, err)

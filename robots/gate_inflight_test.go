@@ -15,7 +15,7 @@ import (
 // TestOneLookup pins FETCH-31: of 100 workers that come to a new origin, one
 // fetches robots.txt, the others are told to wait.
 func TestOneLookup(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	var asked, waits atomic.Int32
 	var winner Clearance
 	var all sync.WaitGroup
@@ -44,7 +44,7 @@ func TestOneLookup(t *testing.T) {
 
 // TestFetchInFlight: who may look up an origin, and until when.
 func TestFetchInFlight(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	lost := s.wantRobotsFetch(page)
 	_, err := s.wantCheck(page, pending)
@@ -77,7 +77,7 @@ func TestFetchInFlight(t *testing.T) {
 // TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
 // still good.
 func TestLateAnswerCounts(t *testing.T) {
-	s := newGateTest(t, GateConfig{FetchLeaseTimeout: time.Minute})
+	s := newGateTest(t, Config{FetchLeaseTimeout: time.Minute})
 	page := robotstest.URL(t, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.now = s.now.Add(time.Hour)
@@ -87,7 +87,7 @@ func TestLateAnswerCounts(t *testing.T) {
 
 // TestGatesShareNotes: what one Gate has learnt, others need not ask.
 func TestGatesShareNotes(t *testing.T) {
-	a := newGateTest(t, GateConfig{})
+	a := newGateTest(t, Config{})
 	b := *a
 	b.restart()
 	page := robotstest.URL(t, "https://example.com/b")
@@ -113,19 +113,19 @@ func TestGatesShareNotes(t *testing.T) {
 
 // TestShorterTTLIsKept: a Gate does not trust what another one lets live longer.
 func TestShorterTTLIsKept(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxTTL: 7 * day})
+	s := newGateTest(t, Config{MaxTTL: 7 * day})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=604800"))
 	s.now = s.now.Add(2 * day)
 	s.wantCheck(page, pageCleared)
-	s.gate = NewGate(GateConfig{}, s.notes)
+	s.gate = New(Config{}, s.notes)
 	s.wantCheck(page, robotsFirst)
 }
 
 // TestOriginCacheIsBounded: origins beyond the bound are forgotten and read again,
 // those whose lookup is under way are not.
 func TestOriginCacheIsBounded(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxCachedOrigins: 10})
+	s := newGateTest(t, Config{MaxCachedOrigins: 10})
 	origin := func(i int) decorum.URL { return robotstest.URL(t, fmt.Sprintf("https://h%d.test/b", i)) }
 	claims := make([]Clearance, 5)
 	for i := range claims {
@@ -156,7 +156,7 @@ func TestEvictedEntry(t *testing.T) {
 	o := robotstest.URL(t, "https://example.com/").Origin()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for range 500 {
-		m := &NewGate(GateConfig{}, nil).cache
+		m := &New(Config{}, nil).cache
 		old := m.getOrCreateLocked(o, now)
 		got := make(chan *originEntry)
 		coming := make(chan struct{})
@@ -183,7 +183,7 @@ func TestEvictedEntry(t *testing.T) {
 // TestManyWorkers runs many lookups of few origins in a memory too small for
 // them: each origin is asked for once, by one worker at a time.
 func TestManyWorkers(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxCachedOrigins: 3})
+	s := newGateTest(t, Config{MaxCachedOrigins: 3})
 	const origins = 20
 	var asked [origins]atomic.Int32
 	var all sync.WaitGroup
@@ -218,7 +218,7 @@ func TestManyWorkers(t *testing.T) {
 // BenchmarkGateCheck is a visit cleared by known rules; in parallel, by as
 // many workers as there are cores.
 func BenchmarkGateCheck(b *testing.B) {
-	s := newGateTest(b, GateConfig{})
+	s := newGateTest(b, Config{})
 	pages := make([]decorum.URL, 1000)
 	for i := range pages {
 		pages[i] = robotstest.URL(b, fmt.Sprintf("https://h%d.test/catalog/lamps/%d.html", i, i))

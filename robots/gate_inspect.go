@@ -46,7 +46,7 @@ func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Ori
 }
 
 // LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
-// long ago. Its FetchOutcome is OutcomeUnknown if that is nothing.
+// long ago. Its Outcome is OutcomeUnknown if that is nothing.
 func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {
 	if s := g.cache.stateIfCached(o); s != nil {
 		return s.fetchSummary, nil

@@ -10,7 +10,7 @@ import (
 // TestGateVerdictFunc: what is told of URLs is what Check decides on.
 func TestGateVerdictFunc(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
-	s := newGateTest(t, GateConfig{Purposes: []string{"ai-train"}})
+	s := newGateTest(t, Config{Purposes: []string{"ai-train"}})
 	page := robotstest.URL(t, "https://example.com/no/page")
 	if judge, err := s.gate.VerdictFunc(t.Context(), page.Origin()); judge != nil || err != nil {
 		t.Fatalf("a judge without rules, %v", err)
@@ -38,7 +38,7 @@ func TestGateVerdictFunc(t *testing.T) {
 
 // TestPostponedReason: it says what Check says, and leaves the lookup to others.
 func TestPostponedReason(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/")
 	closed := func(want string) {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 func TestPurposes(t *testing.T) {
 	page, open := robotstest.URL(t, "https://example.com/"), robotstest.URL(t, "https://example.com/open")
 	for purpose, refused := range map[string]bool{"search": false, "ai-train": true} {
-		s := newGateTest(t, GateConfig{Purposes: []string{purpose}})
+		s := newGateTest(t, Config{Purposes: []string{purpose}})
 		s.fetchRobots(page, respondWith(200, "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\n"))
 		_, err := s.check(page)
 		var no *Refusal
@@ -23,10 +23,10 @@ func TestPurposes(t *testing.T) {
 			t.Errorf("%s: %v", purpose, err)
 		}
 	}
-	if (GateConfig{Purposes: []string{"world-domination"}}).Validate() == nil {
+	if (Config{Purposes: []string{"world-domination"}}).Validate() == nil {
 		t.Error("an unknown purpose is taken")
 	}
-	if (GateConfig{Purposes: []string{"search"}, NoExtensions: true}).Validate() == nil {
+	if (Config{Purposes: []string{"search"}, NoExtensions: true}).Validate() == nil {
 		t.Error("a purpose is taken that could not be enforced")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // CheckRobotsRedirect clears the visit to u, to which the lookup of origin's robots.txt
 // was redirected. The rules of u's own origin are not looked up for it. If they
 // are known and disallow u, that ends the lookup as if there were no file
-// (FETCH-05): the error is of Kind Dropped, with a *RobotsRedirectDisallowedError. If the Gate does
+// (FETCH-05): the error is of Kind Dropped, with a *RedirectDisallowedError. If the Gate does
 // not wait for that hop any more, it is of Kind Dropped as well, without one.
 func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
 	if u.IsZero() || origin.IsZero() {
@@ -40,7 +40,7 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
-	return Clearance{}, newGateError(u, decorum.Dropped, &RobotsRedirectDisallowedError{Result: result, Refusal: disallowed})
+	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
 }
 
 var (

@@ -55,7 +55,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01{}"))
 	f.Add([]byte(`)` + `{"hop":{"url":"https://b.test/","count":1}}`))
 	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
-	s := newGateTest(f, GateConfig{})
+	s := newGateTest(f, Config{})
 	page := robotstest.URL(f, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
@@ -70,7 +70,7 @@ func FuzzRecord(f *testing.F) {
 		} else if _, err := decodeOriginRecord(again); err != nil {
 			t.Errorf("%q is written as %q, which cannot be read", note, again)
 		}
-		s := newGateTest(t, GateConfig{})
+		s := newGateTest(t, Config{})
 		s.notes.notes[noteID{page.Origin(), "robots"}] = bytes.Clone(note)
 		c, err := s.check(page)
 		if err == nil && !c.IsForRobots() && r.LastResponse == nil && (r.Outage == nil || !r.Outage.PastLimit) {

@@ -24,7 +24,7 @@ func (s *gateTest) checkRedirect(result FetchResult) Clearance {
 func (s *gateTest) wantDroppedRedirect(u decorum.URL, o decorum.Origin) {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, u, o)
-	var end *RobotsRedirectDisallowedError
+	var end *RedirectDisallowedError
 	if !errors.Is(err, decorum.Dropped) || errors.As(err, &end) || c.WasIssued() {
 		s.t.Errorf("CheckHop(%v) = %v, %v; want it dropped", u, c.URL(), err)
 	}
@@ -36,7 +36,7 @@ func redirectTo(to string) func(decorum.URL) *decorum.Response {
 
 // TestRedirectChain follows a chain over schemes and hosts, with a restart on the way.
 func TestRedirectChain(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "http://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
@@ -87,7 +87,7 @@ func TestRedirectChainEnds(t *testing.T) {
 		{"FETCH-26/gopher", 0, []string{"gopher://b.test/r.txt"}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{MaxRedirects: test.maxHops})
+			s := newGateTest(t, Config{MaxRedirects: test.maxHops})
 			page := robotstest.URL(t, "https://example.com/b")
 			result := s.fetchRobots(page, redirectTo(test.chain[0]))
 			requests := 1
@@ -105,7 +105,7 @@ func TestRedirectChainEnds(t *testing.T) {
 
 // TestRedirectFails pins FETCH-28: the lookup begins again at the robots.txt.
 func TestRedirectFails(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	c := s.checkRedirect(s.fetchRobots(page, redirectTo("https://b.test/r.txt")))
 	result := s.recordFetch(c, respondWith(503)(c.URL()))
@@ -136,7 +136,7 @@ func TestBlockedHop(t *testing.T) {
 		{"rules for others", func(s *gateTest) { s.fetchRobots(target, respondWith(200, "User-agent: otherbot\nDisallow: /\n")) }, false},
 	} {
 		t.Run("FETCH-05/"+test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{})
+			s := newGateTest(t, Config{})
 			test.before(s)
 			result := s.fetchRobots(page, redirectTo(target.String()))
 			if !test.blocked {
@@ -144,7 +144,7 @@ func TestBlockedHop(t *testing.T) {
 				return
 			}
 			_, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, result.Origin)
-			var end *RobotsRedirectDisallowedError
+			var end *RedirectDisallowedError
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
 				t.Fatalf("CheckHop: %v, want the chain to end", err)
 			}
@@ -162,7 +162,7 @@ func TestBlockedHop(t *testing.T) {
 
 // TestRobotsRedirectIsNeverBlocked pins the end of FETCH-05.
 func TestRobotsRedirectIsNeverBlocked(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	target := robotstest.URL(t, "https://b.test/robots.txt")
 	s.fetchRobots(target, respondWith(200, "User-agent: *\nDisallow: /\n"))
 	s.checkRedirect(s.fetchRobots(robotstest.URL(t, "https://example.com/b"), redirectTo(target.String())))
@@ -171,7 +171,7 @@ func TestRobotsRedirectIsNeverBlocked(t *testing.T) {
 // TestRedirectsBothWays: two origins whose robots.txt redirect to each other are
 // looked up side by side.
 func TestRedirectsBothWays(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://a.test/"), robotstest.URL(t, "https://b.test/")
 	la := s.fetchRobots(a, redirectTo("https://b.test/robots.txt"))
 	lb := s.fetchRobots(b, redirectTo("https://a.test/robots.txt"))
@@ -183,7 +183,7 @@ func TestRedirectsBothWays(t *testing.T) {
 }
 
 func TestUnexpectedRedirects(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page, target := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://b.test/r.txt")
 	s.wantDroppedRedirect(target, page.Origin()) // nothing was asked
 	s.fetchRobots(page, redirectTo(target.String()))
@@ -202,7 +202,7 @@ func TestUnexpectedRedirects(t *testing.T) {
 // TestRedirectHandedOutTwice: its first visitor died. The second is cleared, and
 // what the first still brings changes nothing.
 func TestRedirectHandedOutTwice(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	first, second := s.checkRedirect(result), s.checkRedirect(result)
@@ -218,7 +218,7 @@ func TestRedirectHandedOutTwice(t *testing.T) {
 
 // TestCanceledRedirect: a hop whose visit was broken off may be visited again.
 func TestCanceledRedirect(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	s.gate.CancelFetch(s.checkRedirect(result))
@@ -229,7 +229,7 @@ func TestCanceledRedirect(t *testing.T) {
 // TestLostRedirect: a hop that nobody visits does not close the origin for ever,
 // and nobody need wait for it when that has happened often.
 func TestLostRedirect(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	for stuck := range 4 {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {

@@ -127,7 +127,7 @@ func truncateForStorage(s string) string {
 }
 
 // responseTTL returns how long an answer with that header holds.
-func (c GateConfig) responseTTL(h http.Header) time.Duration {
+func (c Config) responseTTL(h http.Header) time.Duration {
 	d, ok := parseMaxAge(h.Values("Cache-Control"))
 	if !ok {
 		d = day // CACHE-01

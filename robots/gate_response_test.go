@@ -87,7 +87,7 @@ func FuzzGateHeaders(f *testing.F) {
 	f.Add("max-age=3600", "120")
 	f.Add("no-cache,max-age=\"-1\"", "Sun, 01 Mar 2026 12:10:00 GMT")
 	f.Add("max-age=99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT")
-	cfg := GateConfig{}.withDefaults()
+	cfg := Config{}.withDefaults()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	page := robotstest.URL(f, "https://example.com/robots.txt")
 	f.Fuzz(func(t *testing.T, cacheControl, retry string) {

@@ -62,24 +62,24 @@ func (c Clearance) ClearOtherURL(u decorum.URL) (Clearance, error) {
 type FetchSummary struct {
 	SHA256    string    // of the bytes that were kept, in hex; empty if the outcome is not of a file
 	FetchedAt time.Time // when the answer came
-	Outcome   FetchOutcome
+	Outcome   Outcome
 }
 
-// A FetchOutcome is what became of the lookup of a robots.txt (DEF-05).
-type FetchOutcome uint8
+// An Outcome is what became of the lookup of a robots.txt (DEF-05).
+type Outcome uint8
 
 // The outcomes.
 const (
-	OutcomeUnknown     FetchOutcome = iota // nothing is known yet
-	OutcomeRules                           // the file's rules decide
-	OutcomeAllowAll                        // there is no file: everything is allowed
-	OutcomeDisallowAll                     // the server failed: nothing is allowed for now
-	OutcomeCachedRules                     // it failed for so long that the last good copy decides
-	OutcomeRedirected                      // a redirect is being followed
+	OutcomeUnknown     Outcome = iota // nothing is known yet
+	OutcomeRules                      // the file's rules decide
+	OutcomeAllowAll                   // there is no file: everything is allowed
+	OutcomeDisallowAll                // the server failed: nothing is allowed for now
+	OutcomeCachedRules                // it failed for so long that the last good copy decides
+	OutcomeRedirected                 // a redirect is being followed
 )
 
 // String returns the outcome's name.
-func (o FetchOutcome) String() string {
+func (o Outcome) String() string {
 	names := [...]string{"unknown", "rules", "allow_all", "disallow_all", "cached_rules", "following"}
 	if int(o) < len(names) {
 		return names[o]
@@ -126,7 +126,7 @@ func (c *OriginPostponedError) Error() string {
 // A FetchResult is what a Gate made of an answer.
 type FetchResult struct {
 	Origin  decorum.Origin
-	Outcome FetchOutcome
+	Outcome Outcome
 	// RedirectURL is where the robots.txt was redirected to; zero if the lookup is
 	// over. The caller queues it, and comes back with Gate.CheckRobotsRedirect.
 	RedirectURL     decorum.URL
@@ -147,15 +147,15 @@ const (
 	FailedRecheck FileRecheckResult = "no_answer" // the server failed: what is known may hold on
 )
 
-// A RobotsRedirectDisallowedError says that a hop ended its chain without a visit, since the known
+// A RedirectDisallowedError says that a hop ended its chain without a visit, since the known
 // rules of the host it leads to disallow it (FETCH-05): the cause of an error
 // of Kind decorum.Dropped. The caller acts on its Result as on one of RecordFetch.
-type RobotsRedirectDisallowedError struct {
+type RedirectDisallowedError struct {
 	Result  FetchResult
 	Refusal *Refusal
 }
 
 // Error says what disallows the hop.
-func (e *RobotsRedirectDisallowedError) Error() string {
+func (e *RedirectDisallowedError) Error() string {
 	return "redirect of a robots.txt leads to a disallowed URL: " + e.Refusal.Error()
 }

@@ -71,7 +71,7 @@ func TestGatesByUserAgent(t *testing.T) {
 	notes := openNotes(t, file)
 	server := &cloakingServer{requestCounts: map[string]int{}}
 	gate := func(agent string, dialect Dialect) *Gate {
-		return NewGate(GateConfig{Agent: AgentFromName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
+		return New(Config{Agent: AgentFromName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
 	}
 	a, b, yandex := gate("a", Google), gate("b", Google), gate("a", Yandex)
 	u := robotstest.URL(t, "https://example.com/not-for-a")
@@ -110,13 +110,13 @@ func TestGatesByUserAgent(t *testing.T) {
 // What one Gate has learnt does not take from another what still holds for it;
 // when that ends, it finds what the other has learnt.
 func TestGatesKeepWhatHolds(t *testing.T) {
-	s := newGateTest(t, GateConfig{UserAgent: "anybot"})
+	s := newGateTest(t, Config{UserAgent: "anybot"})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=7200", "User-agent: *\nDisallow: /b\n"))
 	s.wantCheck(robotstest.URL(t, "https://example.com/"), pageCleared) // so that the rules hold no longer than they say
 	cfg := s.gate.cfg
 	cfg.MaxTTL = time.Hour // an anxious one
-	other := NewGate(cfg, s.notes)
+	other := New(cfg, s.notes)
 	at := testStart.Add(90 * time.Minute)
 	c, err := other.Check(t.Context(), at, page)
 	if err != nil || !c.IsForRobots() {
@@ -134,7 +134,7 @@ func TestGatesKeepWhatHolds(t *testing.T) {
 // A record from before User-Agents were told apart counts, and is replaced by the
 // first that asks again.
 func TestOldRecordCounts(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "User-agent: *\nDisallow: /b\n"))
 	s.gate.cfg.UserAgent = "anybot/1"
@@ -171,7 +171,7 @@ func TestGatesAtOnce(t *testing.T) {
 		now := testStart.AddDate(0, 0, day).Add(time.Duration(day) * time.Hour)
 		var all sync.WaitGroup
 		for i, agent := range agents {
-			g := NewGate(GateConfig{Agent: AgentFromName(agent), UserAgent: agent, MaxCachedOrigins: 5}, notes)
+			g := New(Config{Agent: AgentFromName(agent), UserAgent: agent, MaxCachedOrigins: 5}, notes)
 			for w := range 4 {
 				all.Go(func() {
 					for n := range origins {

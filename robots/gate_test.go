@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	for _, row := range []struct {
 		req     string
 		to      int // from where the row before ends
-		outcome FetchOutcome
+		outcome Outcome
 		a, b    string // what Check says of /a, which the body disallows, and /b
 	}{
 		{"FETCH-27", 199, OutcomeDisallowAll, unreachable, unreachable},
@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%d to %d", row.req, next, row.to), func(t *testing.T) {
 			for ; next <= row.to; next++ {
-				s := newGateTest(t, GateConfig{})
+				s := newGateTest(t, Config{})
 				result := s.fetchRobots(b, respondWith(next, someRules))
 				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) || (result.PostponedErr == nil) != result.HasRulesInForce {
 					t.Errorf("status %d: lesson %+v, want outcome %v", next, result, row.outcome)
@@ -93,7 +93,7 @@ func TestFailuresPostponeTheOrigin(t *testing.T) {
 		"FETCH-19/part of a not found": {respondWith(404)(page), errors.New("unexpected EOF")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{})
+			s := newGateTest(t, Config{})
 			result, err := s.gate.RecordFetch(t.Context(), s.now, s.wantRobotsFetch(page), visit.res, visit.err)
 			if err != nil || result.HasRulesInForce || result.Outcome != OutcomeDisallowAll {
 				t.Errorf("Learn = %+v, %v; want it closed", result, err)
@@ -123,7 +123,7 @@ func TestNotFoundPages(t *testing.T) {
 		{"FETCH-17/empty phrase", []string{""}, 500, "page not found", unreachable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{NotFoundPhrases: test.phrases})
+			s := newGateTest(t, Config{NotFoundPhrases: test.phrases})
 			s.fetchRobots(page, respondWith(test.status, test.body))
 			s.wantCheck(page, test.want)
 		})
@@ -132,7 +132,7 @@ func TestNotFoundPages(t *testing.T) {
 
 // TestFetchResult pins what a caller is told, and what a Clearance can show.
 func TestFetchResult(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b?q=1")
 	result := s.fetchRobots(a, respondWith(200, someRules))
 	if !result.HasRulesInForce || result.Origin != a.Origin() || !result.RedirectURL.IsZero() {
@@ -160,7 +160,7 @@ func TestFetchResult(t *testing.T) {
 }
 
 func TestNothingIsKnown(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.wantDelay(page.Origin(), 0)
 	if r, err := s.gate.Rules(t.Context(), page.Origin()); r != nil || err != nil {
@@ -175,7 +175,7 @@ func TestNothingIsKnown(t *testing.T) {
 // TestForeignClearance: Learn takes only what this Gate has cleared for a
 // robots.txt.
 func TestForeignClearance(t *testing.T) {
-	s, other := newGateTest(t, GateConfig{}), newGateTest(t, GateConfig{})
+	s, other := newGateTest(t, Config{}), newGateTest(t, Config{})
 	page, known := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://a.test/")
 	theirs := other.wantRobotsFetch(page)
 	s.wantRobotsFetch(page)
@@ -194,7 +194,7 @@ func TestForeignClearance(t *testing.T) {
 // TestRobotsURLIsAPage pins FETCH-29: a link to robots.txt waits for the rules
 // like any page, and no rule can disallow it.
 func TestRobotsURLIsAPage(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	u := robotstest.URL(t, "https://example.com/robots.txt")
 	s.fetchRobots(u, respondWith(200, "User-agent: *\nDisallow: /\n"))
 	c, _ := s.wantCheck(u, pageCleared)
@@ -207,7 +207,7 @@ func TestRobotsURLIsAPage(t *testing.T) {
 // TestClearanceForURL: what rules have cleared one URL for, they clear another for, or not,
 // though they hold for no second one.
 func TestClearanceForURL(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page, file := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://example.com/.well-known/tdmrep.json")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n"))
 	s.now = s.now.Add(time.Hour)
@@ -232,7 +232,7 @@ func TestClearanceForURL(t *testing.T) {
 
 // TestOriginsAreApart pins LOC-03 and LOC-16.
 func TestOriginsAreApart(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	s.fetchRobots(robotstest.URL(t, "https://example.com/"), respondWith(200, "User-agent: *\nDisallow: /\n"))
 	for _, other := range []string{"http://example.com/", "https://example.com:8443/", "https://www.example.com/"} {
 		s.wantCheck(robotstest.URL(t, other), robotsFirst)
@@ -252,7 +252,7 @@ func TestTruncated(t *testing.T) {
 		{"cut within the first line", "User-agent: *", true, pageCleared},
 	} {
 		t.Run("FMT-11/"+test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{})
+			s := newGateTest(t, Config{})
 			page := robotstest.URL(t, "https://example.com/private")
 			s.fetchRobots(page, func(u decorum.URL) *decorum.Response {
 				res := respondWith(200, test.body)(u)
@@ -268,7 +268,7 @@ func TestTruncated(t *testing.T) {
 // not learnt.
 func TestNotesFail(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	s.notes.failing = true
 	if c, err := s.check(page); !errors.Is(err, errNotesFailed) || c.WasIssued() {
 		t.Errorf("Check = %v, %v", c, err)
@@ -291,7 +291,7 @@ func TestNotesFail(t *testing.T) {
 // TestDamagedNote: a note that cannot be read is no permission.
 func TestDamagedNote(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	s.fetchRobots(page, respondWith(200, someRules))
 	good := s.notes.notes[noteID{page.Origin(), "robots"}]
 	for i := range good {
@@ -309,7 +309,7 @@ func TestDamagedNote(t *testing.T) {
 }
 
 func TestGateCheckAllocatesNothing(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, someRules))
 	if n := testing.AllocsPerRun(100, func() { s.check(page) }); n != 0 {
@@ -318,7 +318,7 @@ func TestGateCheckAllocatesNothing(t *testing.T) {
 }
 
 func TestGateConfig(t *testing.T) {
-	for name, cfg := range map[string]GateConfig{
+	for name, cfg := range map[string]Config{
 		"negative TTL":        {MinTTL: -1},
 		"least above most":    {MinTTL: 48 * time.Hour},
 		"fewer than 5 hops":   {MaxRedirects: 4},
@@ -334,7 +334,7 @@ func TestGateConfig(t *testing.T) {
 			t.Errorf("%s is taken for valid", name)
 		}
 	}
-	for name, cfg := range map[string]GateConfig{
+	for name, cfg := range map[string]Config{
 		"zero":              {},
 		"long first retry":  {Backoff: Backoff{First: 3 * time.Hour}},
 		"short last retry":  {Backoff503: Backoff{Max: 2 * time.Minute}},
@@ -347,7 +347,7 @@ func TestGateConfig(t *testing.T) {
 }
 
 func TestOutcomeNames(t *testing.T) {
-	for want, o := range map[string]FetchOutcome{"unknown": OutcomeUnknown, "rules": OutcomeRules, "allow_all": OutcomeAllowAll,
+	for want, o := range map[string]Outcome{"unknown": OutcomeUnknown, "rules": OutcomeRules, "allow_all": OutcomeAllowAll,
 		"disallow_all": OutcomeDisallowAll, "cached_rules": OutcomeCachedRules, "following": OutcomeRedirected, "Outcome(9)": 9} {
 		if got := fmt.Sprint(o); got != want {
 			t.Errorf("Outcome(%d) = %q, want %q", uint8(o), got, want)

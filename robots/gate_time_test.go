@@ -15,22 +15,22 @@ func TestFreshness(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
 		name   string
-		cfg    GateConfig
+		cfg    Config
 		status int
 		header string // Cache-Control
 		holds  time.Duration
 	}{
-		{"CACHE-01", GateConfig{}, 200, "", day},
-		{"CACHE-01/not longer for a higher bound", GateConfig{MaxTTL: 7 * day}, 200, "", day},
-		{"CACHE-04", GateConfig{}, 200, "max-age=3600", time.Hour},
-		{"CACHE-04/404", GateConfig{}, 404, "max-age=3600", time.Hour},
-		{"CACHE-05", GateConfig{MaxTTL: 48 * time.Hour}, 200, "max-age=172800", 48 * time.Hour},
-		{"CACHE-07/ceiling", GateConfig{}, 200, "max-age=172800", day},
-		{"CACHE-07/low ceiling", GateConfig{MaxTTL: time.Hour}, 200, "", time.Hour},
-		{"CACHE-07/max-age=0", GateConfig{}, 200, "max-age=0", time.Minute},
-		{"CACHE-07/no-cache", GateConfig{}, 200, "no-cache", time.Minute},
-		{"CACHE-07/no-store", GateConfig{MinTTL: time.Hour}, 200, "no-store, max-age=86400", time.Hour},
-		{"CACHE-10", GateConfig{}, 404, "", day},
+		{"CACHE-01", Config{}, 200, "", day},
+		{"CACHE-01/not longer for a higher bound", Config{MaxTTL: 7 * day}, 200, "", day},
+		{"CACHE-04", Config{}, 200, "max-age=3600", time.Hour},
+		{"CACHE-04/404", Config{}, 404, "max-age=3600", time.Hour},
+		{"CACHE-05", Config{MaxTTL: 48 * time.Hour}, 200, "max-age=172800", 48 * time.Hour},
+		{"CACHE-07/ceiling", Config{}, 200, "max-age=172800", day},
+		{"CACHE-07/low ceiling", Config{MaxTTL: time.Hour}, 200, "", time.Hour},
+		{"CACHE-07/max-age=0", Config{}, 200, "max-age=0", time.Minute},
+		{"CACHE-07/no-cache", Config{}, 200, "no-cache", time.Minute},
+		{"CACHE-07/no-store", Config{MinTTL: time.Hour}, 200, "no-store, max-age=86400", time.Hour},
+		{"CACHE-10", Config{}, 404, "", day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
@@ -67,7 +67,7 @@ func TestGraceOfNewRules(t *testing.T) {
 		{"by another gate", time.Hour, (*gateTest).restart, robotsFirst},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{})
+			s := newGateTest(t, Config{})
 			s.fetchRobots(b, brief)
 			test.setUp(s)
 			s.now = s.now.Add(test.wait)
@@ -89,21 +89,21 @@ func TestRetries(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		cfg    GateConfig
+		cfg    Config
 		answer func(decorum.URL) *decorum.Response
 		waits  []time.Duration
 	}{
-		{"FETCH-12", GateConfig{}, respondWith(503), minutes(1, 2, 4, 5, 5)},
-		{"FETCH-11/500", GateConfig{}, respondWith(500), minutes(5, 10, 20, 40, 60, 60)},
-		{"FETCH-11/429", GateConfig{}, respondWith(429), minutes(5, 10)},
-		{"FETCH-11/no response", GateConfig{}, failDownload, minutes(5, 10)},
-		{"Q-21/settings", GateConfig{Backoff: Backoff{time.Minute, 3 * time.Minute}}, failDownload, minutes(1, 2, 3)},
-		{"Q-21/first longer than the default bound", GateConfig{Backoff503: Backoff{First: time.Hour}}, respondWith(503), minutes(60, 60)},
-		{"Q-21/Retry-After", GateConfig{}, respondWith(503, "Retry-After", "1800"), minutes(30, 30)},
-		{"Q-21/Retry-After of 429", GateConfig{}, respondWith(429, "Retry-After", "5400"), minutes(90, 90)},
-		{"Q-21/shorter Retry-After", GateConfig{}, respondWith(500, "Retry-After", "420"), minutes(7, 10, 20)},
-		{"Q-21/date", GateConfig{}, respondWith(500, "Retry-After", "Sun, 01 Mar 2026 12:30:00 GMT"), minutes(30, 10)},
-		{"Q-21/endless", GateConfig{}, respondWith(500, "Retry-After", "99999999999999999999"), minutes(24*60, 24*60)},
+		{"FETCH-12", Config{}, respondWith(503), minutes(1, 2, 4, 5, 5)},
+		{"FETCH-11/500", Config{}, respondWith(500), minutes(5, 10, 20, 40, 60, 60)},
+		{"FETCH-11/429", Config{}, respondWith(429), minutes(5, 10)},
+		{"FETCH-11/no response", Config{}, failDownload, minutes(5, 10)},
+		{"Q-21/settings", Config{Backoff: Backoff{time.Minute, 3 * time.Minute}}, failDownload, minutes(1, 2, 3)},
+		{"Q-21/first longer than the default bound", Config{Backoff503: Backoff{First: time.Hour}}, respondWith(503), minutes(60, 60)},
+		{"Q-21/Retry-After", Config{}, respondWith(503, "Retry-After", "1800"), minutes(30, 30)},
+		{"Q-21/Retry-After of 429", Config{}, respondWith(429, "Retry-After", "5400"), minutes(90, 90)},
+		{"Q-21/shorter Retry-After", Config{}, respondWith(500, "Retry-After", "420"), minutes(7, 10, 20)},
+		{"Q-21/date", Config{}, respondWith(500, "Retry-After", "Sun, 01 Mar 2026 12:30:00 GMT"), minutes(30, 10)},
+		{"Q-21/endless", Config{}, respondWith(500, "Retry-After", "99999999999999999999"), minutes(24*60, 24*60)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
@@ -131,7 +131,7 @@ func TestRetries(t *testing.T) {
 
 // TestSuccessEndsBackoff: failures count in a row.
 func TestSuccessEndsBackoff(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, status := range []int{500, 500, 500, 404} {
 		s.fetchRobots(page, respondWith(status))
@@ -155,23 +155,23 @@ func TestOutage(t *testing.T) {
 	good := respondWith(200, someRules)
 	for _, test := range []struct {
 		name   string
-		cfg    GateConfig
+		cfg    Config
 		phases []outagePhase
-		want   FetchOutcome // of the last answer
+		want   Outcome // of the last answer
 	}{
-		{"FETCH-13", GateConfig{}, []outagePhase{{1, good}, {32, respondWith(500)}}, OutcomeCachedRules},
-		{"FETCH-13/no response", GateConfig{}, []outagePhase{{1, good}, {32, failDownload}}, OutcomeCachedRules},
-		{"FETCH-13/all kinds of errors", GateConfig{}, []outagePhase{{1, good}, {10, respondWith(503)}, {10, failDownload}, {12, respondWith(429)}}, OutcomeCachedRules},
-		{"FETCH-13/the last copy was none", GateConfig{}, []outagePhase{{1, good}, {1, respondWith(404)}, {32, failDownload}}, OutcomeAllowAll},
-		{"FETCH-14", GateConfig{}, []outagePhase{{32, respondWith(500)}}, OutcomeAllowAll},
-		{"FETCH-15/a 404 between", GateConfig{}, []outagePhase{{20, respondWith(500)}, {1, respondWith(404)}, {20, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-15/a file between", GateConfig{}, []outagePhase{{31, failDownload}, {1, good}, {31, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-15/a week unseen", GateConfig{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}}, OutcomeAllowAll},
-		{"FETCH-15/longer unseen", GateConfig{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-16/day 30", GateConfig{}, []outagePhase{{1, good}, {31, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-16/setting", GateConfig{MinOutageForCachedRules: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-13/setting", GateConfig{MinOutageForCachedRules: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
-		{"FETCH-11", GateConfig{}, []outagePhase{{40, failDownload}, {1, good}}, OutcomeRules},
+		{"FETCH-13", Config{}, []outagePhase{{1, good}, {32, respondWith(500)}}, OutcomeCachedRules},
+		{"FETCH-13/no response", Config{}, []outagePhase{{1, good}, {32, failDownload}}, OutcomeCachedRules},
+		{"FETCH-13/all kinds of errors", Config{}, []outagePhase{{1, good}, {10, respondWith(503)}, {10, failDownload}, {12, respondWith(429)}}, OutcomeCachedRules},
+		{"FETCH-13/the last copy was none", Config{}, []outagePhase{{1, good}, {1, respondWith(404)}, {32, failDownload}}, OutcomeAllowAll},
+		{"FETCH-14", Config{}, []outagePhase{{32, respondWith(500)}}, OutcomeAllowAll},
+		{"FETCH-15/a 404 between", Config{}, []outagePhase{{20, respondWith(500)}, {1, respondWith(404)}, {20, respondWith(500)}}, OutcomeDisallowAll},
+		{"FETCH-15/a file between", Config{}, []outagePhase{{31, failDownload}, {1, good}, {31, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-15/a week unseen", Config{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}}, OutcomeAllowAll},
+		{"FETCH-15/longer unseen", Config{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-16/day 30", Config{}, []outagePhase{{1, good}, {31, respondWith(500)}}, OutcomeDisallowAll},
+		{"FETCH-16/setting", Config{MinOutageForCachedRules: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-13/setting", Config{MinOutageForCachedRules: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
+		{"FETCH-11", Config{}, []outagePhase{{40, failDownload}, {1, good}}, OutcomeRules},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
@@ -197,7 +197,7 @@ func TestOutage(t *testing.T) {
 // the origin is closed, decides when the outage is over 30 days old, and the
 // server is asked again all the same.
 func TestLastGoodCopy(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(b, respondWith(200, someRules))
 	fetched := s.now
@@ -226,7 +226,7 @@ func TestLastGoodCopy(t *testing.T) {
 // TestOutageOpens: an origin that is closed by an outage is open again when the
 // outage ends by its length, and stays so until it begins anew.
 func TestOutageOpens(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	for i := range 50 {
 		d := 1
@@ -243,7 +243,7 @@ func TestOutageOpens(t *testing.T) {
 
 // TestNoteHoldsOneBody: an outage does not make the note grow.
 func TestNoteHoldsOneBody(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	body := "User-agent: *\n" + string(make([]byte, 600<<10))
 	s.fetchRobots(page, respondWith(200, body))
@@ -259,7 +259,7 @@ func TestNoteHoldsOneBody(t *testing.T) {
 // TestValidatorsAreKept pins LOC-13 from the Gate's side: they are known, and
 // bounded.
 func TestValidatorsAreKept(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, func(u decorum.URL) *decorum.Response {
 		return &decorum.Response{URL: u, Status: 200, Header: http.Header{
@@ -275,7 +275,7 @@ func TestValidatorsAreKept(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for name, answer := range map[string]func(decorum.URL) *decorum.Response{"rules": respondWith(200), "closed": failDownload} {
-		s := newGateTest(t, GateConfig{})
+		s := newGateTest(t, Config{})
 		s.fetchRobots(page, answer)
 		s.restart()
 		s.now = s.now.Add(-365 * day)
@@ -287,7 +287,7 @@ func TestClockSetBack(t *testing.T) {
 // TestRecheck: a lookup of what was known says how its answer compares.
 func TestRecheck(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	for i, step := range []struct {
 		status int
 		body   string

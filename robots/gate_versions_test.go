@@ -42,7 +42,7 @@ func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 
 // A day's answer, "" for none, and what is known of an origin's files after it.
 func TestVersions(t *testing.T) {
-	s := newGateTest(t, GateConfig{UserAgent: "anybot/1"})
+	s := newGateTest(t, Config{UserAgent: "anybot/1"})
 	page := robotstest.URL(t, "https://example.com/b")
 	o := page.Origin()
 	s.wantVersions(o)
@@ -91,15 +91,15 @@ func TestVersionsAreBounded(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, tt := range []struct {
 		name  string
-		cfg   GateConfig
+		cfg   Config
 		bytes int
 		want  int
 	}{
-		{"files", GateConfig{}, 100, 20},
-		{"bytes", GateConfig{}, 500 << 10, 1 + 4},
-		{"settings", GateConfig{MaxVersions: 3}, 100, 3},
-		{"bytes by setting", GateConfig{MaxArchiveBytes: 250}, 100, 1 + 2},
-		{"none", GateConfig{MaxVersions: -1}, 100, 1},
+		{"files", Config{}, 100, 20},
+		{"bytes", Config{}, 500 << 10, 1 + 4},
+		{"settings", Config{MaxVersions: 3}, 100, 3},
+		{"bytes by setting", Config{MaxArchiveBytes: 250}, 100, 1 + 2},
+		{"none", Config{MaxVersions: -1}, 100, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newGateTest(t, tt.cfg)
@@ -137,7 +137,7 @@ func TestVersionsAreBounded(t *testing.T) {
 func TestVersionsAfterCrash(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for writes := range 5 {
-		s := newGateTest(t, GateConfig{})
+		s := newGateTest(t, Config{})
 		for day, text := range []string{"A", "B", "C"} {
 			s.now = testStart.AddDate(0, 0, day)
 			s.fetchRobots(page, respondWith(200, text))
@@ -180,7 +180,7 @@ func (l *lossyNotes) SetNote(ctx context.Context, o decorum.Origin, key string, 
 
 // Fresh and Known tell of a file without judging by it.
 func TestExpiresAt(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxTTL: 2 * time.Hour})
+	s := newGateTest(t, Config{MaxTTL: 2 * time.Hour})
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, when := range []string{"in mind", "restarted"} {
 		if when == "in mind" {

@@ -30,7 +30,7 @@ func TestYandexFailureHolds(t *testing.T) {
 		{"FETCH-25", respondWith(http.StatusFound, "Location", "/r.txt"), day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGateTest(t, GateConfig{Dialect: Yandex})
+			s := newGateTest(t, Config{Dialect: Yandex})
 			page := robotstest.URL(t, "https://example.com/a")
 			if l := s.fetchRobots(page, test.answer); !l.HasRulesInForce || l.Outcome != OutcomeAllowAll {
 				t.Fatalf("outcome = %v, open = %v", l.Outcome, l.HasRulesInForce)
@@ -51,7 +51,7 @@ func TestYandexUnsent(t *testing.T) {
 		decorum.Forbidden, decorum.Unticketed, decorum.Invalid,
 		fmt.Errorf("get: %w", context.Canceled), fmt.Errorf("dial: %w", decorum.Forbidden),
 	} {
-		s := newGateTest(t, GateConfig{Dialect: Yandex})
+		s := newGateTest(t, Config{Dialect: Yandex})
 		page := robotstest.URL(t, "https://example.com/a")
 		l, learnErr := s.gate.RecordFetch(t.Context(), s.now, s.wantRobotsFetch(page), nil, err)
 		if learnErr != nil || l.HasRulesInForce || l.Outcome != OutcomeDisallowAll {
@@ -90,11 +90,11 @@ func TestIsText(t *testing.T) {
 // share notes, do not share what an answer means: one that opens an origin to
 // Yandex closes it to Google.
 func TestDialectsKeepApart(t *testing.T) {
-	s := newGateTest(t, GateConfig{Dialect: Yandex})
+	s := newGateTest(t, Config{Dialect: Yandex})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(http.StatusServiceUnavailable))
 	google := *s
-	google.gate = NewGate(GateConfig{}, s.notes)
+	google.gate = New(Config{}, s.notes)
 	if l := google.fetchRobots(page, respondWith(http.StatusServiceUnavailable)); l.HasRulesInForce {
 		t.Error("the google dialect is open after a 503")
 	}
@@ -107,10 +107,10 @@ func TestSession(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
 		name string
-		cfg  GateConfig
+		cfg  Config
 	}{
-		{"CACHE-08/yandex", GateConfig{Dialect: Yandex, SessionStart: testStart.Add(-day)}},
-		{"SESS-03/google, asked for", GateConfig{SessionStart: testStart.Add(-day)}},
+		{"CACHE-08/yandex", Config{Dialect: Yandex, SessionStart: testStart.Add(-day)}},
+		{"SESS-03/google, asked for", Config{SessionStart: testStart.Add(-day)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
@@ -129,7 +129,7 @@ func TestSession(t *testing.T) {
 		})
 	}
 	t.Run("SESS-03/google", func(t *testing.T) {
-		s := newGateTest(t, GateConfig{})
+		s := newGateTest(t, Config{})
 		s.fetchRobots(page, respondWith(http.StatusOK, cleanRules))
 		s.now = s.now.Add(time.Hour)
 		s.restart()
@@ -138,7 +138,7 @@ func TestSession(t *testing.T) {
 		}
 	})
 	t.Run("CACHE-08/no session", func(t *testing.T) {
-		if err := (GateConfig{Dialect: Yandex}).Validate(); err == nil {
+		if err := (Config{Dialect: Yandex}).Validate(); err == nil {
 			t.Error("valid")
 		}
 	})
@@ -148,7 +148,7 @@ func TestSession(t *testing.T) {
 // when the clock shows a time before it began: else it would be asked for
 // without end.
 func TestSessionClockSetBack(t *testing.T) {
-	s := newGateTest(t, GateConfig{Dialect: Yandex, SessionStart: testStart})
+	s := newGateTest(t, Config{Dialect: Yandex, SessionStart: testStart})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
 	if l := s.fetchRobots(page, respondWith(http.StatusOK, cleanRules)); !l.HasRulesInForce {
@@ -162,7 +162,7 @@ func TestSessionClockSetBack(t *testing.T) {
 // TestGateClean pins which rules clean a URL: those in mind, those of its own
 // origin, and those of the last good copy while the server fails.
 func TestGateClean(t *testing.T) {
-	s := newGateTest(t, GateConfig{})
+	s := newGateTest(t, Config{})
 	found, clean := robotstest.URL(t, "https://example.com/x?sid=1&b=2"), robotstest.URL(t, "https://example.com/x?b=2")
 	want := func(when string, want decorum.URL) {
 		t.Helper()
@@ -188,7 +188,7 @@ func TestGateClean(t *testing.T) {
 	if s.gate.CleanURL(decorum.URL{}) != (decorum.URL{}) {
 		t.Error("the zero URL is cleaned to something")
 	}
-	off := newGateTest(t, GateConfig{NoExtensions: true})
+	off := newGateTest(t, Config{NoExtensions: true})
 	off.fetchRobots(found, respondWith(http.StatusOK, cleanRules))
 	if off.gate.CleanURL(found) != found {
 		t.Error("CLEAN-25: extensions are switched off, and yet it is cleaned")

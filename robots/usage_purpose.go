@@ -43,7 +43,7 @@ func ValidatePurposes(purposes []string) error {
 // Check judges u by rules, for a crawl that states what it is for: where usage,
 // of the same file, asks that u's content not be used for one of the purposes, u is
 // disallowed; but not what is read to know what a site asks: robots.txt and
-// tdmrep.json. See GateConfig.Purposes.
+// tdmrep.json. See Config.Purposes.
 func Check(rules *Rules, usage *UsageRules, u decorum.URL, purposes []string) Verdict {
 	v := rules.Check(u)
 	if !v.Allowed || len(purposes) == 0 {

@@ -48,7 +48,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	must(err)
 	agent, err := robots.PresetOrNewAgent(robots.Google, "decorum")
 	must(err)
-	robotsGate := robots.NewGate(robots.GateConfig{
+	robotsGate := robots.New(robots.Config{
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)

@@ -49,7 +49,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 	f := frontier.New(store, frontier.Config{})
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
-		Frontier: f, Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
+		Frontier: f, Gate: robots.New(robots.Config{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -217,7 +217,7 @@ func newGate(t testing.TB) *robots.Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
+	return robots.New(robots.Config{Agent: agent}, memory.New(memory.Config{}))
 }
 
 func checkRobots(t testing.TB, robotsGate *robots.Gate, url string) robots.Clearance {

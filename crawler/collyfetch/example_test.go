@@ -93,7 +93,7 @@ func ExampleOptions_ledger() {
 	defer os.RemoveAll(dir)
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: dir, KeepLedger: true,
-		RobotsConfig: robots.GateConfig{Purposes: []string{"ai-train"}},
+		RobotsConfig: robots.Config{Purposes: []string{"ai-train"}},
 		Policy:       politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: web},
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func TestLeaseConn(t *testing.T) {
 	}
 	store := memory.New(memory.Config{})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
+		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.New(robots.Config{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 	}
 	var trips []*roundTrip

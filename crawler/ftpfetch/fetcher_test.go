@@ -61,7 +61,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
+	robotsGate := robots.New(robots.Config{Agent: agent}, memory.New(memory.Config{}))
 	clearance, err := robotsGate.Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)

@@ -162,7 +162,7 @@ func checkEnumFields(p *Project) *FieldProblem {
 		return NewFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
-		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
+		if err := (robots.Config{Purposes: []string{purpose}}).Validate(); err != nil {
 			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
 		}
 	}

@@ -131,17 +131,17 @@ func (p *Project) RobotsAgent() (robots.Agent, error) {
 	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
-func (p *Project) GateConfig() (robots.GateConfig, error) {
+func (p *Project) GateConfig() (robots.Config, error) {
 	agent, err := p.RobotsAgent()
 	if err != nil {
-		return robots.GateConfig{}, err
+		return robots.Config{}, err
 	}
 	dialect, err := robots.ParseDialect(p.Robots.Dialect)
 	if err != nil {
-		return robots.GateConfig{}, err
+		return robots.Config{}, err
 	}
 	maxTTL := time.Duration(p.Robots.MaxTTL)
-	cfg := robots.GateConfig{
+	cfg := robots.Config{
 		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.ObeyExtensions,
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purposes,
 	}

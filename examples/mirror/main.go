@@ -86,7 +86,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	if err != nil {
 		return nil, err
 	}
-	robotsGate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
+	robotsGate := robots.New(robots.Config{Agent: agent}, state)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{

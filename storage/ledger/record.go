@@ -37,7 +37,7 @@ type RunStart struct {
 	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.PresetAgent
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
-	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see robots.GateConfig
+	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see robots.Config
 	DelayMS          int64                   `json:"delay_ms"`             // the crawl's own rest between visits to a host
 	HostOverrides    map[string]HostOverride `json:"hosts,omitempty"`      // by host
 	RecordsRefusals  bool                    `json:"refusals,omitempty"`   // are recorded, too
@@ -106,7 +106,7 @@ type Refusal struct {
 // A RobotsVerdict is what robots.txt says to a URL, and by which line.
 type RobotsVerdict struct {
 	Allowed      bool      `json:"allowed"`
-	FetchOutcome string    `json:"outcome"`               // as robots.FetchOutcome: rules, allow_all, cached_rules
+	FetchOutcome string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
 	FileSHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt    time.Time `json:"fetched"`               // when the answer came
 	Group        string    `json:"group"`                 // as robots.Rules.GroupAgents

@@ -40,7 +40,7 @@ func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newProjectOneOffFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return newProjectOneOffFetcher(d, robots.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
@@ -53,7 +53,7 @@ func (q robotsCheckOptions) newProjectFromFlags() *project.File {
 }
 
 // newProjectOneOffFetcher returns an errand that fetches as the project says.
-func newProjectOneOffFetcher(d *project.File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
+func newProjectOneOffFetcher(d *project.File, gateConfig robots.Config) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := engine.NewFetcher(&d.Project, nil, store, nil, bodyMemory)
@@ -65,7 +65,7 @@ func newProjectOneOffFetcher(d *project.File, gateConfig robots.GateConfig) (*on
 		return nil, err
 	}
 	return &oneOffFetcher{
-		gate:    robots.NewGate(gateConfig, store),
+		gate:    robots.New(gateConfig, store),
 		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
@@ -95,7 +95,7 @@ func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 		} else {
 			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
-		if blocked := new(robots.RobotsRedirectDisallowedError); errors.As(err, &blocked) {
+		if blocked := new(robots.RedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		}

@@ -96,7 +96,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	if err != nil {
 		return nil, err
 	}
-	k.Gate = robots.NewGate(gateConfig, k.robotsStore)
+	k.Gate = robots.New(gateConfig, k.robotsStore)
 	return k, nil
 }
 

@@ -107,7 +107,7 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	}
 	r := &Engine{
 		Stores: g.Stores, Project: p, pathConfinement: g.Confinement,
-		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: robots.NewGate(gateConfig, g.Stores.Robots),
+		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: robots.New(gateConfig, g.Stores.Robots),
 		RefusalReporter: &DiscoveryRefusalReporter{log: g.Log, onRefused: g.OnRefused},
 	}
 	r.Frontier = frontier.New(g.Stores.Frontier, frontier.Config{
@@ -195,7 +195,7 @@ func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.
 // setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
 // seconds, and setFastHostRetries pages. They are for servers that only play at being in
 // trouble.
-func setFastRobotsRetries(gateConfig *robots.GateConfig) {
+func setFastRobotsRetries(gateConfig *robots.Config) {
 	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
 	gateConfig.Backoff = gateConfig.Backoff503
 }

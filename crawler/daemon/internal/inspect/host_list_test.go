@@ -51,7 +51,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 		return s
 	}
 	q := &Inspector{Project: project.Default(), FrontierStore: open(datadir.StoreFile), Time: time.Now(), Scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
-	q.Gate = robots.NewGate(robots.GateConfig{}, open(datadir.RobotsFile))
+	q.Gate = robots.New(robots.Config{}, open(datadir.RobotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
 		u, err := decorum.ParseURL(fmt.Sprintf("https://www.host-%d.example/", i))

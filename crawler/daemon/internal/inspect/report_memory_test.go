@@ -24,7 +24,7 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gate, memory.New(memory.Config{})), Time: time.Now()}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gate, memory.New(memory.Config{})), Time: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)

@@ -67,7 +67,7 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: robots.NewGate(gateConfig, memory.New(memory.Config{})), Time: now}
+	return &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gateConfig, memory.New(memory.Config{})), Time: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
