@@ -14,24 +14,17 @@ import (
 // An example is one line of testdata/robots-examples.jsonl.
 type example robotstest.Example
 
-// original1994Dialect is the dialect of examples of how the format of 1994 reads. They are
-// for lint, and not run here.
-const original1994Dialect = "classic"
-
 // exampleDialects returns those in which an example of the named one is run.
-func exampleDialects(t *testing.T, name string) []Dialect {
+func exampleDialects(t *testing.T, name string) (dialects []Dialect) {
 	t.Helper()
-	switch name {
-	case original1994Dialect:
-		return nil
-	case "both":
-		return []Dialect{Google, Yandex}
+	for _, n := range robotstest.DialectNames(name) {
+		d, err := ParseDialect(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialects = append(dialects, d)
 	}
-	d, err := ParseDialect(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []Dialect{d}
+	return dialects
 }
 
 // TestExamples runs the examples of rules, groups, delays, sitemaps, Host and

@@ -43,7 +43,19 @@ type Example struct {
 	Note       string
 }
 
-// Decode reads a line of an example file, and fails if there is a field
+// DialectNames returns the names of the dialects in which an example of the named one is
+// run. Those of "classic", the format of 1994, are for lint alone.
+func DialectNames(name string) []string {
+	switch name {
+	case "classic":
+		return nil
+	case "both":
+		return []string{"google", "yandex"}
+	}
+	return []string{name}
+}
+
+// Decode reads a line of an example file, and fails the test if there is a field
 // that nobody would check.
 func Decode(t testing.TB, text string, into any) {
 	t.Helper()

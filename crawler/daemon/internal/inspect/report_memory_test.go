@@ -20,11 +20,11 @@ func TestReportMemory(t *testing.T) {
 	store := memory.New(memory.Config{})
 	daemontest.FillLargeCrawl(t, store, hosts)
 	p := project.Default()
-	gate, err := p.GateConfig()
+	gateConfig, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gate, memory.New(memory.Config{})), Time: time.Now()}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gateConfig, memory.New(memory.Config{})), Time: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
