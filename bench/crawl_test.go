@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -77,7 +77,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 		Frontier: frontier.New(store, frontier.Config{
 			Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1 << 30}, []decorum.URL{seed}),
 		}),
-		Gate:     robots.New(robots.Config{}, store),
+		Gate:     gate.New(gate.Config{}, store),
 		Policy:   politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1},
 		Limiter:  politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher:  fetcher,

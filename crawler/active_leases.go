@@ -11,7 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -100,7 +100,7 @@ func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 
 // beginRequest returns the context of a request that is made for l now, as cl clears it.
 // end says that it is over.
-func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl robots.Clearance) (requestCtx context.Context, done func()) {
+func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl gate.Clearance) (requestCtx context.Context, done func()) {
 	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()

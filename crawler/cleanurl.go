@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -54,7 +54,7 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 // discovered. The gate, asked about l, has just answered cl or err: only where
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
-func (c *Crawler) cleanParamReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
+func (c *Crawler) cleanParamReplacement(l storage.Lease, cl gate.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.IsForRobots()
 	clean := c.cleanURLToVisit(l.Entry)
 	return clean, judged && clean != urlToVisit(l.Entry)

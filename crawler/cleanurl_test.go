@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -219,7 +220,7 @@ func TestYandexSession(t *testing.T) {
 		store := memory.New(memory.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
 			c := newCrawl(t, web, store, seeds...)
-			c.Gate = robots.New(robots.Config{Dialect: robots.Yandex, SessionStart: time.Now()}, store)
+			c.Gate = gate.New(gate.Config{Dialect: robots.Yandex, SessionStart: time.Now()}, store)
 			runCrawl(t, c)
 			time.Sleep(10 * time.Minute)
 		}

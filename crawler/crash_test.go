@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -93,7 +94,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Gate = robots.New(robots.Config{Agent: agent, Purposes: []string{"ai-train"}}, store)
+			c.Gate = gate.New(gate.Config{Agent: agent, Purposes: []string{"ai-train"}}, store)
 			var refused atomic.Int64
 			c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
 			if err := c.Run(t.Context()); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -27,7 +27,7 @@ var errWorkerGoexit = errors.New("a callback ended its goroutine by runtime.Goex
 // Limits and a Fetcher; of the others each says what zero means.
 type Crawler struct {
 	Frontier     *frontier.Frontier  // which URL is next; its Config has the Gate's Clean, and the Limiter for a Budget
-	Gate         *robots.Gate        // whether it is allowed
+	Gate         *gate.Gate          // whether it is allowed
 	Policy       politeness.Policy   // how long its host rests; the zero Policy is polite
 	Limiter      *politeness.Limiter // of a politeness.SharedHosts that crawls share, where they may visit the same hosts
 	Brakes       *politeness.Brakes  // that stop or slow hosts, at once; nil: none

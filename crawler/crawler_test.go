@@ -21,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -36,7 +37,7 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	limiter := politeness.NewLimiter(politeness.LimiterConfig{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limiter}),
-		Gate:     robots.New(robots.Config{Agent: agent}, store),
+		Gate:     gate.New(gate.Config{Agent: agent}, store),
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Limiter:  limiter,
 		Fetcher:  newFetcher(t, web),

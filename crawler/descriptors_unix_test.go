@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -96,7 +96,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c.Fetcher = fetcher
 	var mu sync.Mutex // guards got.Closed
-	c.Hooks.RobotsFetched = func(l robots.FetchResult) {
+	c.Hooks.RobotsFetched = func(l gate.FetchResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !l.HasRulesInForce {

@@ -9,15 +9,15 @@
 // politeness.
 //
 // A Fetcher gets pages, a Handler reads them, Hooks look on, a Recorder writes
-// down. Only this package makes Tickets, from a robots.Clearance and a
+// down. Only this package makes Tickets, from a gate.Clearance and a
 // politeness.Permit, and a Fetcher refuses to send a request without one.
 //
 // # Terms
 //
 // Five terms are this project's own:
 //
-//   - A gate fetches and keeps the robots.txt of each origin, and decides whether a URL may be fetched (robots.Gate).
-//   - A clearance proves that the robots.txt in force allows one URL to be fetched (robots.Clearance).
+//   - A gate fetches and keeps the robots.txt of each origin, and decides whether a URL may be fetched (gate.Gate).
+//   - A clearance proves that the robots.txt in force allows one URL to be fetched (gate.Clearance).
 //   - A permit proves that a host is due for a visit (politeness.Permit).
 //   - A ticket joins a clearance and a permit; a Fetcher sends one request for it, and none without one (Ticket).
 //   - A brake is an operator's order that stops or slows a host (politeness.Brake).

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 // skipPageInDryRun ends the walk of a page in a run that scouts: all has been asked that is
 // asked before a visit, but for what time will tell. The page counts as done, and
 // its host's clock stays as it is.
-func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
+func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (storage.Ack, error) {
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err == nil {
@@ -34,6 +34,6 @@ func refuseLongCrawlDelay(policy politeness.Policy, delay time.Duration, now tim
 	if delay <= policy.MaxCrawlDelay {
 		return nil
 	}
-	return &robots.OriginPostponedError{Until: now.Add(suspendDuration), Suspended: true,
+	return &gate.OriginPostponedError{Until: now.Add(suspendDuration), Suspended: true,
 		Reason: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -30,7 +30,7 @@ func TestDryRun(t *testing.T) {
 		c.Settings.DryRun = true
 		var mu sync.Mutex
 		var skipped []string
-		c.Hooks.SkippedInDryRun = func(_ storage.Lease, cl robots.Clearance) {
+		c.Hooks.SkippedInDryRun = func(_ storage.Lease, cl gate.Clearance) {
 			mu.Lock()
 			defer mu.Unlock()
 			skipped = append(skipped, cl.URL().String())

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -31,7 +32,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	}
 	store := memory.New(memory.Config{})
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
-	robotsGate := robots.New(robots.Config{Agent: agent}, store)
+	robotsGate := gate.New(gate.Config{Agent: agent}, store)
 	return &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{CleanURL: robotsGate.CleanURL, Budget: limits}),
 		Gate:     robotsGate, Limiter: limits, Fetcher: fetcher,

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
@@ -87,7 +87,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	case t.ForRobots():
 		return max(pageLimit, robotsReadLimit)
 	case t.data != nil && t.data.isTDMRep:
-		return robots.MaxTDMRepBytes + 1
+		return aiuse.MaxTDMRepBytes + 1
 	case t.IsForControlFile():
 		return t.data.crawler.Settings.MaxSitemapBody + 1
 	}

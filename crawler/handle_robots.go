@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -47,7 +47,7 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 
 // followRobotsRedirectOrSetHold acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
+func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.FetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		return c.queueRobotsRedirectAndHoldOrigin(ctx, from, result)
@@ -63,7 +63,7 @@ func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decoru
 
 // queueRobotsRedirectAndHoldOrigin queues the target of a robots.txt redirect on its own host, to be
 // paced there like any visit, and keeps the origin's pages waiting for it.
-func (c *Crawler) queueRobotsRedirectAndHoldOrigin(ctx context.Context, from decorum.URL, result robots.FetchResult) error {
+func (c *Crawler) queueRobotsRedirectAndHoldOrigin(ctx context.Context, from decorum.URL, result gate.FetchResult) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueRobotsRedirect.
 	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.PostponedErr.Suspended); err != nil {
@@ -79,7 +79,7 @@ const robotsRedirectNote = "hop"
 // queueRobotsRedirect queues the redirect that an origin waits for, unless that was done.
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
-func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.OriginPostponedError) error {
+func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *gate.OriginPostponedError) error {
 	id := []byte(postponed.RedirectPendingSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err

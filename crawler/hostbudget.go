@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -19,7 +19,7 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 // counts the page in the host's memo; otherwise it returns the reason. The budget
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
-func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
+func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl gate.Clearance) (why string) {
 	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
 	switch {
 	case isRepeat || cl.IsForRobots():
@@ -41,7 +41,7 @@ func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, wh
 	now := c.now()
 	until := now.Add(suspendDuration)
 	if c.Hooks.VisitRefused != nil {
-		c.Hooks.VisitRefused(l, &robots.OriginPostponedError{Until: until, Suspended: true, Reason: why})
+		c.Hooks.VisitRefused(l, &gate.OriginPostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
 	requeued.PriorityClass = max(l.PriorityClass, storage.ClassNormal)

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -74,7 +74,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		var refused atomic.Int64
 		c.Settings.Workers = 8
 		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
-			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
+			if closed := new(gate.OriginPostponedError); errors.As(err, &closed) {
 				refused.Add(1)
 			}
 		}
@@ -128,7 +128,7 @@ func testBytesPerHost(t *testing.T) {
 		c.Settings.MaxBytesPerHost = limit
 		why := ""
 		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
-			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
+			if closed := new(gate.OriginPostponedError); errors.As(err, &closed) {
 				why = closed.Reason
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -47,7 +48,7 @@ func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Gate = robots.New(robots.Config{Agent: agent}, hostDue.Store)
+	c.Gate = gate.New(gate.Config{Agent: agent}, hostDue.Store)
 	c.HostDueStore = hostDue
 	addSeeds(t, c, seeds...)
 	return c

@@ -9,7 +9,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -48,7 +49,7 @@ func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 // storeRobotsInLedger keeps the robots.txt that a clearance or a refusal rests on, before
 // anything is written that names it. It reports whether that is done: the gate may
 // have forgotten a file that was replaced meanwhile.
-func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file robots.FetchSummary) (bool, error) {
+func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file gate.FetchSummary) (bool, error) {
 	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
@@ -122,7 +123,7 @@ func (t Ticket) LedgerKind() string {
 		return ledger.KindRobotsTXT
 	case !t.IsForControlFile():
 		return ledger.KindPage
-	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
+	case t.URL() == aiuse.TDMRepURL(t.URL().Origin()):
 		return ledger.KindTDMRep
 	}
 	return ledger.KindSitemap
@@ -176,7 +177,7 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 // writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
 // are.
 func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why error) error {
-	refusal, byRobots := errors.AsType[*robots.Refusal](why)
+	refusal, byRobots := errors.AsType[*gate.Refusal](why)
 	isRefusal := byRobots || errors.Is(why, decorum.OutOfScope)
 	if c.Ledger == nil || !c.Settings.RecordRefusalsInLedger || !isRefusal {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -108,7 +108,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 
 // performVisit makes the visit of a ticket, decides who is to blame if it fails, and handles
 // its outcome.
-func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.Clearance,
+func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl gate.Clearance,
 	permit politeness.Permit, ticket Ticket) (storage.Ack, error) {
 	if f, ok := c.Fetcher.(VisitResourceReleaser); ok {
 		defer f.ReleaseVisitResources(ticket)
@@ -143,11 +143,11 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 // checkScopeAndGetClearance asks scope again, and the robots gate: for the URL, or for its
 // robots.txt if that must come first, or for a hop of somebody's robots.txt; and
 // tdmrep.json, if the crawl has a purpose of which that speaks.
-func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
+func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (gate.Clearance, error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
 	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
-		return robots.Clearance{}, err
+		return gate.Clearance{}, err
 	}
 	if !l.RobotsFor.IsZero() {
 		return c.Gate.CheckRobotsRedirect(ctx, c.now(), l.URL, l.RobotsFor)
@@ -160,13 +160,13 @@ func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease
 }
 
 // isVisitToPage reports whether a visit is to a page, and not to a file for robots.
-func isVisitToPage(l storage.Lease, cl robots.Clearance) bool {
+func isVisitToPage(l storage.Lease, cl gate.Clearance) bool {
 	return !cl.IsForRobots() && l.Source != storage.SourcePrerequisite && !isTDMRepFetch(l, cl)
 }
 
 // acquireRunBudget counts a page that is about to be visited, and returns why it, or a sitemap,
 // may not be: a limit of the run.
-func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
+func (c *Crawler) acquireRunBudget(l storage.Lease, cl gate.Clearance) error {
 	switch {
 	case cl.IsForRobots():
 	case c.Settings.MaxReceivedBytes > 0 && c.bodyBytesReceived.Load() >= c.Settings.MaxReceivedBytes:
@@ -178,7 +178,7 @@ func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
 }
 
 // releaseRunBudget takes back the counting of a visit that was not made.
-func (c *Crawler) releaseRunBudget(l storage.Lease, cl robots.Clearance) {
+func (c *Crawler) releaseRunBudget(l storage.Lease, cl gate.Clearance) {
 	if isVisitToPage(l, cl) {
 		c.releaseCrawlPageBudget()
 	}
@@ -194,13 +194,13 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	var (
-		postponed       *robots.OriginPostponedError
+		postponed       *gate.OriginPostponedError
 		early           politeness.NotDueError
 		busy            *politeness.VisitDelayedError
 		braked          *politeness.BrakedError
 		paused          *politeness.NetworkPausedError
-		redirectBlocked *robots.RedirectDisallowedError
-		refusal         *robots.Refusal
+		redirectBlocked *gate.RedirectDisallowedError
+		refusal         *gate.Refusal
 		memoryFull      *bodymem.FullError
 	)
 	switch {
@@ -248,7 +248,7 @@ const recheckDelay = 5 * time.Second
 
 // handlePostponed puts off a URL whose origin is closed, and queues the hop that its
 // robots.txt waits for. pending says that another worker is looking it up.
-func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *robots.OriginPostponedError, pending bool) (storage.Ack, error) {
+func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *gate.OriginPostponedError, pending bool) (storage.Ack, error) {
 	until, o := postponed.Until, l.URL.Origin()
 	if pending {
 		until = timecmp.Earlier(until, c.now().Add(recheckDelay))
@@ -262,7 +262,7 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postpone
 }
 
 // fetch makes the visit.
-func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
+func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl gate.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, previousEnd: c.hostTable.lastVisitEnd(l), Start: c.now()}
 	host := cl.URL().Origin().Host()
 	ctx, done := c.activeLeases.beginRequest(ctx, l, cl)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -28,7 +28,7 @@ const maxWindowWait = 10 * time.Minute
 // address. Where the rest that the store knows of is shorter than the Crawl-delay
 // that is known now (another crawl learnt it, a crash came between learning it and
 // the ack, or it is for other hours), the host rests for that first.
-func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
+func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl gate.Clearance) (politeness.Permit, error) {
 	origin, now := cl.URL().Origin(), c.now()
 	if err := c.checkVisitWithCoordinator(now); err != nil {
 		return politeness.Permit{}, err
@@ -40,7 +40,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	}
 	opensAt = timecmp.Later(opensAt, policy.VisitWindow.NextOpen(now))
 	if opensAt.After(now) {
-		return politeness.Permit{}, &robots.OriginPostponedError{Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
+		return politeness.Permit{}, &gate.OriginPostponedError{Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
 	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.IsForRobots() {
 		return politeness.Permit{}, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/recent"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -45,7 +45,7 @@ func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 // time: its sitemaps are queued, and parked URLs that it allows are revived.
 // That this was done is noted in the same store, after it: a crash in between
 // repeats it. So it does not matter which crawl learnt the file, or when.
-func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
+func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
 	id := file.SHA256
 	if id == "" {
 		id = file.Outcome.String()
@@ -75,7 +75,7 @@ func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Orig
 
 // applyRobotsAfterDisallow heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
-func (c *Crawler) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
+func (c *Crawler) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
 	if err := c.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}

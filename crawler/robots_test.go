@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -66,7 +66,7 @@ func TestBlockedIsAnEvent(t *testing.T) {
 		c.Hooks.VisitRefused = func(l storage.Lease, err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if r, ok := errors.AsType[*robots.Refusal](err); ok && errors.Is(err, decorum.Disallowed) {
+			if r, ok := errors.AsType[*gate.Refusal](err); ok && errors.Is(err, decorum.Disallowed) {
 				rules[l.URL.PathAndQuery()] = r.Verdict.Rule
 			}
 		}

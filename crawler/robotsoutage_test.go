@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // failingRobots returns the robots.txt of a site that asks for a rest of an hour and
@@ -139,7 +140,7 @@ func TestOutageInYandex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Gate = robots.New(robots.Config{Agent: agent, Dialect: robots.Yandex, SessionStart: begin}, store)
+		c.Gate = gate.New(gate.Config{Agent: agent, Dialect: robots.Yandex, SessionStart: begin}, store)
 		queueURLs(t, c, 20, "http://a.test/%d", "http://a.test/x%d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,7 @@ package crawler
 import (
 	"testing"
 
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -16,10 +16,10 @@ func TestReleaseRunBudget(t *testing.T) {
 	} {
 		c := &Crawler{Settings: Settings{}.withDefaults()}
 		l := storage.Lease{Entry: e}
-		if err := c.acquireRunBudget(l, robots.Clearance{}); err != nil {
+		if err := c.acquireRunBudget(l, gate.Clearance{}); err != nil {
 			t.Fatal(err)
 		}
-		c.releaseRunBudget(l, robots.Clearance{})
+		c.releaseRunBudget(l, gate.Clearance{})
 		if pages := c.pagesBegun.Load(); pages != 0 {
 			t.Errorf("%+v: %d pages are counted, want none", e, pages)
 		}

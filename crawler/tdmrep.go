@@ -13,6 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -24,7 +26,7 @@ type CachedTDMRep struct {
 	FetchedAt           time.Time `json:"fetched,omitzero"`   // when the server last answered
 	RefetchAt           time.Time `json:"until,omitzero"`     // it is not asked again before
 	ConsecutiveFailures int       `json:"failures,omitempty"` // lookups that failed in a row
-	parsed              *robots.TDMRep
+	parsed              *aiuse.TDMRep
 
 	// firstUseGraceUntil is until when what was just learnt holds at least until a page has been
 	// cleared by it, as of a robots.txt; zero if one was.
@@ -55,7 +57,7 @@ func ReadCachedTDMRep(ctx context.Context, notes NoteReader, o decorum.Origin) (
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
 		return &CachedTDMRep{}, err
 	}
-	r.parsed, _ = robots.ParseTDMRep(r.Body) // what is wrong with it was said when it came
+	r.parsed, _ = aiuse.ParseTDMRep(r.Body) // what is wrong with it was said when it came
 	return r, nil
 }
 
@@ -80,9 +82,9 @@ func (r *CachedTDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 // NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
-func NewVerdictFunc(ctx context.Context, robotsGate *robots.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := robotsGate.VerdictFunc(ctx, o)
-	if err != nil || rules == nil || !robots.PurposesIncludeTDM(robotsGate.Purposes()) {
+	if err != nil || rules == nil || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
 		return rules, err
 	}
 	r, err := ReadCachedTDMRep(ctx, notes, o)
@@ -96,7 +98,7 @@ func NewVerdictFunc(ctx context.Context, robotsGate *robots.Gate, notes NoteRead
 }
 
 // UsageSignalsForURL returns what the file says of the use of u.
-func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) robots.Signals {
+func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
 	return r.parsed.SignalsForURL(u)
 }
 
@@ -134,7 +136,7 @@ func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 }
 
 // usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.
-func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) robots.Signals {
+func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) aiuse.Signals {
 	if r := rs.get(u.Origin()); r != nil {
 		return r.parsed.SignalsForURL(u)
 	}
@@ -185,37 +187,37 @@ func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*Cach
 // tdmrepClearance asks the tdmrep.json of the origin whether the page may be visited that
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
-func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
+func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, error) {
 	o, now := cl.URL().Origin(), c.now()
-	if cl.IsForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !robots.PurposesIncludeTDM(c.Gate.Purposes()) {
+	if cl.IsForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(c.Gate.Purposes()) {
 		return cl, nil
 	}
 	r, err := c.cachedTDMRep(ctx, o)
 	if err != nil {
-		return robots.Clearance{}, err
+		return gate.Clearance{}, err
 	}
 	if !r.isFresh(now) {
-		file, err := cl.ClearOtherURL(robots.TDMRepURL(o))
+		file, err := cl.ClearOtherURL(aiuse.TDMRepURL(o))
 		if err == nil {
 			r, err = c.loadCachedTDMRep(ctx, o)
 		}
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
 		case err != nil:
-			return robots.Clearance{}, err
+			return gate.Clearance{}, err
 		case r.isFresh(now): // somebody else has asked
 		case c.tdmrepCache.claimLookup(l):
 			return file, nil
 		default:
-			return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Pending, now.Add(recheckDelay), "its tdmrep.json is being fetched")
+			return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Pending, now.Add(recheckDelay), "its tdmrep.json is being fetched")
 		}
 	}
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
-		return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
+		return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
-		refusal := &robots.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.SHA256()}
-		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
+		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.SHA256()}
+		return gate.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
 	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
@@ -226,13 +228,13 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl robot
 }
 
 // tdmrepPostponedError says that pages wait for the file of their origin.
-func tdmrepPostponedError(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
-	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.OriginPostponedError{Until: until, Reason: why}}
+func tdmrepPostponedError(cl gate.Clearance, kind decorum.Kind, until time.Time, why string) error {
+	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &gate.OriginPostponedError{Until: until, Reason: why}}
 }
 
 // isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
 // page whose turn it is.
-func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
+func isTDMRepFetch(l storage.Lease, cl gate.Clearance) bool {
 	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
@@ -286,7 +288,7 @@ func (c *Crawler) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
 	}
 	r.Body = v.Response.Body
 	var damage error
-	if r.parsed, damage = robots.ParseTDMRep(r.Body); damage != nil {
+	if r.parsed, damage = aiuse.ParseTDMRep(r.Body); damage != nil {
 		c.Log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
 	return &r

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -20,7 +20,7 @@ import (
 type Ticket struct{ data *ticketData }
 
 type ticketData struct {
-	clearance          robots.Clearance
+	clearance          gate.Clearance
 	permit             politeness.Permit
 	crawler            *Crawler // nil: the ticket is of none, and needs no lease
 	lease              storage.Lease
@@ -51,9 +51,9 @@ var (
 	errHostMismatch  = errors.New("clearance and permit are for different hosts")
 )
 
-// NewTicket makes a ticket from its two proofs, which only robots.Gate and
+// NewTicket makes a ticket from its two proofs, which only gate.Gate and
 // politeness.Limiter can give.
-func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
+func NewTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	if !c.WasIssued() || !p.WasIssued() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
 	}
@@ -64,7 +64,7 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 }
 
 // newTicketForLease returns the ticket for the visit that the two proofs allow.
-func (c *Crawler) newTicketForLease(l storage.Lease, cl robots.Clearance, p politeness.Permit) (Ticket, error) {
+func (c *Crawler) newTicketForLease(l storage.Lease, cl gate.Clearance, p politeness.Permit) (Ticket, error) {
 	t, err := NewTicket(cl, p)
 	if err != nil {
 		return t, err

@@ -9,20 +9,20 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // newClearanceAndPermits returns a clearance for the robots.txt of an origin of a.test, and
 // permits for a.test and b.test.
-func newClearanceAndPermits(t *testing.T, origin string) (robots.Clearance, politeness.Permit, politeness.Permit) {
+func newClearanceAndPermits(t *testing.T, origin string) (gate.Clearance, politeness.Permit, politeness.Permit) {
 	t.Helper()
 	u, err := decorum.ParseURL(origin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	clearance, err := robots.New(robots.Config{}, memory.New(memory.Config{})).Check(t.Context(), now, u)
+	clearance, err := gate.New(gate.Config{}, memory.New(memory.Config{})).Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 	clearance, permit, other := newClearanceAndPermits(t, "http://a.test/")
 	for _, tt := range []struct {
 		name      string
-		clearance robots.Clearance
+		clearance gate.Clearance
 		permit    politeness.Permit
 	}{
-		{"none", robots.Clearance{}, politeness.Permit{}},
-		{"no clearance", robots.Clearance{}, permit},
+		{"none", gate.Clearance{}, politeness.Permit{}},
+		{"no clearance", gate.Clearance{}, permit},
 		{"no permit", clearance, politeness.Permit{}},
 		{"a permit for another host", clearance, other},
 	} {

@@ -8,15 +8,15 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
 // A ContentUsageAssessment is what a site asks of the use of a page's content, and what follows.
 type ContentUsageAssessment struct {
-	Signals robots.Signals // all that is said of it
+	Signals aiuse.Signals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
-	PurposeConflict *robots.DisallowedPurposeError
+	PurposeConflict *aiuse.DisallowedPurposeError
 }
 
 // ContentUsageAssessment returns what is asked of the use of the page's content: by robots.txt and
@@ -50,12 +50,12 @@ func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}
-	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
+	stated = append(stated, aiuse.HeaderSignals(v.Response.Header)...)
 	var header *extract.ScanResult
-	stated = append(stated, directiveSignals(robots.InHeader, header.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header))...)
+	stated = append(stated, directiveSignals(aiuse.InHeader, header.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.PageScanResult(); page != nil {
-		stated = append(stated, directiveSignals(robots.InPage, page.RobotsDirectivesFor(c.Settings.ProductToken, nil))...)
-		if s, ok := robots.ParseTDMReservation(robots.InPage, page.TDMReservationMeta, page.TDMPolicyMeta); ok {
+		stated = append(stated, directiveSignals(aiuse.InPage, page.RobotsDirectivesFor(c.Settings.ProductToken, nil))...)
+		if s, ok := aiuse.ParseTDMReservation(aiuse.InPage, page.TDMReservationMeta, page.TDMPolicyMeta); ok {
 			stated = append(stated, s)
 		}
 	}
@@ -63,13 +63,13 @@ func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
-func directiveSignals(source robots.Source, d extract.RobotsDirectives) (stated robots.Signals) {
+func directiveSignals(source aiuse.Source, d extract.RobotsDirectives) (stated aiuse.Signals) {
 	for _, directive := range []struct {
 		isSet bool
 		name  string
-	}{{d.NoIndex, "noindex"}, {d.NoArchive, "noarchive"}, {d.NoAI, "noai"}, {d.NoImageAI, robots.NoImageAI}} {
+	}{{d.NoIndex, "noindex"}, {d.NoArchive, "noarchive"}, {d.NoAI, "noai"}, {d.NoImageAI, aiuse.NoImageAI}} {
 		if directive.isSet {
-			stated = append(stated, robots.NewDirectiveSignal(source, directive.name))
+			stated = append(stated, aiuse.NewDirectiveSignal(source, directive.name))
 		}
 	}
 	return stated
@@ -77,17 +77,17 @@ func directiveSignals(source robots.Source, d extract.RobotsDirectives) (stated 
 
 // filterSignalsByContentType returns the signals that speak of the content itself: what is said of
 // images says nothing of the page that shows them.
-func filterSignalsByContentType(stated robots.Signals, res *decorum.Response) robots.Signals {
+func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiuse.Signals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
 	}
-	return slices.DeleteFunc(slices.Clone(stated), func(s robots.Signal) bool { return s.Category == robots.NoImageAI })
+	return slices.DeleteFunc(slices.Clone(stated), func(s aiuse.Signal) bool { return s.Category == aiuse.NoImageAI })
 }
 
 // forbidsImagesForPurposes reports whether the page asks that its images not be used for what
 // the crawl is for.
 func (c *Crawler) forbidsImagesForPurposes(v *Visit) bool {
-	others := func(s robots.Signal) bool { return s.Category != robots.NoImageAI }
+	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
 	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
 }
 

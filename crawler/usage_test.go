@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -30,7 +31,7 @@ func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purp
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Gate = robots.New(robots.Config{Agent: agent, Purposes: purposes}, store)
+	c.Gate = gate.New(gate.Config{Agent: agent, Purposes: purposes}, store)
 	return c
 }
 

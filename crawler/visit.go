@@ -13,14 +13,14 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/extract"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Visit is one request and what came of it.
 type Visit struct {
 	Lease     storage.Lease     // the URL that was in hand: for a robots.txt, the one that needs it
-	Clearance robots.Clearance  // what allowed the request
+	Clearance gate.Clearance    // what allowed the request
 	Start     time.Time         // of the request
 	End       time.Time         // of the answer; the host rests from here
 	Response  *decorum.Response // nil if no whole answer came
@@ -199,12 +199,12 @@ type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 // at a time, and must not block. Of a page that is withheld (Visit.ContentWithheld) they see
 // what is written down: its header and its Bytes, but not its content.
 type Hooks struct {
-	VisitRefused    func(storage.Lease, error)            // a leased URL that may not be visited, and why
-	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
-	RobotsFetched   func(robots.FetchResult)              // what came of a visit to a robots.txt
-	RetryScheduled  func(*Visit, FailureClass)            // a page that will be asked for again, and why
-	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
-	SkippedInDryRun func(storage.Lease, robots.Clearance) // a page that a run with Settings.DryRun would visit
+	VisitRefused    func(storage.Lease, error)          // a leased URL that may not be visited, and why
+	Visited         func(*Visit)                        // every request, robots.txt and sitemaps too
+	RobotsFetched   func(gate.FetchResult)              // what came of a visit to a robots.txt
+	RetryScheduled  func(*Visit, FailureClass)          // a page that will be asked for again, and why
+	Acked           func(storage.Ack)                   // every lease that has ended, and what becomes of its URL
+	SkippedInDryRun func(storage.Lease, gate.Clearance) // a page that a run with Settings.DryRun would visit
 }
 
 // A Recorder writes down visits, each before it is acked: a crash may repeat a

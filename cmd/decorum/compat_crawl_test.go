@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -48,7 +49,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	must(err)
 	agent, err := robots.PresetOrNewAgent(robots.Google, "decorum")
 	must(err)
-	robotsGate := robots.New(robots.Config{
+	robotsGate := gate.New(gate.Config{
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)

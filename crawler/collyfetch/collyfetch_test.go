@@ -22,6 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -49,7 +50,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 	f := frontier.New(store, frontier.Config{})
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
-		Frontier: f, Gate: robots.New(robots.Config{Agent: agent}, store),
+		Frontier: f, Gate: gate.New(gate.Config{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -211,16 +212,16 @@ func pageTicket(t testing.TB, url string) crawler.Ticket {
 	return newTicket(t, politeness.NewLimiter(politeness.LimiterConfig{}), clearance)
 }
 
-func newGate(t testing.TB) *robots.Gate {
+func newGate(t testing.TB) *gate.Gate {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return robots.New(robots.Config{Agent: agent}, memory.New(memory.Config{}))
+	return gate.New(gate.Config{Agent: agent}, memory.New(memory.Config{}))
 }
 
-func checkRobots(t testing.TB, robotsGate *robots.Gate, url string) robots.Clearance {
+func checkRobots(t testing.TB, robotsGate *gate.Gate, url string) gate.Clearance {
 	t.Helper()
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -233,7 +234,7 @@ func checkRobots(t testing.TB, robotsGate *robots.Gate, url string) robots.Clear
 	return clearance
 }
 
-func newTicket(t testing.TB, limits *politeness.Limiter, clearance robots.Clearance) crawler.Ticket {
+func newTicket(t testing.TB, limits *politeness.Limiter, clearance gate.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
 	permit, err := limits.RequestPermit(now, clearance.URL().Origin().Host(), politeness.PermitRequest{NotBefore: now})

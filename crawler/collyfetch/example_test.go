@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -93,7 +93,7 @@ func ExampleOptions_ledger() {
 	defer os.RemoveAll(dir)
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: dir, KeepLedger: true,
-		RobotsConfig: robots.Config{Purposes: []string{"ai-train"}},
+		RobotsConfig: gate.Config{Purposes: []string{"ai-train"}},
 		Policy:       politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: web},
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -38,7 +39,7 @@ func TestLeaseConn(t *testing.T) {
 	}
 	store := memory.New(memory.Config{})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.New(robots.Config{Agent: agent}, store),
+		Frontier: frontier.New(store, frontier.Config{}), Gate: gate.New(gate.Config{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 	}
 	var trips []*roundTrip

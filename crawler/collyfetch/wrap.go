@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -47,7 +48,7 @@ type WrapOptions struct {
 
 	Policy         politeness.Policy        // how long hosts rest
 	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
-	RobotsConfig   robots.Config            // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
+	RobotsConfig   gate.Config              // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
 	FrontierConfig frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
 	FetchConfig    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
 	Settings       crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
@@ -179,7 +180,7 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}
 	limits := politeness.NewLimiter(o.LimiterConfig)
-	robotsGate := robots.New(o.RobotsConfig, c.gateNotes)
+	robotsGate := gate.New(o.RobotsConfig, c.gateNotes)
 	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = robotsGate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.frontierStore, o.FrontierConfig), Gate: robotsGate, Policy: o.Policy, Limiter: limits,

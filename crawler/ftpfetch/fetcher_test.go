@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -61,7 +62,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	robotsGate := robots.New(robots.Config{Agent: agent}, memory.New(memory.Config{}))
+	robotsGate := gate.New(gate.Config{Agent: agent}, memory.New(memory.Config{}))
 	clearance, err := robotsGate.Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -162,8 +164,8 @@ func checkEnumFields(p *Project) *FieldProblem {
 		return NewFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
-		if err := (robots.Config{Purposes: []string{purpose}}).Validate(); err != nil {
-			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
+		if err := (gate.Config{Purposes: []string{purpose}}).Validate(); err != nil {
+			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, aiuse.KnownPurposes)
 		}
 	}
 	return nil

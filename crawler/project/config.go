@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A project in the words of each room. All of these are for projects that have
@@ -131,17 +132,17 @@ func (p *Project) RobotsAgent() (robots.Agent, error) {
 	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
-func (p *Project) GateConfig() (robots.Config, error) {
+func (p *Project) GateConfig() (gate.Config, error) {
 	agent, err := p.RobotsAgent()
 	if err != nil {
-		return robots.Config{}, err
+		return gate.Config{}, err
 	}
 	dialect, err := robots.ParseDialect(p.Robots.Dialect)
 	if err != nil {
-		return robots.Config{}, err
+		return gate.Config{}, err
 	}
 	maxTTL := time.Duration(p.Robots.MaxTTL)
-	cfg := robots.Config{
+	cfg := gate.Config{
 		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.ObeyExtensions,
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purposes,
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -71,7 +71,7 @@ func joinOrNone(list []string) string { return cmp.Or(strings.Join(list, ", "), 
 // compareRefusal compares a refusal with the recorded one. Of one by tdmrep.json,
 // which the ledger does not keep, it has the words alone.
 func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) bool {
-	refusal, byRobots := errors.AsType[*robots.Refusal](why)
+	refusal, byRobots := errors.AsType[*gate.Refusal](why)
 	recorded, reason := r.Refusal, ledger.TruncateText(why.Error())
 	u := l.URL
 	if l.UseUncleanedURL {

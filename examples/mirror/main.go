@@ -24,6 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/warc"
@@ -86,7 +87,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	if err != nil {
 		return nil, err
 	}
-	robotsGate := robots.New(robots.Config{Agent: agent}, state)
+	robotsGate := gate.New(gate.Config{Agent: agent}, state)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{

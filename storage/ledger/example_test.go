@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -57,7 +58,7 @@ func visit(l *ledger.Ledger, url string) error {
 	}
 	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
 	sum := sha256.Sum256(body)
-	file := robots.FetchSummary{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
+	file := gate.FetchSummary{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: gate.OutcomeRules}
 	if err := l.StoreRobotsFile(file.SHA256, body); err != nil {
 		return err
 	}

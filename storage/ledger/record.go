@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A Record is one line of a ledger. Its place is given to it by Append; of the
@@ -37,7 +38,7 @@ type RunStart struct {
 	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.PresetAgent
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
-	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see robots.Config
+	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see gate.Config
 	DelayMS          int64                   `json:"delay_ms"`             // the crawl's own rest between visits to a host
 	HostOverrides    map[string]HostOverride `json:"hosts,omitempty"`      // by host
 	RecordsRefusals  bool                    `json:"refusals,omitempty"`   // are recorded, too
@@ -106,7 +107,7 @@ type Refusal struct {
 // A RobotsVerdict is what robots.txt says to a URL, and by which line.
 type RobotsVerdict struct {
 	Allowed      bool      `json:"allowed"`
-	FetchOutcome string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
+	FetchOutcome string    `json:"outcome"`               // as gate.Outcome: rules, allow_all, cached_rules
 	FileSHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt    time.Time `json:"fetched"`               // when the answer came
 	Group        string    `json:"group"`                 // as robots.Rules.GroupAgents
@@ -119,7 +120,7 @@ type RobotsVerdict struct {
 
 // NewRobotsVerdict returns what the record says of a verdict by a file. Rules and groups
 // of more than 1 KiB are cut.
-func NewRobotsVerdict(v robots.Verdict, file robots.FetchSummary) *RobotsVerdict {
+func NewRobotsVerdict(v robots.Verdict, file gate.FetchSummary) *RobotsVerdict {
 	return &RobotsVerdict{
 		Allowed: v.Allowed, FetchOutcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
 		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // testKey signs the samples.
@@ -72,7 +73,7 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Robot
 		w.t.Fatal(err)
 	}
 	if host == 3 { // has none
-		return u, NewRobotsVerdict(robots.AllowAll().Check(u), robots.FetchSummary{Outcome: robots.OutcomeAllowAll, FetchedAt: time.Now()})
+		return u, NewRobotsVerdict(robots.AllowAll().Check(u), gate.FetchSummary{Outcome: gate.OutcomeAllowAll, FetchedAt: time.Now()})
 	}
 	body := sampleRobots(host)
 	hash := sha256Hex(body)
@@ -83,7 +84,7 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Robot
 	}
 	agent, _ := robots.NewAgent("examplebot")
 	rules := robots.Parse(body, robots.Google).RulesFor(agent)
-	return u, NewRobotsVerdict(rules.Check(u), robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules})
+	return u, NewRobotsVerdict(rules.Check(u), gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules})
 }
 
 // sampleDelay is what the samples' hosts are owed.

@@ -10,6 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A verdictChecker derives verdicts again, from the robots.txt files beside a ledger.
@@ -90,7 +92,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 	if reason != "" {
 		return reason
 	}
-	want := NewRobotsVerdict(robots.Check(rules.access, rules.usage, u, j.purposes), robots.FetchSummary{})
+	want := NewRobotsVerdict(aiuse.Check(rules.access, rules.usage, u, j.purposes), gate.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
@@ -116,7 +118,7 @@ func (v *RobotsVerdict) describe() string {
 // fileRules are what a robots.txt says to the run's agent.
 type fileRules struct {
 	access *robots.Rules
-	usage  *robots.UsageRules
+	usage  *aiuse.Rules
 }
 
 // findRules returns the rules that a verdict rests on, or why there are none.
@@ -125,12 +127,12 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules fileRules, reason st
 		return fileRules{}, "it is not known how its run reads robots.txt"
 	}
 	switch v.FetchOutcome {
-	case robots.OutcomeAllowAll.String():
+	case gate.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
 			return fileRules{}, "it names a robots.txt, and says that there is none"
 		}
 		return fileRules{access: robots.AllowAll()}, ""
-	case robots.OutcomeRules.String(), robots.OutcomeCachedRules.String():
+	case gate.OutcomeRules.String(), gate.OutcomeCachedRules.String():
 	default:
 		return fileRules{}, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
 	}
@@ -142,7 +144,7 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules fileRules, reason st
 		return fileRules{}, reason
 	}
 	file := j.robotsOptions.Parse(body)
-	rules = fileRules{file.RulesFor(j.agent), robots.CompileUsage(file, j.agent)}
+	rules = fileRules{file.RulesFor(j.agent), aiuse.Compile(file, j.agent)}
 	j.rulesByHash.Put(v.FileSHA256, rules, cachedRules)
 	return rules, ""
 }

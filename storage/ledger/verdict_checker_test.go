@@ -6,6 +6,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // TestVerdictsOfAgents: a verdict is derived again for the agent that its run names:
@@ -43,7 +44,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
+			file := gate.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: gate.OutcomeRules}
 			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), URLSource: "seed",
 				RobotsVerdict: NewRobotsVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})

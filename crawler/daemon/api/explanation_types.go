@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A URLExplanation is all that a crawl makes of a URL.
@@ -42,7 +42,7 @@ type ExplainedRules struct {
 	OriginPostponedUntil  time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
 	MayVisit              *bool     `json:"judged,omitempty"`  // whether it may be visited, purposes included; null: no rules are known
 	Reason                string    `json:"because,omitempty"` // the rule that decides
-	robots.GateExplanation
+	gate.Explanation
 }
 
 // ExplainedFrontierState is what the frontier holds of a URL.

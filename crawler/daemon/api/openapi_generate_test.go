@@ -6,10 +6,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // This file makes openapi.json from the table of routes, the types of their requests and
@@ -354,7 +358,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
 	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
 	reflect.TypeFor[robots.RuleMatch]():       "robots.Match",
-	reflect.TypeFor[robots.Signal]():          "robots.Signal",
+	reflect.TypeFor[aiuse.Signal]():           "robots.Signal",
 	reflect.TypeFor[robots.PathSpan]():        "robots.Span",
 	reflect.TypeFor[robots.Verdict]():         "robots.Verdict",
 }
@@ -365,7 +369,8 @@ func parseDocComments(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
 	done := map[string]bool{}
-	for typ := range componentNames {
+	// gate.Explanation is embedded, so it has no component of its own.
+	for _, typ := range append(slices.Collect(maps.Keys(componentNames)), reflect.TypeFor[gate.Explanation]()) {
 		if done[typ.PkgPath()] {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
 // fetchDocument returns the document as it is served.
@@ -187,7 +187,7 @@ func TestDocumentHasComments(t *testing.T) {
 	if got := s.components["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
 		t.Errorf("of coverage it says %q", got)
 	}
-	s.schemaOf(reflect.TypeFor[robots.Signal]())
+	s.schemaOf(reflect.TypeFor[aiuse.Signal]())
 	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
 		t.Errorf("of line it says %q", got)
 	}

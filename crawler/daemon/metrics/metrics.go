@@ -22,7 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -166,9 +166,9 @@ func notVisitedReason(err error) string {
 	var (
 		notDue    politeness.NotDueError
 		busy      *politeness.VisitDelayedError
-		postponed *robots.OriginPostponedError
+		postponed *gate.OriginPostponedError
 
-		refusal *robots.Refusal
+		refusal *gate.Refusal
 	)
 	switch {
 	case errors.Is(err, decorum.OutOfScope):
@@ -191,9 +191,9 @@ func notVisitedReason(err error) string {
 	return "other"
 }
 
-func (m *Metrics) countRobotsFetch(l robots.FetchResult) {
+func (m *Metrics) countRobotsFetch(l gate.FetchResult) {
 	m.robotsFetches.WithLabelValues(l.Outcome.String()).Inc()
-	if l.RecheckResult != robots.NoRecheck {
+	if l.RecheckResult != gate.NoRecheck {
 		m.robotsRechecks.WithLabelValues(string(l.RecheckResult)).Inc()
 	}
 }

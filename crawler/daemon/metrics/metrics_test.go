@@ -23,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -69,7 +70,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parseURL(t, "http://town.test/")})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountNewURLQueued, OnRefused: m.CountRefusedURL}),
-		Gate:     robots.New(robots.Config{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
+		Gate:     gate.New(gate.Config{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
 	}

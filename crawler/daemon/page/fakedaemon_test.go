@@ -129,7 +129,7 @@ func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExpl
 	e := &api.URLExplanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
 		Visit: api.ExplainedNextVisit{When: "never", Reason: d.reason}}
 	e.Robots.Outcome, e.Robots.Reason = "rules", d.reason
-	e.Robots.Explanation = robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u)
+	e.Robots.Explanation.Explanation = robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u)
 	e.Robots.MayVisit, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
 	return e, nil
 }

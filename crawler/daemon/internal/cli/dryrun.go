@@ -20,7 +20,8 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -156,12 +157,12 @@ func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 		} else { // a redirect led there, be it on another host
 			s.lastRobotsFetchRequestsByOrigin[v.Lease.RobotsFor]++
 		}
-	case v.URL() == robots.TDMRepURL(o):
+	case v.URL() == aiuse.TDMRepURL(o):
 		s.tdmrepRequestsByHost[o.Host()]++
 	}
 }
 
-func (s *dryRun) countSkippedPage(_ storage.Lease, c robots.Clearance) {
+func (s *dryRun) countSkippedPage(_ storage.Lease, c gate.Clearance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skippedPagesByOrigin[c.RobotsOrigin()]++

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -21,7 +22,7 @@ import (
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
 type oneOffFetcher struct {
-	gate             *robots.Gate
+	gate             *gate.Gate
 	fetcher          crawler.Fetcher
 	policy           politeness.Policy
 	limiter          *politeness.Limiter
@@ -40,7 +41,7 @@ func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newProjectOneOffFetcher(d, robots.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return newProjectOneOffFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
@@ -53,7 +54,7 @@ func (q robotsCheckOptions) newProjectFromFlags() *project.File {
 }
 
 // newProjectOneOffFetcher returns an errand that fetches as the project says.
-func newProjectOneOffFetcher(d *project.File, gateConfig robots.Config) (*oneOffFetcher, error) {
+func newProjectOneOffFetcher(d *project.File, gateConfig gate.Config) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := engine.NewFetcher(&d.Project, nil, store, nil, bodyMemory)
@@ -65,7 +66,7 @@ func newProjectOneOffFetcher(d *project.File, gateConfig robots.Config) (*oneOff
 		return nil, err
 	}
 	return &oneOffFetcher{
-		gate:    robots.New(gateConfig, store),
+		gate:    gate.New(gateConfig, store),
 		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
@@ -82,11 +83,11 @@ func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robo
 
 // clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
 // already.
-func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.Clearance, error) {
 	o := u.Origin()
 	c, err := e.gate.Check(ctx, time.Now(), u)
 	for err == nil && c.IsForRobots() {
-		var result robots.FetchResult
+		var result gate.FetchResult
 		if result, err = e.visit(ctx, c); err != nil {
 			break
 		}
@@ -95,7 +96,7 @@ func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 		} else {
 			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
-		if blocked := new(robots.RedirectDisallowedError); errors.As(err, &blocked) {
+		if blocked := new(gate.RedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		}
@@ -107,9 +108,9 @@ func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 }
 
 // explainRobotsVerdict says what the robots.txt of an origin says of u.
-func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.GateExplanation, error) {
+func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (gate.Explanation, error) {
 	if _, err := e.fetchRules(ctx, o); err != nil {
-		return robots.GateExplanation{}, err
+		return gate.Explanation{}, err
 	}
 	return e.gate.Explain(ctx, o, u)
 }
@@ -137,7 +138,7 @@ func (e *oneOffFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.R
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *oneOffFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
+func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gate.FetchResult, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {

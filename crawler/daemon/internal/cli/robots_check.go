@@ -16,6 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 const robotsCheckHelp = `Say for each URL whether robots.txt allows an agent to visit it, and which rule
@@ -151,7 +153,7 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 }
 
 // A robotsExplainFunc says what robots.txt says of a URL.
-type robotsExplainFunc func(context.Context, decorum.URL) (robots.GateExplanation, error)
+type robotsExplainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
 
 // newRobotsExplainFunc returns a judge by a file, by one origin, or by the origin of each
 // URL.
@@ -164,12 +166,12 @@ func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robo
 		return nil, err
 	}
 	if q.file == "" {
-		return func(ctx context.Context, u decorum.URL) (robots.GateExplanation, error) {
+		return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
 			return e.explainRobotsVerdict(ctx, u.Origin(), u)
 		}, nil
 	}
 	o, err := originOfRobotsURL("--file", q.file)
-	return func(ctx context.Context, u decorum.URL) (robots.GateExplanation, error) {
+	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
 		return e.explainRobotsVerdict(ctx, o, u)
 	}, err
 }
@@ -181,8 +183,8 @@ func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Di
 		return nil, err
 	}
 	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
-	rules, usageRules := file.RulesFor(agent), robots.CompileUsage(file, agent)
-	return func(_ context.Context, u decorum.URL) (robots.GateExplanation, error) {
-		return robots.GateExplanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
+	rules, usageRules := file.RulesFor(agent), aiuse.Compile(file, agent)
+	return func(_ context.Context, u decorum.URL) (gate.Explanation, error) {
+		return gate.Explanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
 	}, nil
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // printCheckResult writes what is said of u as the flags ask.
-func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robots.GateExplanation) error {
+func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explanation) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`
-			robots.GateExplanation
+			gate.Explanation
 		}{u.String(), e})
 	}
 	if err := printRobotsVerdict(w, u, e.Verdict); err != nil || !q.explain {
@@ -30,7 +31,7 @@ func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robot
 }
 
 // robotsExplanationText words what led to a verdict.
-func robotsExplanationText(e robots.GateExplanation) []byte {
+func robotsExplanationText(e gate.Explanation) []byte {
 	var b bytes.Buffer
 	if e.SHA256 != "" {
 		fmt.Fprintf(&b, "  file\tSHA-256 %s\n", e.SHA256)

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/internal/testfile"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 func TestRobotsCheckExplains(t *testing.T) {
@@ -30,7 +30,7 @@ func TestRobotsCheckExplains(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(r.stdout), "\n") {
 		var got struct {
 			URL string
-			robots.GateExplanation
+			gate.Explanation
 		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -96,7 +96,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	if err != nil {
 		return nil, err
 	}
-	k.Gate = robots.New(gateConfig, k.robotsStore)
+	k.Gate = gate.New(gateConfig, k.robotsStore)
 	return k, nil
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -64,7 +64,7 @@ type Engine struct {
 	Project           project.Project
 	pathConfinement   *confine.Paths // of the files that the project names
 	Scope             *frontier.Scope
-	Gate              *robots.Gate
+	Gate              *gate.Gate
 	Frontier          *frontier.Frontier
 	Crawler           *crawler.Crawler // nil: nobody crawls
 	RefusalReporter   *DiscoveryRefusalReporter
@@ -107,7 +107,7 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	}
 	r := &Engine{
 		Stores: g.Stores, Project: p, pathConfinement: g.Confinement,
-		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: robots.New(gateConfig, g.Stores.Robots),
+		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: gate.New(gateConfig, g.Stores.Robots),
 		RefusalReporter: &DiscoveryRefusalReporter{log: g.Log, onRefused: g.OnRefused},
 	}
 	r.Frontier = frontier.New(g.Stores.Frontier, frontier.Config{
@@ -195,8 +195,8 @@ func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.
 // setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
 // seconds, and setFastHostRetries pages. They are for servers that only play at being in
 // trouble.
-func setFastRobotsRetries(gateConfig *robots.Config) {
-	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
+func setFastRobotsRetries(gateConfig *gate.Config) {
+	gateConfig.Backoff503 = gate.Backoff{First: time.Second, Max: 2 * time.Second}
 	gateConfig.Backoff = gateConfig.Backoff503
 }
 

@@ -192,7 +192,7 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 	if v.Rule != "" {
 		r.Reason = RuleText(v)
 	}
-	r.GateExplanation, err = q.Gate.Explain(ctx, o, u)
+	r.Explanation, err = q.Gate.Explain(ctx, o, u)
 	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignalsForURL(u)...)
 	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
 		r.IndexingVerdict = nil

@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -51,7 +51,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 		return s
 	}
 	q := &Inspector{Project: project.Default(), FrontierStore: open(datadir.StoreFile), Time: time.Now(), Scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
-	q.Gate = robots.New(robots.Config{}, open(datadir.RobotsFile))
+	q.Gate = gate.New(gate.Config{}, open(datadir.RobotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
 		u, err := decorum.ParseURL(fmt.Sprintf("https://www.host-%d.example/", i))

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // An Inspector is a crawl that is asked about at a moment. It answers from the
@@ -17,7 +17,7 @@ import (
 type Inspector struct {
 	Project       project.Project
 	FrontierStore datadir.StoreInspectorImporter
-	Gate          *robots.Gate
+	Gate          *gate.Gate
 	Scope         *frontier.Scope // nil if it is not known
 	ParamCleaner  *frontier.ParamCleaner
 	Time          time.Time

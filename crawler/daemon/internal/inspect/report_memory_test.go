@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -24,7 +24,7 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gateConfig, memory.New(memory.Config{})), Time: time.Now()}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -113,8 +114,8 @@ func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) rob
 	if v.Allowed {
 		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}
 	}
-	if v.Group == string(robots.InTDMRep) {
-		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
+	if v.Group == string(aiuse.InTDMRep) {
+		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: aiuse.TDMRepURL(e.URL.Origin()).String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 	}
 	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 }

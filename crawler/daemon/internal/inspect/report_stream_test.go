@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -67,7 +67,7 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: robots.New(gateConfig, memory.New(memory.Config{})), Time: now}
+	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // RobotsFileInfo tells of the robots.txt of an origin, but for its text.
@@ -24,7 +24,7 @@ func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 		return nil, err
 	case postponed != nil:
 		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
-	case status.Outcome != robots.OutcomeUnknown:
+	case status.Outcome != gate.OutcomeUnknown:
 		if f.ExpiresAt, err = q.Gate.ExpiresAt(ctx, o); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (q *Inspector) RobotsFileInfoAndText(ctx context.Context, o decorum.Origin,
 	switch {
 	case err != nil:
 		return nil, err
-	case f.Outcome == robots.OutcomeUnknown.String() && f.OriginPostponedReason == "":
+	case f.Outcome == gate.OutcomeUnknown.String() && f.OriginPostponedReason == "":
 		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
 	}
 	if version != "" && version != f.SHA256 {

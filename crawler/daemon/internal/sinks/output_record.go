@@ -8,7 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
 // An OutputRecord is one line of output: one visit to a page. Every line has every
@@ -42,10 +42,10 @@ type OutputRecord struct {
 // RecordedUsageSignals is what the site asks of the use of the page's content, if it asks
 // anything.
 type RecordedUsageSignals struct {
-	Signals robots.Signals `json:"stated"` // each wish, with where it stands
+	Signals aiuse.Signals `json:"stated"` // each wish, with where it stands
 	// UsageConflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
-	UsageConflict *robots.DisallowedPurposeError `json:"refused,omitempty"`
+	UsageConflict *aiuse.DisallowedPurposeError `json:"refused,omitempty"`
 }
 
 // An AllowingRobotsRule is why robots.txt allowed the visit.

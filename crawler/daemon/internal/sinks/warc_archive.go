@@ -21,7 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
-	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -223,10 +223,10 @@ func (a *WARCArchive) Close() error {
 }
 
 // UsageSignalText words what is asked of the use of content.
-func UsageSignalText(s robots.Signal) string {
+func UsageSignalText(s aiuse.Signal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, plaintext.ReplaceControlChars(s.Category), s.Preference)
 	switch {
-	case s.Line > 0 && s.Source != robots.InRobots:
+	case s.Line > 0 && s.Source != aiuse.InRobots:
 		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
 	case s.Line > 0:
 		text += fmt.Sprintf(" (line %d)", s.Line)

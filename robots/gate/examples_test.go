@@ -1,0 +1,274 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
+)
+
+// A lookupExample is one line of testdata/fetch-examples.jsonl.
+type lookupExample struct {
+	Req             string
+	Dialect         string
+	RobotsURL       string `json:"robots_url"`
+	Responses       []scriptedResponse
+	Cached          *scriptedResponse
+	UnreachableDays *int     `json:"unreachable_days"`
+	KnownBlocked    []string `json:"known_blocked"`
+	SessionStart    bool     `json:"session_start"`
+	MaxTTLHours     float64  `json:"max_ttl_hours"`
+	Want            string
+	Requests        *int
+	Checks          []struct {
+		Agent, URL string
+		Allowed    bool
+	}
+	Note string
+}
+
+// A scriptedResponse is what a server is to answer.
+type scriptedResponse struct {
+	Status   int
+	Error    string
+	Location string
+	Headers  map[string]string
+	Body     string
+	Generate *struct {
+		Prefix, Suffix string
+		PadTo          int `json:"pad_to"`
+	}
+	AgeHours float64 `json:"age_hours"` // of a cached copy
+}
+
+// TestLookupExamples runs the examples of how robots.txt files are had.
+func TestLookupExamples(t *testing.T) {
+	for i, text := range robotstest.Lines(t, "../testdata/fetch-examples.jsonl") {
+		var x lookupExample
+		robotstest.Decode(t, text, &x)
+		for _, name := range robotstest.DialectNames(x.Dialect) {
+			d, err := robots.ParseDialect(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(fmt.Sprintf("%s/%d/%s", x.Req, i+1, d), func(t *testing.T) {
+				if err := x.run(t, d); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// run sets the scene, makes the lookup, and compares.
+func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
+	s := newGateTest(t, Config{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
+	page := robotstest.URL(t, "https://example.com/")
+	if x.RobotsURL != "" {
+		page = robotstest.URL(t, x.RobotsURL)
+	}
+	x.setUp(s, page)
+	if x.SessionStart && d == robots.Yandex { // to others a session means nothing
+		s.newSession()
+	}
+
+	outcome, requests := OutcomeUnknown, 0
+	c, err := s.check(page)
+	for err == nil && c.IsForRobots() {
+		if requests == len(x.Responses) {
+			return fmt.Errorf("asks for %v after %d requests", c.URL(), requests)
+		}
+		result := s.recordFetch(c, x.Responses[requests].responseTo(c.URL()))
+		outcome = result.Outcome
+		requests++
+		if result.RedirectURL.IsZero() {
+			break
+		}
+		c, err = s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
+		var end *RedirectDisallowedError
+		if errors.As(err, &end) {
+			outcome = end.Result.Outcome
+		}
+	}
+	got := outcome.String()
+	if requests == 0 && c.FetchSummary().Outcome == OutcomeRules {
+		got = OutcomeCachedRules.String() // to the examples, a lookup that the cache answers
+	} else if requests == 0 {
+		got = c.FetchSummary().Outcome.String()
+	}
+	if got != x.Want {
+		return fmt.Errorf("outcome = %s, want %s", got, x.Want)
+	}
+	if x.Requests != nil && requests != *x.Requests {
+		return fmt.Errorf("%d requests, want %d", requests, *x.Requests)
+	}
+	return x.checkVerdicts(s)
+}
+
+// checkVerdicts makes the checks, each agent with a Gate of its own that knows
+// what the notes tell (CACHE-03).
+func (x *lookupExample) checkVerdicts(s *gateTest) error {
+	for _, want := range x.Checks {
+		cfg := s.gate.cfg
+		cfg.Agent = robots.AgentFromName(want.Agent)
+		c, err := New(cfg, s.notes).Check(s.t.Context(), s.now, robotstest.URL(s.t, want.URL))
+		if c.IsForRobots() {
+			return fmt.Errorf("agent %s: robots.txt is asked for again", want.Agent)
+		}
+		if allowed := err == nil; allowed != want.Allowed {
+			return fmt.Errorf("agent %s, %s: allowed = %v, want %v (%v)", want.Agent, want.URL, allowed, want.Allowed, err)
+		}
+	}
+	return nil
+}
+
+// setUp brings about what the example says was before.
+func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
+	start := s.now
+	if x.Cached != nil {
+		s.now = start.Add(-time.Duration(x.Cached.AgeHours * float64(time.Hour)))
+		if x.Cached.Status == 0 {
+			x.Cached.Status = http.StatusOK
+		}
+		s.fetchRobots(page, x.Cached.responseTo)
+		s.restart() // its age alone decides, and not that no page has been cleared by it
+	}
+	if x.UnreachableDays != nil {
+		// A Gate that trusts nothing for long finds the server failing while
+		// the copy would still hold.
+		shortTTL := *s
+		shortTTL.gate = New(Config{MaxTTL: time.Minute}, s.notes)
+		for days := *x.UnreachableDays; days > 0; days-- {
+			shortTTL.now = start.Add(-time.Duration(days) * day)
+			shortTTL.fetchRobots(page, scriptedResponse{Status: http.StatusInternalServerError}.responseTo)
+		}
+	}
+	s.now = start
+	for _, blocked := range x.KnownBlocked {
+		u := robotstest.URL(s.t, blocked)
+		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " + u.PathAndQuery() + "\n"}.responseTo)
+	}
+}
+
+// responseTo returns the response of a server that is asked for u, nil for none.
+func (r scriptedResponse) responseTo(u decorum.URL) *decorum.Response {
+	if r.Error != "" {
+		return nil
+	}
+	res := &decorum.Response{URL: u, Status: r.Status, Header: http.Header{}, Body: []byte(r.Body)}
+	for name, value := range r.Headers {
+		res.Header.Set(name, value)
+	}
+	if r.Location != "" {
+		res.Header.Set("Location", r.Location)
+	}
+	if g := r.Generate; g != nil {
+		padding := bytes.Repeat([]byte("#"), g.PadTo-len(g.Prefix)-1)
+		res.Body = slices.Concat([]byte(g.Prefix), padding, []byte("\n"+g.Suffix))
+	}
+	return res
+}
+
+// A gateTest is a Gate, its notes, and the time.
+type gateTest struct {
+	t     testing.TB
+	gate  *Gate
+	notes *memoryNotes
+	now   time.Time
+}
+
+// testStart is when scenes begin.
+var testStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// newGateTest sets a scene. In the Yandex dialect its session began a month ago.
+func newGateTest(t testing.TB, cfg Config) *gateTest {
+	t.Helper()
+	if cfg.Dialect == robots.Yandex && cfg.SessionStart.IsZero() {
+		cfg.SessionStart = testStart.Add(-30 * day)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Agent.Token() == "" {
+		cfg.Agent = robots.AgentFromName("anybot")
+	}
+	notes := newMemoryNotes()
+	return &gateTest{t, New(cfg, notes), notes, testStart}
+}
+
+// restart makes the process begin anew: only the notes remain.
+func (s *gateTest) restart() { s.gate = New(s.gate.cfg, s.notes) }
+
+// newSession is a restart that begins a session.
+func (s *gateTest) newSession() {
+	s.gate.cfg.SessionStart = s.now
+	s.restart()
+}
+
+func (s *gateTest) check(u decorum.URL) (Clearance, error) {
+	return s.gate.Check(s.t.Context(), s.now, u)
+}
+
+// recordFetch hands in a response; nil stands for a failed download.
+func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) FetchResult {
+	s.t.Helper()
+	var fetchErr error
+	if res == nil {
+		fetchErr = errors.New("connection reset by peer")
+	}
+	result, err := s.gate.RecordFetch(s.t.Context(), s.now, c, res, fetchErr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return result
+}
+
+// fetchRobots makes the visit that must come before one to page.
+func (s *gateTest) fetchRobots(page decorum.URL, answer func(decorum.URL) *decorum.Response) FetchResult {
+	s.t.Helper()
+	return s.recordFetch(s.wantRobotsFetch(page), answer(page.Origin().RobotsURL()))
+}
+
+// wantDelay expects the pause that the origin's rules ask for; 0: none.
+func (s *gateTest) wantDelay(o decorum.Origin, want time.Duration) {
+	s.t.Helper()
+	if delay, _, err := s.gate.DelayAndNextAllowedTime(s.t.Context(), o, s.now); err != nil || delay != want {
+		s.t.Errorf("at %v: Pace(%v) = %v, %v; want %v", s.now, o, delay, err, want)
+	}
+}
+
+// wantRobotsFetch expects that robots.txt must be visited before page.
+func (s *gateTest) wantRobotsFetch(page decorum.URL) Clearance {
+	s.t.Helper()
+	c, err := s.check(page)
+	if err != nil || !c.IsForRobots() || c.RedirectCount() != 0 {
+		s.t.Fatalf("at %v: Check(%v) = %v, %v; want the robots.txt", s.now, page, c.URL(), err)
+	}
+	if want := page.Origin().RobotsURL(); c.URL() != want || c.RobotsOrigin() != page.Origin() {
+		s.t.Fatalf("Check(%v) clears %v for %v, want %v", page, c.URL(), c.RobotsOrigin(), want)
+	}
+	return c
+}
+
+// respondWith scripts a response from a status and, in pairs, names and values of
+// headers; a value without name is the body.
+func respondWith(status int, rest ...string) func(decorum.URL) *decorum.Response {
+	r := scriptedResponse{Status: status, Headers: map[string]string{}}
+	for len(rest) > 1 {
+		r.Headers[rest[0]] = rest[1]
+		rest = rest[2:]
+	}
+	r.Body = strings.Join(rest, "")
+	return r.responseTo
+}
+
+// failDownload scripts a failed download.
+func failDownload(decorum.URL) *decorum.Response { return nil }

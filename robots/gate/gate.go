@@ -1,0 +1,201 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A Gate decides whether a URL may be visited now, by the robots.txt of its
+// origin. It remembers answers, knows how long they hold, and asks for a
+// robots.txt to be visited when it must know more. It makes no visit itself,
+// is told the time, and keeps what it learns in OriginNoteStore, so that a restart asks
+// nobody again. All methods may be called at the same time.
+type Gate struct {
+	cfg         Config
+	noteStore   OriginNoteStore
+	cache       originCache
+	lastFetchID atomic.Uint64 // made so far
+}
+
+// New returns a Gate that keeps its records in notes. The config must be
+// valid (Config.Validate).
+func New(cfg Config, notes OriginNoteStore) *Gate {
+	cfg = cfg.withDefaults()
+	return &Gate{
+		cfg: cfg, noteStore: notes,
+		cache: originCache{maxOrigins: cfg.MaxCachedOrigins, entries: make(map[decorum.Origin]*originEntry)},
+	}
+}
+
+// Dialect returns how the Gate reads files.
+func (g *Gate) Dialect() robots.Dialect { return g.cfg.Dialect }
+
+// Check clears the visit to u, or to the robots.txt of its origin if that must
+// come first: the answer then goes to RecordFetch, or the Clearance to CancelFetch if the
+// visit is not made. Otherwise the error is a *decorum.Error of Kind
+//
+//   - Disallowed, with a *Refusal: the rules say no;
+//   - Pending, with a *Closed: somebody else is looking up the rules;
+//   - Unreachable, with a *Closed: the lookup failed, its time has not come;
+//   - Invalid: u is no URL.
+//
+// Any other error is one of the OriginNoteStore. While rules hold, Check allocates
+// nothing and does no I/O.
+func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
+	o := u.Origin()
+	if o.IsZero() {
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL"))
+	}
+	if s := g.cache.stateIfCached(o); s.hasRulesInForce(now) {
+		return g.clearByRules(s, u)
+	}
+	e := g.cache.getOrCreateLocked(o, now)
+	defer e.mu.Unlock()
+	s, err := g.currentState(ctx, now, o, e)
+	switch {
+	case err != nil:
+		return Clearance{}, err
+	case s.hasRulesInForce(now):
+		return g.clearByRules(s, u)
+	case e.inFlightFetch.isActive(now):
+		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
+	case now.Before(s.expiresAt) && s.pendingRedirect != nil:
+		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
+	case now.Before(s.expiresAt):
+		return Clearance{}, newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
+	}
+	return g.reserveRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
+}
+
+// clearByRules asks the rules.
+func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
+	v := g.verdict(s, u)
+	if !v.Allowed {
+		return Clearance{}, newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
+	}
+	if !s.hasClearedPage.Load() {
+		s.hasClearedPage.Store(true)
+	}
+	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, originState: s}, nil
+}
+
+// reserveRobotsFetch makes the Clearance for a visit of the origin's lookup. The lock of e
+// is held.
+func (g *Gate) reserveRobotsFetch(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
+	e.inFlightFetch = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchLeaseTimeout), redirectCount: redirects}
+	return Clearance{gate: g, url: u, origin: o, verdict: robots.Verdict{Allowed: true}, fetchID: e.inFlightFetch.id, redirectCount: redirects}
+}
+
+// CancelFetch takes back a Clearance for a robots.txt that was not visited, or
+// whose visit was broken off by the caller: the next who asks may make it. It
+// does nothing to a Clearance of another kind.
+func (g *Gate) CancelFetch(c Clearance) {
+	if !c.IsForRobots() || c.gate != g {
+		return
+	}
+	g.cache.releaseFetchLease(c)
+}
+
+// Rules returns the rules that the origin's pages were last judged by, nil if
+// none are known.
+func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.rules, nil
+}
+
+// lastKnownState returns how an origin last stood, however long ago.
+func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originState, error) {
+	if s := g.cache.stateIfCached(o); s != nil {
+		return s, nil
+	}
+	r, err := g.loadRecord(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return g.compileState(&r, g.parseStoredFile(&r)), nil
+}
+
+// Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a
+// file is known that counts.
+func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, error) {
+	file, err := g.currentFile(ctx, o)
+	if file == nil {
+		return nil, err
+	}
+	return file.Sitemaps(), nil
+}
+
+// MainMirror returns the main mirror that the origin's robots.txt names, as File.MainMirror
+// does, as far as a file is known that counts; empty: it names none.
+func (g *Gate) MainMirror(ctx context.Context, o decorum.Origin) (string, error) {
+	file, err := g.currentFile(ctx, o)
+	if file == nil {
+		return "", err
+	}
+	host, _ := file.MainMirror()
+	return host, nil
+}
+
+// currentFile returns the origin's robots.txt that counts; nil: none is known.
+func (g *Gate) currentFile(ctx context.Context, o decorum.Origin) (*robots.File, error) {
+	r, err := g.loadRecord(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return g.parseStoredFile(&r), nil
+}
+
+// CleanURL returns u without the parameters that its origin's robots.txt says to
+// ignore, as far as the file is in mind: it does no I/O. After Check has judged
+// a URL, it is.
+func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
+	if strings.IndexByte(u.PathAndQuery(), '?') < 0 { // as most links: nobody need be asked
+		return u
+	}
+	if s := g.cache.stateIfCached(u.Origin()); s != nil {
+		return s.urlCleaner.CleanURL(u)
+	}
+	return u
+}
+
+// DelayAndNextAllowedTime returns what the origin's rules, as far as they are known, ask for at the
+// moment now: the pause between two requests (Rules.DelayAt), and when the next
+// may begin by the clock (Rules.NextAllowedTime). They hold on while the rules are too old
+// or the origin is closed.
+func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
+	rules, err := g.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return 0, now, err
+	}
+	return rules.DelayAt(now), rules.NextAllowedTime(now), nil
+}
+
+// redirectPollTime is when to ask again whether a hop has been visited: it may be in the
+// queue of a crawl that has another Gate.
+func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
+	if next := now.Add(g.cfg.FetchLeaseTimeout); next.Before(until) {
+		return next
+	}
+	return until
+}
+
+func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {
+	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, ConsecutiveFailures: s.failures, Reason: reason}
+	if s.pendingRedirect != nil {
+		c.RedirectURL, c.RedirectPendingSince = s.pendingRedirect.parsedTarget, s.pendingRedirect.Since
+	}
+	return c
+}
+
+func newGateError(u decorum.URL, kind decorum.Kind, cause error) error {
+	return &decorum.Error{Op: "robots", URL: u.String(), Kind: kind, Err: cause}
+}

@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+)
+
+// VerdictFunc returns how the origin's URLs are judged by the rules that Rules
+// returns: as Check judges them while these hold, purposes included. It is nil
+// if no rules are known.
+func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil || s.rules == nil {
+		return nil, err
+	}
+	return func(u decorum.URL) robots.Verdict { return g.verdict(s, u) }, nil
+}
+
+// verdict is the one place in which a URL is judged.
+func (g *Gate) verdict(s *originState, u decorum.URL) robots.Verdict {
+	return aiuse.Check(s.rules, s.usageRules, u, g.cfg.Purposes)
+}
+
+// Purposes returns what the crawl is for.
+func (g *Gate) Purposes() []string { return g.cfg.Purposes }
+
+// CachedUsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
+// file is in mind: it does no I/O. After Check has judged a URL, it is.
+func (g *Gate) CachedUsageSignals(u decorum.URL) aiuse.Signals {
+	if s := g.cache.stateIfCached(u.Origin()); s != nil {
+		return s.usageRules.SignalsForURL(u)
+	}
+	return nil
+}
+
+// PostponedReason says why the origin's pages cannot be visited now; nil if they can,
+// or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
+func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*OriginPostponedError, error) {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil || !s.arePagesPostponed || !now.Before(s.expiresAt) {
+		return nil, err
+	}
+	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
+}
+
+// LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
+// long ago. Its Outcome is OutcomeUnknown if that is nothing.
+func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {
+	if s := g.cache.stateIfCached(o); s != nil {
+		return s.fetchSummary, nil
+	}
+	r, err := g.loadRecord(ctx, o)
+	if err != nil {
+		return FetchSummary{}, err
+	}
+	return g.compileState(&r, new(robots.File)).fetchSummary, nil // what stands in the file makes no difference
+}
+
+// ExpiresAt returns until when what the Gate knows of an origin's robots.txt holds:
+// after it, the next who wants to visit the origin makes it ask again. The time
+// is zero if nothing was ever known.
+func (g *Gate) ExpiresAt(ctx context.Context, o decorum.Origin) (time.Time, error) {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return s.expiresAt, nil
+}

@@ -1,0 +1,151 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// CheckRobotsRedirect clears the visit to u, to which the lookup of origin's robots.txt
+// was redirected. The rules of u's own origin are not looked up for it. If they
+// are known and disallow u, that ends the lookup as if there were no file
+// (FETCH-05): the error is of Kind Dropped, with a *RedirectDisallowedError. If the Gate does
+// not wait for that hop any more, it is of Kind Dropped as well, without one.
+func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
+	if u.IsZero() || origin.IsZero() {
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL or no origin"))
+	}
+	disallowed, err := g.knownRefusal(ctx, now, u) // before origin is locked: two origins may redirect to each other
+	if err != nil {
+		return Clearance{}, err
+	}
+	e := g.cache.getOrCreateLocked(origin, now)
+	defer e.mu.Unlock()
+	s, err := g.currentState(ctx, now, origin, e)
+	if err != nil {
+		return Clearance{}, err
+	}
+	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
+		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
+	}
+	c := g.reserveRobotsFetch(now, e, origin, u, s.pendingRedirect.Count)
+	if disallowed == nil {
+		return c, nil
+	}
+	notFound := &decorum.Response{URL: u, Status: http.StatusNotFound}
+	result, err := g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, notFound, nil))
+	if err != nil {
+		return Clearance{}, err
+	}
+	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
+}
+
+var (
+	errUnexpectedRedirect = errors.New("nobody waits for this redirect of a robots.txt")
+	errNotRobotsClearance = errors.New("the clearance is not this gate's, or not for a robots.txt")
+)
+
+// knownRefusal returns why the known rules of u's origin disallow it, nil if they
+// do not or are not known.
+func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (*Refusal, error) {
+	o := u.Origin()
+	e := g.cache.getOrCreateLocked(o, now)
+	defer e.mu.Unlock()
+	s, err := g.currentState(ctx, now, o, e)
+	if err != nil || !s.hasRulesInForce(now) {
+		return nil, err
+	}
+	if v := s.rules.Check(u); !v.Allowed {
+		return &Refusal{Verdict: v, FetchSummary: s.fetchSummary}, nil
+	}
+	return nil, nil
+}
+
+// RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
+// a response, or why there is none. What comes after the claim of c ran out and
+// was given away changes nothing: the FetchResult then says how things stand. An
+// error is one of the OriginNoteStore, or of Kind Invalid for a Clearance that is not for
+// a robots.txt.
+func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (FetchResult, error) {
+	if c.gate != g || !c.IsForRobots() {
+		return FetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
+	}
+	now = now.Round(0).UTC() // the wall clock: others do not stand still while we sleep
+	if now.Before(g.cfg.SessionStart) {
+		now = g.cfg.SessionStart.Round(0).UTC() // it was set back: what is learnt now is of this session all the same
+	}
+	e := g.cache.getOrCreateLocked(c.origin, now)
+	defer e.mu.Unlock()
+	if e.inFlightFetch.id != c.fetchID {
+		s, err := g.currentState(ctx, now, c.origin, e)
+		if err != nil {
+			return FetchResult{}, err
+		}
+		return g.fetchResult(now, c.origin, e, s), nil
+	}
+	return g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, res, fetchErr))
+}
+
+// applyResponse enters a reading into the record and ends the claim. The lock of e is
+// held.
+func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
+	r, err := g.loadRecord(ctx, c.origin)
+	if err != nil {
+		return FetchResult{}, err
+	}
+	recheck := r.LastResponse.recheckResult(&classified)
+	switch {
+	case classified.finalResponse != nil:
+		if c.redirectCount > 0 {
+			classified.finalResponse.RedirectedTo = c.url.String()
+		}
+		if err := g.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
+			return FetchResult{}, err
+		}
+		r.recordResponse(now, classified.finalResponse)
+	case classified.failure != nil:
+		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1), g.cfg.MinOutageForCachedRules)
+	default:
+		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
+	}
+	if err := g.saveRecord(ctx, c.origin, &r); err != nil {
+		return FetchResult{}, err
+	}
+	s := g.compileState(&r, g.parseStoredFile(&r))
+	s.unusedRulesValidUntil = now.Add(maxGrace)
+	e.state.Store(s)
+	e.inFlightFetch = fetchLease{}
+	result := g.fetchResult(now, c.origin, e, s)
+	result.RedirectURL, result.RecheckResult = classified.redirectURL, recheck
+	return result, nil
+}
+
+// recheckResult says what came of looking up again what a, which may be nil, has told.
+func (a *storedResponse) recheckResult(classified *classifiedResponse) FileRecheckResult {
+	switch {
+	case a == nil || classified.finalResponse == nil && classified.failure == nil:
+		return NoRecheck
+	case classified.failure != nil:
+		return FailedRecheck
+	case a.IsRobotsFile == classified.finalResponse.IsRobotsFile && a.SHA256 == classified.finalResponse.SHA256:
+		return SameFile
+	}
+	return ChangedFile
+}
+
+// fetchResult says how things stand.
+func (g *Gate) fetchResult(now time.Time, o decorum.Origin, e *originEntry, s *originState) FetchResult {
+	l := FetchResult{Origin: o, Outcome: s.fetchSummary.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
+	if l.HasRulesInForce {
+		return l
+	}
+	until, reason := s.expiresAt, s.postponedReason
+	if e.inFlightFetch.isActive(now) {
+		until, reason = e.inFlightFetch.expiresAt, "robots.txt is being fetched"
+	}
+	l.PostponedErr = g.postponedError(s, until, reason)
+	return l
+}

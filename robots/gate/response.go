@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A classifiedResponse is what one response means to a lookup: exactly one field is set.
+type classifiedResponse struct {
+	finalResponse *storedResponse // the lookup is over
+	redirectURL   decorum.URL     // it goes on there
+	failure       *fetchFailure   // it is to be made again
+}
+
+// A fetchFailure is a server error, a failed download among them.
+type fetchFailure struct {
+	reason        string
+	backoffBounds Backoff
+	retryAfter    time.Duration // what Retry-After asked for
+}
+
+// retryDelay returns how long to wait after the failure, one of so many in a row.
+func (f *fetchFailure) retryDelay(failures int) time.Duration {
+	return max(f.backoffBounds.delayAfter(failures), min(f.retryAfter, maxRetryAfter))
+}
+
+// maxRetryAfter bounds what a Retry-After can ask for.
+const maxRetryAfter = day
+
+// classifyResponse says what a response means, in the order of the FETCH requirements.
+// What is not known to mean anything else is a failure.
+func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Response, err error) classifiedResponse {
+	if g.cfg.Dialect == robots.Yandex {
+		return g.classifyYandexResponse(now, res, err)
+	}
+	if err != nil || res == nil {
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}} // FETCH-18, FETCH-19
+	}
+	switch s := res.Status; {
+	case s >= 200 && s <= 299:
+		return classifiedResponse{finalResponse: g.newFileResponse(now, res)} // FETCH-01
+	case s >= 300 && s <= 399 && s != http.StatusNotModified:
+		if to, ok := res.Location(); ok && c.redirectCount < g.cfg.MaxRedirects {
+			return classifiedResponse{redirectURL: to} // FETCH-02
+		}
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-03, FETCH-26
+	case s >= 400 && s <= 499 && s != http.StatusTooManyRequests:
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-07
+	case s == http.StatusServiceUnavailable:
+		return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff503)} // FETCH-12
+	case s >= 500 && s <= 599 && g.containsNotFoundPhrase(res.Body):
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-17
+	}
+	return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
+}
+
+// newFileResponse keeps a 2xx.
+func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResponse {
+	a := g.newNoFileResponse(now, res)
+	a.IsRobotsFile = true
+	a.body = storableBody(res.Body, res.BodyLimitExceeded)
+	sum := sha256.Sum256(a.body)
+	a.SHA256 = hex.EncodeToString(sum[:])
+	return a
+}
+
+// newNoFileResponse keeps an answer that means that there is no valid file.
+func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedResponse {
+	return &storedResponse{
+		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(res.Header)),
+		ETag: truncateForStorage(res.Header.Get("ETag")), LastModified: truncateForStorage(res.Header.Get("Last-Modified")),
+	}
+}
+
+// storableBody returns what of a body is read. One byte beyond the limit shows the
+// parser that there was more. In a body that the fetcher cut before that, the
+// last line may be half a path, which could block or open too much (FMT-11).
+func storableBody(body []byte, truncated bool) []byte {
+	if len(body) > robots.MaxFileBytes {
+		return body[:robots.MaxFileBytes+1]
+	}
+	if truncated {
+		return body[:bytes.LastIndexAny(body, "\r\n")+1]
+	}
+	return body
+}
+
+// containsNotFoundPhrase reports whether an error page says that the page was not found.
+func (g *Gate) containsNotFoundPhrase(page []byte) bool {
+	const head = 64 << 10 // enough of a page to tell what it is about
+	page = bytes.ToLower(page[:min(len(page), head)])
+	for _, phrase := range g.cfg.NotFoundPhrases {
+		if phrase != "" && bytes.Contains(page, []byte(phrase)) {
+			return true
+		}
+	}
+	return false
+}
+
+func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFailure {
+	return &fetchFailure{
+		reason:        fmt.Sprintf("robots.txt: status %d", res.Status),
+		backoffBounds: b,
+		retryAfter:    res.RetryAfter(now),
+	}
+}
+
+func downloadFailureText(err error) string {
+	if err == nil {
+		return "robots.txt: no response"
+	}
+	return "robots.txt: " + truncateForStorage(err.Error())
+}
+
+// truncateForStorage bounds what a server can make us keep.
+func truncateForStorage(s string) string {
+	const maxBytes = 512
+	return strings.ToValidUTF8(s[:min(len(s), maxBytes)], "")
+}
+
+// responseTTL returns how long an answer with that header holds.
+func (c Config) responseTTL(h http.Header) time.Duration {
+	d, ok := parseMaxAge(h.Values("Cache-Control"))
+	if !ok {
+		d = day // CACHE-01
+	}
+	return min(max(d, c.MinTTL), c.MaxTTL) // CACHE-07
+}
+
+// parseMaxAge returns the shortest life that Cache-Control headers state, and false
+// if they state none (CACHE-04, CACHE-05).
+func parseMaxAge(headers []string) (age time.Duration, stated bool) {
+	for _, directive := range strings.Split(strings.Join(headers, ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		d, ok := time.Duration(0), false
+		switch strings.ToLower(name) {
+		case "no-cache", "no-store":
+			ok = true
+		case "max-age":
+			d, ok = parseWholeSeconds(strings.Trim(value, `"`))
+		}
+		if ok && (!stated || d < age) {
+			age, stated = d, true
+		}
+	}
+	return age, stated
+}
+
+// maxHeaderSeconds bounds the seconds that a header states.
+const maxHeaderSeconds = 365 * day
+
+// parseWholeSeconds reads a whole number of seconds, at most maxHeaderSeconds.
+func parseWholeSeconds(s string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n > int64(maxHeaderSeconds/time.Second) {
+		return maxHeaderSeconds, true
+	}
+	return time.Duration(n) * time.Second, true
+}
