@@ -14,7 +14,6 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
-	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -164,7 +163,7 @@ func checkEnumFields(p *Project) *FieldProblem {
 		return NewFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
-		if err := (gate.Config{Purposes: []string{purpose}}).Validate(); err != nil {
+		if err := aiuse.ValidatePurposes([]string{purpose}); err != nil {
 			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, aiuse.KnownPurposes)
 		}
 	}

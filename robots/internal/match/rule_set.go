@@ -3,7 +3,6 @@ package match
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // A Rule is an allow or disallow line.
@@ -14,10 +13,12 @@ type Rule struct {
 	Allow  bool
 }
 
-// Path returns the value of the line.
+// Path returns the value of the line, which stands after its field in Text.
 func (r *Rule) Path() string {
-	_, path, _ := strings.Cut(r.Text, ": ")
-	return path
+	if r.Allow {
+		return r.Text[len("allow: "):]
+	}
+	return r.Text[len("disallow: "):]
 }
 
 // compare orders rules so that the one that wins comes first. Of equals the
@@ -58,13 +59,7 @@ func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 		}
 	}
 	for i := range rules {
-		r := &rules[i]
-		p, dir := s.compileRule(r)
-		add(p, r)
-		if dir != nil {
-			dirRule := *r
-			add(*dir, &dirRule)
-		}
+		compileRule(&rules[i], googleOSS, add)
 	}
 	s.prefixRules = newPrefixIndex(keys)
 	slices.SortFunc(s.wildcardRules, func(a, b wildcardRule) int { return a.rule.compare(b.rule) })
@@ -74,13 +69,19 @@ func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 // Rules returns the rules in the order of the file. The caller must not change them.
 func (s *RuleSet) Rules() []Rule { return s.rules }
 
-// compileRule returns the pattern of a rule, and a second one that some rules of
-// Google's parser stand for, else nil.
-func (s *RuleSet) compileRule(r *Rule) (p Pattern, dir *Pattern) {
-	if s.isGoogleOSS {
-		return compileGoogleOSSRulePatterns(r.Path(), r.Allow)
+// compileRule calls add with r and its pattern, and with a copy of r for a second pattern
+// that some rules of Google's parser stand for.
+func compileRule(r *Rule, googleOSS bool, add func(Pattern, *Rule)) {
+	if !googleOSS {
+		add(Compile(r.Path()), r)
+		return
 	}
-	return Compile(r.Path()), nil
+	p, dir := compileGoogleOSSRulePatterns(r.Path(), r.Allow)
+	add(p, r)
+	if dir != nil {
+		dirRule := *r
+		add(*dir, &dirRule)
+	}
 }
 
 // DecidingRule returns the rule that decides on a path, nil if none matches. It
@@ -101,20 +102,16 @@ type MatchedRule struct {
 // for each that matches.
 func (s *RuleSet) MatchingRules(path string) []MatchedRule {
 	var found []MatchedRule
-	add := func(r Rule, p *Pattern) {
+	add := func(p Pattern, r *Rule) {
 		if p.Matches(path) {
-			r.Length = p.Length
-			m := MatchedRule{Rule: r}
+			m := MatchedRule{Rule: *r}
+			m.Length = p.Length
 			m.Span, m.WildcardSpans = p.matchSpans(path)
 			found = append(found, m)
 		}
 	}
-	for _, r := range s.rules {
-		p, dir := s.compileRule(&r)
-		add(r, &p)
-		if dir != nil {
-			add(r, dir)
-		}
+	for i := range s.rules {
+		compileRule(&s.rules[i], s.isGoogleOSS, add)
 	}
 	slices.SortFunc(found, func(a, b MatchedRule) int { return a.compare(&b.Rule) })
 	return found
