@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// This file chooses groups and reads patterns and URLs as the RobotsMatcher of
-// Google's published parser does.
+// This file chooses groups and reads URLs as the RobotsMatcher of Google's published
+// parser does. Package match compiles its patterns.
 
 // googleOSSMatchRank returns how specifically a user-agent line names a for the
 // google-oss dialect. The parser knows one name, without wider tokens, and

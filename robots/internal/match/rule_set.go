@@ -45,8 +45,8 @@ type RuleSet struct {
 	isGoogleOSS   bool // patterns are compiled as Google's parser does
 }
 
-// NewRuleSet compiles rules, which it keeps and whose Length it sets. googleOSS says that patterns mean what
-// Google's published parser makes of them.
+// NewRuleSet compiles rules, which it keeps and whose Length it sets. googleOSS says that
+// patterns mean what Google's published parser makes of them.
 func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 	s := RuleSet{rules: rules, isGoogleOSS: googleOSS}
 	keys := make([]prefixRule, 0, len(rules))
