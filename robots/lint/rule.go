@@ -26,13 +26,14 @@ func (l *linter) lintRules(body []byte) {
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		set := compileRules(file, robots.AgentFromName(token))
-		rules := set.Rules()
-		key := lineNumbers(rules)
+		lines := file.RulesFor(robots.AgentFromName(token)).Lines()
+		key := lineNumbers(lines)
 		if linted[key] {
 			continue
 		}
 		linted[key] = true
+		set := compileRules(lines, file.Dialect())
+		rules := set.Rules()
 		count := min(len(rules), remaining)
 		remaining -= count
 		for i := range rules[:count] {
@@ -73,21 +74,20 @@ func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) 
 	}
 }
 
-// compileRules compiles what a file says to an agent.
-func compileRules(file *robots.File, a robots.Agent) match.RuleSet {
-	lines := file.RulesFor(a).Lines()
+// compileRules compiles the rules of an agent.
+func compileRules(lines []robots.Line, d robots.Dialect) match.RuleSet {
 	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
 		rules[i] = match.Rule{Text: l.Field + ": " + l.Value, Line: l.Number, Allow: l.Field == syntax.Allow.String()}
 	}
-	return match.NewRuleSet(rules, file.Dialect() == robots.GoogleOSS)
+	return match.NewRuleSet(rules, d == robots.GoogleOSS)
 }
 
-// lineNumbers returns the numbers of the lines of rules, as a key.
-func lineNumbers(rules []match.Rule) string {
-	numbers := make([]int, len(rules))
-	for i := range rules {
-		numbers[i] = rules[i].Line
+// lineNumbers returns the numbers of lines, as a key.
+func lineNumbers(lines []robots.Line) string {
+	numbers := make([]int, len(lines))
+	for i, l := range lines {
+		numbers[i] = l.Number
 	}
 	return fmt.Sprint(numbers)
 }

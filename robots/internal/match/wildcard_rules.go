@@ -1,7 +1,7 @@
 package match
 
 // wildcardRules are rules that are more than a prefix, in the order of
-// rule.compare.
+// Rule.compare.
 type wildcardRules []wildcardRule
 
 type wildcardRule struct {
