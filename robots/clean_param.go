@@ -29,7 +29,7 @@ const (
 	// maxCleanParamChars is how many characters a Clean-param value may have
 	// (CLEAN-14).
 	maxCleanParamChars = 500
-	// maxCleanParamLines is how many such lines of a file are heeded. It bounds the work
+	// maxCleanParamLines is how many such lines of a file are applied. It bounds the work
 	// that a file can make of every URL; what is not taken off does no harm.
 	maxCleanParamLines = 1024
 	// maxCleanParamWildcardLines is how many lines may have wildcards: matching such a line may read
@@ -61,7 +61,7 @@ func (f *File) newCleaner() (c *URLCleaner, applied []syntax.Line) {
 	return c, applied
 }
 
-// addLine heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
+// addLine adds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
 // incorrect. Nothing of the file's text is kept.
 func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {

@@ -14,7 +14,7 @@ type RemovedParam struct {
 	Line         int    `json:"line"`      // counted from 1
 }
 
-// ExplainURLCleaning returns u as URLCleaner.Clean does, and which line took what off.
+// ExplainURLCleaning returns u as URLCleaner.CleanURL does, and which line took what off.
 // If several lines remove the same parameter, it names the first.
 func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []RemovedParam) {
 	c, applied := f.newCleaner()

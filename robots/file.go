@@ -27,7 +27,7 @@ type ParseOptions struct {
 	// CrawlDelaySplitsGroups makes a Crawl-delay line end a run of user-agent lines, as
 	// rules do, so that those after it begin a group of their own.
 	CrawlDelaySplitsGroups bool
-	// MaxBytes is how many bytes are read. What is less than the constant MaxBytes,
+	// MaxBytes is how many bytes are read. What is less than MaxFileBytes,
 	// zero included, means that constant (FMT-09); but GoogleOSS, which knows
 	// no limit, reads all of the body if MaxBytes is zero. Of a file that is longer
 	// than MaxYandexFileBytes the Yandex dialect reads nothing.
@@ -136,7 +136,7 @@ func (f *File) Sitemaps() []decorum.URL {
 }
 
 // AgentTokens returns the product tokens that user-agent lines name, in lower case
-// and the order of the file, each once; "*" as such. Named makes an Agent of one.
+// and the order of the file, each once; "*" as such. AgentFromName makes an Agent of one.
 func (f *File) AgentTokens() []string {
 	var tokens []string
 	seen := make(map[string]bool)

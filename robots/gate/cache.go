@@ -17,9 +17,9 @@ type originCache struct {
 	entries map[decorum.Origin]*originEntry
 }
 
-// An originEntry is what a Gate has in mind of one origin. Its standing may be
+// An originEntry is what a Gate holds in memory of one origin. Its state may be
 // loaded by anybody; all else, and any reading or writing of the origin's note
-// after which the standing changes, is done with mu held.
+// after which the state changes, is done with mu held.
 type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read
 
@@ -38,7 +38,7 @@ type fetchLease struct {
 
 func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
-// stateIfCached returns the origin's standing, nil if it is not in memory.
+// stateIfCached returns the origin's state, nil if it is not in memory.
 func (m *originCache) stateIfCached(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
@@ -99,7 +99,7 @@ func (m *originCache) evictOne(now time.Time) {
 	}
 }
 
-// releaseFetchLease ends the claim that c was made for, if it still has it.
+// releaseFetchLease ends the fetch lease that c was made for, if c still has it.
 func (m *originCache) releaseFetchLease(c Clearance) {
 	m.mu.RLock()
 	e := m.entries[c.origin]

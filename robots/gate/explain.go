@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// A Explanation is a verdict with all of a robots.txt that led to it.
+// An Explanation is a verdict with all of a robots.txt that led to it.
 type Explanation struct {
 	robots.Explanation
 	SHA256       string        `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none

@@ -14,8 +14,8 @@ import (
 // A Gate decides whether a URL may be visited now, by the robots.txt of its
 // origin. It remembers answers, knows how long they hold, and asks for a
 // robots.txt to be visited when it must know more. It makes no visit itself,
-// is told the time, and keeps what it learns in OriginNoteStore, so that a restart asks
-// nobody again. All methods may be called at the same time.
+// takes the time as an argument, and keeps what it learns in an OriginNoteStore, so that a
+// restart fetches nothing again. All methods may be called at the same time.
 type Gate struct {
 	cfg         Config
 	noteStore   OriginNoteStore
@@ -41,8 +41,8 @@ func (g *Gate) Dialect() robots.Dialect { return g.cfg.Dialect }
 // visit is not made. Otherwise the error is a *decorum.Error of Kind
 //
 //   - Disallowed, with a *Refusal: the rules say no;
-//   - Pending, with a *Closed: somebody else is looking up the rules;
-//   - Unreachable, with a *Closed: the lookup failed, its time has not come;
+//   - Pending, with an *OriginPostponedError: another caller is fetching the robots.txt;
+//   - Unreachable, with an *OriginPostponedError: the fetch failed and its next is not due;
 //   - Invalid: u is no URL.
 //
 // Any other error is one of the OriginNoteStore. While rules hold, Check allocates

@@ -33,12 +33,12 @@ type originState struct {
 // maxGrace is no longer than rules hold for whom nothing else is said.
 const maxGrace = day
 
-// hasRulesInForce reports whether the rules decide now. A nil standing is not open.
+// hasRulesInForce reports whether the rules decide now. Under a nil state they do not.
 func (s *originState) hasRulesInForce(now time.Time) bool {
 	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.unusedRulesValidUntil) && !s.hasClearedPage.Load())
 }
 
-// currentState returns the origin's standing, and reads the note if memory has none,
+// currentState returns the origin's state, and reads the note if memory has none,
 // or it is too old or waits for a hop: another Gate may have learnt more. The
 // lock of e is held.
 func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin, e *originEntry) (*originState, error) {

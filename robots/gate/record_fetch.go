@@ -65,8 +65,8 @@ func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (
 }
 
 // RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
-// a response, or why there is none. What comes after the claim of c ran out and
-// was given away changes nothing: the FetchResult then says how things stand. An
+// a response, or why there is none. What comes after the fetch lease of c expired and
+// another Clearance got it changes nothing: the FetchResult then says how things stand. An
 // error is one of the OriginNoteStore, or of Kind Invalid for a Clearance that is not for
 // a robots.txt.
 func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (FetchResult, error) {
@@ -89,8 +89,8 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 	return g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, res, fetchErr))
 }
 
-// applyResponse enters a reading into the record and ends the claim. The lock of e is
-// held.
+// applyResponse enters a response into the record and ends the fetch lease. The caller
+// holds e.mu.
 func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
 	r, err := g.loadRecord(ctx, c.origin)
 	if err != nil {
@@ -123,7 +123,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	return result, nil
 }
 
-// recheckResult says what came of looking up again what a, which may be nil, has told.
+// recheckResult says how a response compares with a, which may be nil.
 func (a *storedResponse) recheckResult(classified *classifiedResponse) FileRecheckResult {
 	switch {
 	case a == nil || classified.finalResponse == nil && classified.failure == nil:
