@@ -13,19 +13,19 @@ import (
 type originCache struct {
 	maxOrigins int
 
-	mu      sync.RWMutex
+	mu      sync.RWMutex // guards entries
 	entries map[decorum.Origin]*originEntry
 }
 
-// An originEntry is what a Gate holds in memory of one origin. Its state may be
-// loaded by anybody; all else, and any reading or writing of the origin's note
-// after which the state changes, is done with mu held.
+// An originEntry is what a Gate holds in memory of one origin.
 type originEntry struct {
-	state atomic.Pointer[originState] // nil: the notes have not been read
+	state atomic.Pointer[originState] // nil: the notes have not been read; stored with mu held, loaded without
 
+	// mu guards the fields below, and the notes of the origin while the state is worked out
+	// from them or they are changed.
 	mu            sync.Mutex
 	inFlightFetch fetchLease
-	evicted       bool // evicted: look the origin up again
+	evicted       bool // the entry is no longer in originCache.entries: look the origin up again
 }
 
 // A fetchLease is the right to make the current visit of a lookup (FETCH-31). It
