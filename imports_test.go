@@ -39,7 +39,7 @@ var allowedImports = map[string][]string{
 	"internal/yamllimit":             {},
 	"robots":                         {".", "robots/internal/match", "robots/internal/syntax"},
 	"politeness":                     {".", "internal/backoff", "internal/timecmp"},
-	"robots/gate":                    {".", "robots", "robots/aiuse"},
+	"robots/gate":                    {".", "robots", "robots/aiuse", "storage"},
 	"robots/aiuse":                   {".", "robots", "robots/internal/match", "robots/internal/syntax"},
 	"robots/lint":                    {".", "robots", "robots/internal/match", "robots/internal/syntax"},
 	"robots/internal/match":          {"robots/internal/syntax"},

@@ -17,7 +17,7 @@ type Config struct {
 	// Agent is who crawls. The zero Agent is addressed by "*" alone.
 	Agent robots.Agent
 	// UserAgent is the header with which files are fetched: a server may answer
-	// another crawler otherwise. Gates that share OriginNoteStore share what they learn if
+	// another crawler otherwise. Gates that share notes share what they learn if
 	// it is the same, whatever their Agents (CACHE-03).
 	UserAgent string
 	// Dialect and NoExtensions say how files are read: see ParseOptions.

@@ -9,26 +9,27 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Gate decides whether a URL may be visited now, by the robots.txt of its
 // origin. It remembers answers, knows how long they hold, and asks for a
 // robots.txt to be visited when it must know more. It makes no visit itself,
-// takes the time as an argument, and keeps what it learns in an OriginNoteStore, so that a
+// takes the time as an argument, and keeps what it learns as notes, so that a
 // restart fetches nothing again. All methods may be called at the same time.
 type Gate struct {
 	cfg         Config
-	noteStore   OriginNoteStore
+	notes       storage.Notes
 	cache       originCache
 	lastFetchID atomic.Uint64 // made so far
 }
 
 // New returns a Gate that keeps its records in notes. The config must be
 // valid (Config.Validate).
-func New(cfg Config, notes OriginNoteStore) *Gate {
+func New(cfg Config, notes storage.Notes) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
-		cfg: cfg, noteStore: notes,
+		cfg: cfg, notes: notes,
 		cache: originCache{maxOrigins: cfg.MaxCachedOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
 }
@@ -45,7 +46,7 @@ func (g *Gate) Dialect() robots.Dialect { return g.cfg.Dialect }
 //   - Unreachable, with an *OriginPostponedError: the fetch failed and its next is not due;
 //   - Invalid: u is no URL.
 //
-// Any other error is one of the OriginNoteStore. While rules hold, Check allocates
+// Any other error is one of storage.Notes. While rules hold, Check allocates
 // nothing and does no I/O.
 func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
 	o := u.Origin()

@@ -15,15 +15,6 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// OriginNoteStore is where a Gate keeps what it learns, by origin and key. Every
-// storage.Store is one. Gates that share OriginNoteStore share what they learn.
-type OriginNoteStore interface {
-	// ReadNote returns what SetNote kept, nil if nothing.
-	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value; nil deletes. Calls take effect in their order.
-	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
-}
-
 // Keys of notes: of an origin's record, of the list of the files that it had
 // before, and, with a number after it, of each of these.
 const (
@@ -219,7 +210,7 @@ func (g *Gate) saveRecord(ctx context.Context, o decorum.Origin, r *originRecord
 
 // readNote reads a note.
 func (g *Gate) readNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	note, err := g.noteStore.ReadNote(ctx, o, key)
+	note, err := g.notes.ReadNote(ctx, o, key)
 	if err != nil {
 		return nil, fmt.Errorf("robots: read note of %s: %w", o, err)
 	}
@@ -228,7 +219,7 @@ func (g *Gate) readNote(ctx context.Context, o decorum.Origin, key string) ([]by
 
 // writeNote writes a note; nil deletes it.
 func (g *Gate) writeNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if err := g.noteStore.SetNote(ctx, o, key, value); err != nil {
+	if err := g.notes.SetNote(ctx, o, key, value); err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
 	return nil

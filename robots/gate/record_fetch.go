@@ -67,7 +67,7 @@ func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (
 // RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
 // a response, or why there is none. What comes after the fetch lease of c expired and
 // another Clearance got it changes nothing: the FetchResult then says how things stand. An
-// error is one of the OriginNoteStore, or of Kind Invalid for a Clearance that is not for
+// error is one of storage.Notes, or of Kind Invalid for a Clearance that is not for
 // a robots.txt.
 func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (FetchResult, error) {
 	if c.gate != g || !c.IsForRobots() {

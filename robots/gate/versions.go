@@ -139,7 +139,7 @@ func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []
 }
 
 // FileVersions returns the files that an origin has had, each once, the one that it
-// had last first. They are those that the Gate, or one that shares its OriginNoteStore and
+// had last first. They are those that the Gate, or one that shares its notes and
 // User-Agent, was answered with: see Config.MaxVersions.
 func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []FileVersion, err error) {
 	r, err := g.loadRecord(ctx, o)
