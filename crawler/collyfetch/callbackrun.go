@@ -104,7 +104,7 @@ func (m *joinedCollyCollector) collyRequestForTicket(t crawler.Ticket, depth int
 	r := *m.blankRequest
 	var err error
 	r.URL, err = url.Parse(t.URL().String())
-	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), requestBodyReader(t.Request()), depth
+	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), t.Request().BodyReader(), depth
 	return &r, err
 }
 

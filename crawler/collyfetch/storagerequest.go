@@ -65,14 +65,6 @@ func isSameRequest(a, b *storage.NonGETRequest) bool {
 	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
 }
 
-// requestBodyReader returns the body of a request as net/http wants it; nil if it has none.
-func requestBodyReader(r *storage.NonGETRequest) io.Reader {
-	if r == nil || len(r.Body) == 0 {
-		return nil
-	}
-	return bytes.NewReader(r.Body)
-}
-
 // isSettableBodyHeader reports whether a header is of the body of a request, and the user's
 // to set for one that may have a body.
 func isSettableBodyHeader(name string, r *storage.NonGETRequest) bool {

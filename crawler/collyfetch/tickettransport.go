@@ -186,7 +186,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		}
 	}}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, roundTripContextKey{}, p), trace)
-	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.String(), requestBodyReader(request))
+	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.String(), request.BodyReader())
 	if err == nil {
 		preservePathEscaping(req.URL)
 	}
