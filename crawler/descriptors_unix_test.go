@@ -77,10 +77,6 @@ func TestNoDescriptors(t *testing.T) {
 // crawlWithoutDescriptors crawls, and takes all descriptors of the process from the beginning on until
 // the crawl has paused for that.
 func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got starvedCrawl) {
-	to, err := collyfetch.ParseConnectTo("::" + server)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var seeds []string
 	for host := range hosts {
 		for page := range pages {
@@ -90,7 +86,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	c := newCrawl(t, crawltest.New(), memory.New(memory.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
-		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+		ConnectToRules: []string{"::" + server}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

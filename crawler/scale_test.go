@@ -208,13 +208,9 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
 	crawl.Fetcher, err = collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
-		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+		ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

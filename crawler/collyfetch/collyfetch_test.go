@@ -57,18 +57,14 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 }
 
 // serveWeb puts the web on a real socket, and says how to get there.
-func serveWeb(t *testing.T, web *crawltest.Web) []collyfetch.ConnectTo {
+func serveWeb(t *testing.T, web *crawltest.Web) []string {
 	t.Helper()
 	server, err := web.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []collyfetch.ConnectTo{to}
+	return []string{"::" + server.Addr}
 }
 
 // requestedPaths returns the paths that the web was asked for, in order.

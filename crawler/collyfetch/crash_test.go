@@ -40,13 +40,9 @@ func TestMain(m *testing.M) {
 
 // runCrashProgram runs a program for colly on a wrapped collector.
 func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
-	to, err := collyfetch.ParseConnectTo("::" + addr)
-	if err != nil {
-		return err
-	}
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
-		FetchConfig: collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
+		FetchConfig: collyfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,18 +79,35 @@ func applyConnectToRules(rules []ConnectTo, host, port string) (string, string) 
 
 // A crawlDialer makes the connections of a crawl.
 type crawlDialer struct {
-	cfg       Config
-	resolver  *cachingResolver
-	netDialer net.Dialer
+	cfg            Config
+	connectToRules []ConnectTo
+	proxy          *url.URL // nil: none
+	resolver       *cachingResolver
+	netDialer      net.Dialer
 	// blockedAddrKind says what kind of address one is that must not be connected to, ""
 	// if it may.
 	blockedAddrKind func(netip.Addr) string
 	rootCAs         *x509.CertPool // whose certificates are good; nil: the system's
 }
 
-func newCrawlDialer(cfg Config) *crawlDialer {
+// newCrawlDialer returns the dialer of cfg. It returns an error if the proxy or a connect-to
+// rule is not well-formed.
+func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
+	for _, s := range cfg.ConnectToRules {
+		rule, err := ParseConnectTo(s)
+		if err != nil {
+			return nil, err
+		}
+		n.connectToRules = append(n.connectToRules, rule)
+	}
+	if cfg.Proxy != "" {
+		var err error
+		if n.proxy, err = ParseProxy(cfg.Proxy); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.AllowPrivate {
 		n.blockedAddrKind = func(netip.Addr) string { return "" }
 	}
@@ -97,7 +115,7 @@ func newCrawlDialer(cfg Config) *crawlDialer {
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			return n.checkAndClaimServerAddr(ctx, address)
 		}}
-	return n
+	return n, nil
 }
 
 // maxIdleConns is how many connections are kept open for the next visit. A host has as many
@@ -156,7 +174,7 @@ func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	host, port = applyConnectToRules(n.cfg.ConnectToRules, host, port)
+	host, port = applyConnectToRules(n.connectToRules, host, port)
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}

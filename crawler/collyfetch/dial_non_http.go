@@ -16,7 +16,7 @@ import (
 //
 // The port is that of the ticket's URL: see CheckPort.
 func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
-	if err := CheckPort(t.URL().Origin(), f.dialer.cfg.ConnectToRules); err != nil {
+	if err := CheckPort(t.URL().Origin(), f.dialer.connectToRules); err != nil {
 		return nil, err
 	}
 	return f.dialer.dial(contextWithTicket(ctx, t), "tcp", addr)

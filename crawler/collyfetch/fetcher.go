@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -59,14 +58,19 @@ type Config struct {
 	Signer *botauth.Signer
 	// Cookies keeps cookies between the visits to pages; nil: they are ignored.
 	Cookies *Cookies
-	// Proxy has all requests sent through it: see ParseProxy. nil: none;
-	// variables of the environment do not count. Unless AllowPrivate, hosts are
-	// looked up here as well and refused if one of their addresses is not public;
-	// but a proxy other than socks5 looks them up again, and may be told otherwise.
-	Proxy *url.URL
-	// ConnectToRules sends connections elsewhere than to where the URL says. It does
-	// nothing where there is a Proxy.
-	ConnectToRules []ConnectTo
+	// Proxy is the proxy that all requests go through, SCHEME://[USER:PASSWORD@]HOST[:PORT].
+	// The scheme is http, https, socks5, where the Fetcher looks up the names of hosts, or
+	// socks5h, where the proxy does. Empty: none; variables of the environment are ignored.
+	// Unless AllowPrivate is set, hosts are looked up here as well and refused if one of
+	// their addresses is not public; but a proxy other than socks5 looks them up again, and
+	// may get another answer.
+	Proxy string
+	// ConnectToRules send connections elsewhere than to where the URL says. Each is
+	// HOST:PORT:HOST2:PORT2, as curl's option --connect-to: connections for HOST:PORT go to
+	// HOST2:PORT2. An empty HOST or PORT stands for any, an empty HOST2 or PORT2 for the
+	// URL's own; IPv6 addresses are in brackets; the first rule that matches counts. They
+	// are ignored where there is a Proxy.
+	ConnectToRules []string
 	// AllowPrivate allows connections to loopback, private and other addresses
 	// that are not public. They are refused otherwise, after the name has been
 	// resolved.
@@ -125,7 +129,11 @@ func NewHTTPFetcher(cfg Config) (*HTTPFetcher, error) {
 		}
 	}
 	cfg = cfg.withDefaults()
-	return newFetcherWithDialer(cfg, newCrawlDialer(cfg)), nil
+	dialer, err := newCrawlDialer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("collyfetch: %w", err)
+	}
+	return newFetcherWithDialer(cfg, dialer), nil
 }
 
 func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *HTTPFetcher {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -137,11 +136,9 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 				go acceptConns(l, s.serveConn)
 				cfg := tt.cfg
 				if tt.proxied {
-					cfg.Proxy, cfg.AllowPrivate = &url.URL{Scheme: "http", Host: l.Addr().String()}, true
+					cfg.Proxy, cfg.AllowPrivate = "http://"+l.Addr().String(), true
 				} else {
-					to, err := collyfetch.ParseConnectTo("::" + l.Addr().String())
-					must(t, err)
-					cfg.ConnectToRules, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
+					cfg.ConnectToRules, cfg.AllowPrivate = []string{"::" + l.Addr().String()}, true
 				}
 				if tt.name == "cookies" {
 					cfg.Cookies = collyfetch.NewCookies(memory.New(memory.Config{}))

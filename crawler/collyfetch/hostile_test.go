@@ -224,11 +224,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 	for i, h := range hostileServers(t) {
 		host := fmt.Sprintf("h%d.test", i)
 		seeds = append(seeds, "http://"+host+"/page")
-		to, err := collyfetch.ParseConnectTo(host + ":80:" + h.start(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
+		cfg.ConnectToRules = append(cfg.ConnectToRules, host+":80:"+h.start(t))
 	}
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	fetcher, err := collyfetch.NewHTTPFetcher(cfg)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -44,11 +43,11 @@ func TestProxies(t *testing.T) {
 
 	inClear, s := newHTTPProxy(t, names)
 	s.Start()
-	inClear.URL, _ = url.Parse(strings.Replace(s.URL, "//", "//user:pass@", 1))
+	inClear.URL = strings.Replace(s.URL, "//", "//user:pass@", 1)
 	encrypted, s := newHTTPProxy(t, names)
 	s.EnableHTTP2 = true // it would, but the crawl speaks HTTP/1.1 to proxies
 	s.StartTLS()
-	encrypted.URL, _ = url.Parse(s.URL)
+	encrypted.URL = s.URL
 	for name, p := range map[string]*proxyServer{"http": inClear, "https": encrypted,
 		"socks5": newSOCKSProxy(t, "socks5", names), "socks5h": newSOCKSProxy(t, "socks5h", names)} {
 		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL, Signer: signer}
@@ -87,12 +86,9 @@ func TestProxyFailures(t *testing.T) {
 	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
 	_, resolver := newCachingResolver(t, dnsZone{})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
-		proxyURL, err := collyfetch.ParseProxy(scheme + "://user:geheim@" + gone.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		proxyURL := scheme + "://user:geheim@" + gone.Addr().String()
 		fetcher := collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL}, loopbackTwoIsPublic, nil)
-		_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://"+site+"/"))
+		_, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://"+site+"/"))
 		if err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v", scheme, err)
 		}
@@ -106,12 +102,9 @@ func TestProxyFailures(t *testing.T) {
 // TestProxyThatWantsAnotherPassword: what it says is no answer of the site, whose
 // robots.txt would seem not to be there and whose pages would seem to be gone.
 func TestProxyThatWantsAnotherPassword(t *testing.T) {
-	proxy, err := collyfetch.ParseProxy(strings.TrimSuffix(startServer(t, func(w http.ResponseWriter, _ *http.Request) {
+	proxy := strings.TrimSuffix(startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
-	}), "/page"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}), "/page")
 	for _, u := range []string{"http://a.test/", "https://a.test/"} {
 		if res, err := fetchPage(t, collyfetch.Config{Proxy: proxy}, u); !errors.Is(err, decorum.Unreachable) {
 			t.Errorf("%s: %v, %v; want Unreachable", u, res, err)
@@ -144,6 +137,17 @@ func TestParseProxy(t *testing.T) {
 			t.Errorf("the error repeats what may be a password: %v", err)
 		case want != "" && (err != nil || u.String() != want):
 			t.Errorf("%s is %v, %v; want %s", s, u, err, want)
+		}
+	}
+}
+
+// TestMalformedConnectionSettings: a proxy or a rule that cannot be read is refused before
+// anything is sent, and the error does not repeat a password.
+func TestMalformedConnectionSettings(t *testing.T) {
+	for _, cfg := range []collyfetch.Config{{Proxy: "ftp://user:geheim@p.test"}, {ConnectToRules: []string{"::127.0.0.1:8080", "a.test:80"}}} {
+		cfg.UserAgent = userAgent
+		if _, err := collyfetch.NewHTTPFetcher(cfg); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("the proxy %q and the rules %q: %v", cfg.Proxy, cfg.ConnectToRules, err)
 		}
 	}
 }
@@ -209,7 +213,7 @@ func TestSilentProxy(t *testing.T) {
 				closed <- err
 			}()
 			cfg := withShortTimeouts(hostileConfig)
-			cfg.Proxy = &url.URL{Scheme: scheme, Host: l.Addr().String()}
+			cfg.Proxy = scheme + "://" + l.Addr().String()
 			_, err := fetchPage(t, cfg, "https://127.0.0.9/")
 			if err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
 				t.Errorf("got %v, want that no answer came", err)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -56,11 +55,7 @@ func TestPrivateHosts(t *testing.T) {
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
 	socks, socksh := newSOCKSProxy(t, "socks5", nil), newSOCKSProxy(t, "socks5h", nil)
-	httpProxy, err := collyfetch.ParseProxy(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, proxyURL := range []*url.URL{nil, httpProxy, socks.URL, socksh.URL} {
+	for _, proxyURL := range []string{"", server.URL, socks.URL, socksh.URL} {
 		fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +65,7 @@ func TestPrivateHosts(t *testing.T) {
 				u := fmt.Sprintf("%s://%s:%s/x", scheme, host, private.port)
 				for what, ticket := range map[string]crawler.Ticket{"page": pageTicket(t, u), "robots.txt": robotsTicket(t, u)} {
 					if res, err := fetcher.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Forbidden) {
-						t.Errorf("by %v, %s of %s: %v, %v; want Forbidden", proxyURL, what, u, res, err)
+						t.Errorf("by %q, %s of %s: %v, %v; want Forbidden", proxyURL, what, u, res, err)
 					}
 				}
 			}
@@ -92,11 +87,7 @@ func TestOtherServices(t *testing.T) {
 	private := newForbiddenServer(t)
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
-	proxyURL, err := collyfetch.ParseProxy(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, proxyURL := range []*url.URL{nil, proxyURL} {
+	for _, proxyURL := range []string{"", server.URL} {
 		fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +95,7 @@ func TestOtherServices(t *testing.T) {
 		for _, port := range []string{"22", "25", "6379"} {
 			u := "http://127.0.0.1:" + port + "/x"
 			if res, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); !errors.Is(err, decorum.Forbidden) || !strings.Contains(err.Error(), "port "+port) {
-				t.Errorf("by %v, %s: %v, %v; want Forbidden for its port", proxyURL, u, res, err)
+				t.Errorf("by %q, %s: %v, %v; want Forbidden for its port", proxyURL, u, res, err)
 			}
 		}
 		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
@@ -120,11 +111,7 @@ func TestOtherServices(t *testing.T) {
 		t.Errorf("a proxy was asked for %q", targets)
 	}
 	// The operator names a port, and where it leads.
-	to, err := collyfetch.ParseConnectTo("mail.test:25:127.0.0.1:" + private.port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []collyfetch.ConnectTo{to}})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func ParseProxy(s string) (*url.URL, error) {
 // setTransportProxy has t send everything through the proxy, if there is one. Its
 // own address is the operator's choice, and not guarded.
 func (n *crawlDialer) setTransportProxy(t *http.Transport) {
-	p := n.cfg.Proxy
+	p := n.proxy
 	switch {
 	case p == nil:
 	case p.Scheme == "http" || p.Scheme == "https":
@@ -61,10 +61,10 @@ func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 // dialHTTPProxyServer connects to an HTTP proxy.
 func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
-	if err != nil || n.cfg.Proxy.Scheme == "http" {
+	if err != nil || n.proxy.Scheme == "http" {
 		return conn, err
 	}
-	encrypted := tls.Client(conn, &tls.Config{ServerName: n.cfg.Proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
+	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -91,11 +91,11 @@ func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string
 // socks5 it is given the address that has been admitted.
 func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr string) (net.Conn, error) {
 	var auth *proxy.Auth
-	if user := n.cfg.Proxy.User; user != nil {
+	if user := n.proxy.User; user != nil {
 		password, _ := user.Password()
 		auth = &proxy.Auth{User: user.Username(), Password: password}
 	}
-	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, proxyServerDialer{})
+	dialer, err := proxy.SOCKS5("tcp", n.proxy.Host, auth, proxyServerDialer{})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	if err != nil {
 		return nil, err
 	}
-	if n.cfg.Proxy.Scheme == "socks5" {
+	if n.proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
 			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // refused
@@ -135,7 +135,7 @@ func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (n
 // Where private addresses are allowed there is nothing to look for, and the
 // proxy may know hosts that are not known here.
 func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
-	if n.cfg.AllowPrivate && n.cfg.Proxy.Scheme != "socks5" {
+	if n.cfg.AllowPrivate && n.proxy.Scheme != "socks5" {
 		return netip.AddrPort{}, nil
 	}
 	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())

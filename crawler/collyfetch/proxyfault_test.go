@@ -2,7 +2,6 @@ package collyfetch_test
 
 import (
 	"errors"
-	"net/url"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -17,10 +16,7 @@ func TestProxyOutOfReach(t *testing.T) {
 	l.Close()
 	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
-		proxy, err := url.Parse(scheme + "://" + addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proxy := scheme + "://" + addr
 		fetcher := collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
 		for _, u := range []string{"http://example.com/", "https://example.com/"} {
 			_, err := fetcher.Fetch(t.Context(), pageTicket(t, u))

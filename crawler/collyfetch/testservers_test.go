@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,7 +150,7 @@ func (s *nameServer) questionCount(name string) int {
 // A proxyServer is a proxy on loopback that takes all hosts for those of its
 // zone. It notes what it was asked to connect to.
 type proxyServer struct {
-	URL            *url.URL
+	URL            string
 	zone           map[string]string
 	mu             sync.Mutex
 	connectTargets []string
@@ -229,7 +228,7 @@ func pipeConns(a, b net.Conn) {
 func newSOCKSProxy(t *testing.T, scheme string, zone map[string]string) *proxyServer {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
-	p := &proxyServer{URL: &url.URL{Scheme: scheme, Host: l.Addr().String()}, zone: zone}
+	p := &proxyServer{URL: scheme + "://" + l.Addr().String(), zone: zone}
 	go acceptConns(l, p.serveSOCKS)
 	return p
 }

@@ -15,12 +15,8 @@ import (
 // sends them, or exactly where they are told to, and are refused as requests are.
 func TestDial(t *testing.T) {
 	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
-	to, err := collyfetch.ParseConnectTo("::" + sent.String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	fetcher := func(private bool) *collyfetch.HTTPFetcher {
-		f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private})
+		f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}

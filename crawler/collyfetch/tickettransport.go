@@ -55,12 +55,12 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 		return err
 	}
 	if t.dialer != nil {
-		if err := CheckPort(p.ticket.URL().Origin(), t.cfg.ConnectToRules); err != nil {
+		if err := CheckPort(p.ticket.URL().Origin(), t.dialer.connectToRules); err != nil {
 			return err
 		}
 	}
 	ctx := req.Context()
-	if p.viaProxy = t.dialer != nil && t.cfg.Proxy != nil; p.viaProxy {
+	if p.viaProxy = t.dialer != nil && t.dialer.proxy != nil; p.viaProxy {
 		if p.serverAddr, err = t.dialer.checkAndClaimProxiedHost(ctx, p.ticket, req.URL); err != nil {
 			return err
 		}

@@ -72,11 +72,7 @@ func (a *certAuthority) certPool() *x509.CertPool {
 // connectingTo returns a configuration that connects to address whatever the URL says.
 func connectingTo(t *testing.T, cfg collyfetch.Config, address string) collyfetch.Config {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.ConnectToRules = []collyfetch.ConnectTo{to}
+	cfg.ConnectToRules = []string{"::" + address}
 	return cfg
 }
 

@@ -54,11 +54,7 @@ func (u *upgrader) serveConn(c net.Conn) {
 // address.
 func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Config) *crawler.Crawler {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.ConnectToRules = append(cfg.ConnectToRules, to)
+	cfg.ConnectToRules = append(cfg.ConnectToRules, "::"+address)
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 	if err != nil {

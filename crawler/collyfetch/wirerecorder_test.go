@@ -122,11 +122,7 @@ func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 // captureExchanges crawls the pages of a wire and returns what was kept of them by path.
 func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Config) map[string]*decorum.Exchange {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + w.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []collyfetch.ConnectTo{to}, true, true
+	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []string{"::" + w.Addr().String()}, true, true
 	transport := newTrustingTransport(cfg)
 	defer transport.CloseIdleConnections()
 	cfg.Transport = transport

@@ -25,12 +25,8 @@ import (
 // newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
 func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	web, err := collyfetch.NewHTTPFetcher(collyfetch.Config{
-		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private,
+		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []string{"::" + addr}, AllowPrivate: private,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, err
 		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
-		CaptureExchanges: p.Output.WARCDir != "",
+		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
 	}
 	if cfg.DNSTTL == 0 {
 		cfg.DNSTTL = -1
@@ -67,18 +67,8 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, err
 	for name, value := range p.Fetch.Headers {
 		cfg.Headers.Set(name, value)
 	}
-	for _, rule := range p.Fetch.ConnectToRules {
-		to, err := collyfetch.ParseConnectTo(rule)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
-	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil || p.Fetch.Proxy == "" {
-		return cfg, err
-	}
-	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
+	cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput)
 	return cfg, err
 }
 
