@@ -1,6 +1,7 @@
 package collyfetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,9 @@ import (
 type Collector struct {
 	*colly.Collector
 	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
+	// MaxRequestBody is how many bytes the body of a request may have that callbacks make.
+	// 0 is 1 MiB; at most 16 MiB. A request with a longer one is refused.
+	MaxRequestBody int64
 
 	frontier         *frontier.Frontier
 	fetcher          *HTTPFetcher
@@ -239,6 +243,9 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 	r.Abort()
 }
 
+// defaultMaxRequestBody is the default of Collector.MaxRequestBody.
+const defaultMaxRequestBody = 1 << 20
+
 // enqueueRequest queues the request as a link of the page that it was made for, or of
 // none.
 func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) error {
@@ -246,7 +253,7 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if err != nil {
 		return err
 	}
-	request, err := storageRequest(r, c.fetcher.cfg.MaxRequestBody)
+	request, err := storageRequest(r, min(cmp.Or(c.MaxRequestBody, defaultMaxRequestBody), storage.MaxBodyBytes))
 	if err == nil && request != nil && !u.Origin().IsHTTP() {
 		err = errUnsupportedScheme
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Config is how an HTTPFetcher fetches.
@@ -44,9 +43,6 @@ type Config struct {
 	// process should share one. A visit that gets none is made again later, and its host
 	// is not charged. Nil: one of the HTTPFetcher's own, of bodymem.DefaultSize.
 	BodyMemory *bodymem.Budget
-	// MaxRequestBody is how many bytes of a body a request may have that callbacks
-	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
-	MaxRequestBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
@@ -95,7 +91,6 @@ func (cfg Config) withDefaults() Config {
 	cfg.FirstByteTimeout = min(cmp.Or(cfg.FirstByteTimeout, cfg.Timeout), cfg.Timeout)
 	cfg.MaxHeaderBytes = cmp.Or(cfg.MaxHeaderBytes, 64<<10)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
-	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBodyBytes)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	if cfg.BodyMemory == nil {
 		cfg.BodyMemory = bodymem.NewDefault()

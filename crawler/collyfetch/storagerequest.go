@@ -55,7 +55,7 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
 	}
 	if int64(len(body)) > maxBytes {
-		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Config.MaxRequestBody", maxBytes)
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Collector.MaxRequestBody", maxBytes)
 	}
 	return body, nil
 }

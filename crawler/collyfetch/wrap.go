@@ -44,6 +44,8 @@ type WrapOptions struct {
 	// KeepCookies shows to sites the cookies that they set, and keeps them in the state
 	// of the crawl. Without it, cookies are ignored.
 	KeepCookies bool
+	// MaxRequestBody is how many bytes the body of a request may have: see Collector.
+	MaxRequestBody int64
 
 	Policy         politeness.Policy        // how long hosts rest
 	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
@@ -118,6 +120,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if crawl.Collector, err = wrapCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
 	}
+	crawl.Collector.MaxRequestBody = o.MaxRequestBody
 	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle
 	return crawl, nil
 }

@@ -35,7 +35,7 @@ func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, f
 		return
 	}
 	callbacks := collyfetch.NewCollector(c.Frontier, fetcher)
-	callbacks.Log = c.Log
+	callbacks.Log, callbacks.MaxRequestBody = c.Log, int64(p.Fetch.MaxRequestBody)
 	register(callbacks)
 	c.Fetcher, c.Handler = callbacks, callbacks.Handle
 }
