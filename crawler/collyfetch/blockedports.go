@@ -2,6 +2,7 @@ package collyfetch
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,13 +50,19 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
 	for _, r := range rules {
 		if r.matches(host, port) {
-			if r.RequestedPort != "" || r.TargetPort != "" {
+			if r.requestedPort != "" || r.targetPort != "" {
 				return nil
 			}
 			break
 		}
 	}
 	return checkPort(o.String(), port)
+}
+
+// CheckAddrPort is CheckPort for an address that a server gave to a visit: the server
+// chooses the port, so no rule and no scheme allows one.
+func CheckAddrPort(addr netip.AddrPort) error {
+	return checkPort(addr.String(), strconv.Itoa(int(addr.Port())))
 }
 
 // checkPort returns an error if visits must not connect to a port; where goes into the

@@ -37,11 +37,9 @@ func TestCheckPort(t *testing.T) {
 		}
 		var rules []ConnectTo
 		if tt.rule != "" {
-			rule, err := ParseConnectTo(tt.rule)
-			if err != nil {
+			if rules, err = ParseConnectToRules([]string{tt.rule}); err != nil {
 				t.Fatal(err)
 			}
-			rules = append(rules, rule)
 		}
 		if err := CheckPort(u.Origin(), rules); errors.Is(err, decorum.Forbidden) != tt.refused {
 			t.Errorf("%s with the rule %q: %v", tt.url, tt.rule, err)

@@ -10,72 +10,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
-
-// A ConnectTo sends connections for RequestedHost:Port to TargetHost:TargetPort, as curl's option
-// of that name does. An empty RequestedHost or RequestedPort stands for any, an empty TargetHost or
-// TargetPort for the URL's own.
-type ConnectTo struct{ RequestedHost, RequestedPort, TargetHost, TargetPort string }
-
-// ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
-func ParseConnectTo(s string) (ConnectTo, error) {
-	var parts []string
-	rest := s
-	for {
-		end := 0
-		if strings.HasPrefix(rest, "[") {
-			end = strings.IndexByte(rest, ']') + 1
-		}
-		i := strings.IndexByte(rest[end:], ':')
-		if i < 0 {
-			parts = append(parts, rest)
-			break
-		}
-		parts, rest = append(parts, rest[:end+i]), rest[end+i+1:]
-	}
-	if len(parts) != 4 {
-		return ConnectTo{}, fmt.Errorf("%q is not HOST:PORT:HOST2:PORT2", s)
-	}
-	for _, port := range []string{parts[1], parts[3]} {
-		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-			return ConnectTo{}, fmt.Errorf("%q: %q is not a port", s, port)
-		}
-	}
-	return ConnectTo{strings.ToLower(parts[0]), parts[1], parts[2], parts[3]}, nil
-}
-
-// String returns c as ParseConnectTo reads it.
-func (c ConnectTo) String() string {
-	return strings.Join([]string{c.RequestedHost, c.RequestedPort, c.TargetHost, c.TargetPort}, ":")
-}
-
-// matches reports whether the rule is for connections to a host and a port.
-func (c ConnectTo) matches(host, port string) bool {
-	return (c.RequestedHost == "" || strings.Trim(c.RequestedHost, "[]") == host) && (c.RequestedPort == "" || c.RequestedPort == port)
-}
-
-// applyConnectToRules returns where a connection to host and port goes, by the first rule
-// that matches.
-func applyConnectToRules(rules []ConnectTo, host, port string) (string, string) {
-	for _, r := range rules {
-		if r.matches(host, port) {
-			if r.TargetHost != "" {
-				host = strings.Trim(r.TargetHost, "[]")
-			}
-			if r.TargetPort != "" {
-				port = r.TargetPort
-			}
-			break
-		}
-	}
-	return host, port
-}
 
 // A crawlDialer makes the connections of a crawl.
 type crawlDialer struct {
@@ -95,15 +34,11 @@ type crawlDialer struct {
 func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
-	for _, s := range cfg.ConnectToRules {
-		rule, err := ParseConnectTo(s)
-		if err != nil {
-			return nil, err
-		}
-		n.connectToRules = append(n.connectToRules, rule)
+	var err error
+	if n.connectToRules, err = ParseConnectToRules(cfg.ConnectToRules); err != nil {
+		return nil, err
 	}
 	if cfg.Proxy != "" {
-		var err error
 		if n.proxy, err = ParseProxy(cfg.Proxy); err != nil {
 			return nil, err
 		}
@@ -174,7 +109,7 @@ func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	host, port = applyConnectToRules(n.connectToRules, host, port)
+	host, port = ApplyConnectTo(n.connectToRules, host, port)
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}

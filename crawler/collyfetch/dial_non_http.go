@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"strconv"
 
 	"github.com/decorum-crawler/decorum/crawler"
 )
@@ -26,7 +25,7 @@ func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr st
 // applied when the crawl connected to the server. The server chooses the port, so a
 // port that CheckPort refuses is never used.
 func (f *HTTPFetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
-	if err := checkPort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
+	if err := CheckAddrPort(addr); err != nil {
 		return nil, err
 	}
 	return f.dialer.netDialer.DialContext(contextWithTicket(ctx, t), "tcp", addr.String())

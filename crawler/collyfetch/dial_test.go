@@ -23,15 +23,11 @@ func TestConnectTo(t *testing.T) {
 		{[]string{"a.test:::1", ":::2"}, "a.test", "80", "a.test:1"}, // the first that matches
 	}
 	for _, tt := range tests {
-		var rules []ConnectTo
-		for _, s := range tt.rules {
-			r, err := ParseConnectTo(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rules = append(rules, r)
+		rules, err := ParseConnectToRules(tt.rules)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if h, p := applyConnectToRules(rules, tt.host, tt.port); h+":"+p != tt.want {
+		if h, p := ApplyConnectTo(rules, tt.host, tt.port); h+":"+p != tt.want {
 			t.Errorf("%v: %s:%s goes to %s:%s, want %s", tt.rules, tt.host, tt.port, h, p, tt.want)
 		}
 	}

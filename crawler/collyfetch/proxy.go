@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,31 +15,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 )
-
-// defaultPorts are the schemes of proxies, and their usual ports.
-var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
-
-// ParseProxy reads the address of a proxy, SCHEME://[USER:PASSWORD@]HOST[:PORT].
-// The scheme is http, https, socks5, where the crawl looks up the names of hosts,
-// or socks5h, where the proxy does. The error does not repeat s, which may hold a
-// password.
-func ParseProxy(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return nil, errors.New("the proxy is not a URL")
-	}
-	port, known := defaultPorts[u.Scheme]
-	n, err := strconv.ParseUint(cmp.Or(u.Port(), port), 10, 16)
-	switch {
-	case !known:
-		return nil, errors.New("the scheme of a proxy is http, https, socks5 or socks5h")
-	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("a proxy is SCHEME://[USER:PASSWORD@]HOST[:PORT] and no more")
-	case err != nil || n == 0:
-		return nil, errors.New("the port of the proxy is out of range")
-	}
-	return &url.URL{Scheme: u.Scheme, User: u.User, Host: net.JoinHostPort(u.Hostname(), fmt.Sprint(n))}, nil
-}
 
 // setTransportProxy has t send everything through the proxy, if there is one. Its
 // own address is the operator's choice, and not guarded.
@@ -112,6 +86,9 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	}
 	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
 }
+
+// defaultPorts are the default ports of the schemes that are fetched.
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // lookupAddrIfAllPublic returns an address of host, all of whose addresses may be connected to.
 func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (netip.Addr, error) {

@@ -43,9 +43,9 @@ func ContactMail(contact string) string {
 	return address
 }
 
-// buildUserAgent returns the product token of agent, which is product or
+// BuildUserAgent returns the product token of agent, which is product or
 // product/version, and the User-Agent header.
-func buildUserAgent(agent, contact string) (product, userAgent string, err error) {
+func BuildUserAgent(agent, contact string) (product, userAgent string, err error) {
 	product, version, _ := strings.Cut(agent, "/")
 	version = cmp.Or(version, "1.0")
 	switch {

@@ -86,7 +86,7 @@ type Crawl struct {
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	product, userAgent, err := buildUserAgent(o.Agent, o.Contact)
+	product, userAgent, err := BuildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
