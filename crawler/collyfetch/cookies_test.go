@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -185,7 +186,7 @@ func TestHeaders(t *testing.T) {
 		{"Content-Length", "3"}, {"content-type", "text/html"}, {"Accept-Encoding", "br"}, {"Expect", "100-continue"},
 		{"", "x"}, {"A B", "x"}, {"A:", "x"}, {"X-A", "a\r\nHost: b"}, {"X-A", "\x00"},
 	} {
-		if collyfetch.CheckCustomHeader(h.name, h.value) == nil {
+		if httpheader.CheckCustom(h.name, h.value) == nil {
 			t.Errorf("%q: %q is accepted", h.name, h.value)
 		}
 		if _, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
 // A crawlDialer makes the connections of a crawl.
 type crawlDialer struct {
 	cfg            Config
-	connectToRules []ConnectTo
+	connectToRules []dialrules.ConnectTo
 	proxy          *url.URL // nil: none
 	resolver       *cachingResolver
 	netDialer      net.Dialer
@@ -35,11 +36,11 @@ func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
 	var err error
-	if n.connectToRules, err = ParseConnectToRules(cfg.ConnectToRules); err != nil {
+	if n.connectToRules, err = dialrules.ParseConnectToRules(cfg.ConnectToRules); err != nil {
 		return nil, err
 	}
 	if cfg.Proxy != "" {
-		if n.proxy, err = ParseProxy(cfg.Proxy); err != nil {
+		if n.proxy, err = dialrules.ParseProxy(cfg.Proxy); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +110,7 @@ func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	host, port = ApplyConnectTo(n.connectToRules, host, port)
+	host, port = dialrules.ApplyConnectTo(n.connectToRules, host, port)
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}

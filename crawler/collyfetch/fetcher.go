@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
 // Config is how an HTTPFetcher fetches.
@@ -46,8 +47,9 @@ type Config struct {
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
-	// Headers go with every request. It may not hold what the crawl itself says:
-	// see CheckCustomHeader.
+	// Headers go with every request. They may hold neither what the crawl itself says
+	// (User-Agent, From, Accept-Encoding, Range, conditions, cookies, signatures) nor
+	// Authorization, nor what is for a body, a proxy or one connection.
 	Headers http.Header
 	// Signer signs each request, so that a site can tell it from one that only bears
 	// the same name; nil: they are not signed.
@@ -118,7 +120,7 @@ func NewHTTPFetcher(cfg Config) (*HTTPFetcher, error) {
 	}
 	for name, values := range cfg.Headers {
 		for _, value := range values {
-			if err := CheckCustomHeader(name, value); err != nil {
+			if err := httpheader.CheckCustom(name, value); err != nil {
 				return nil, fmt.Errorf("collyfetch: header %s: %w", name, err)
 			}
 		}

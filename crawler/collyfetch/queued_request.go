@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -142,14 +143,14 @@ func collectorDefaultHeaders(m *colly.Collector) http.Header {
 }
 
 // filterAllowedHeaders returns what of the headers of a request is the user's to set: what
-// may go with every request (see CheckCustomHeader), and the secret for one host. HTTP
+// may go with every request (see httpheader.CheckCustom), and the secret for one host. HTTP
 // does not mind the case of names, and so all get the usual one. What is said of a
 // body is for a request that may have one.
 func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		allowed := name == secretHeader || CheckCustomHeader(name, "") == nil || isSettableBodyHeader(name, request)
+		allowed := name == secretHeader || httpheader.CheckCustom(name, "") == nil || isSettableBodyHeader(name, request)
 		if allowed && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
 			extra[name] = values
 		}

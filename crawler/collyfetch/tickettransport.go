@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
 // A roundTrip is one visit on its way out: the ticket going in, the response coming
@@ -55,7 +56,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 		return err
 	}
 	if t.dialer != nil {
-		if err := CheckPort(p.ticket.URL().Origin(), t.dialer.connectToRules); err != nil {
+		if err := dialrules.CheckPort(p.ticket.URL().Origin(), t.dialer.connectToRules); err != nil {
 			return err
 		}
 	}

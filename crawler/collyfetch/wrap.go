@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -86,14 +87,14 @@ type Crawl struct {
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	product, userAgent, err := BuildUserAgent(o.Agent, o.Contact)
+	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
 	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
+	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, httpheader.ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)

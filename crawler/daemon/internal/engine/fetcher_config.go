@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -56,7 +57,7 @@ func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
 // within c.
 func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
-		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,

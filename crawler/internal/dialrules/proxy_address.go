@@ -1,4 +1,4 @@
-package collyfetch
+package dialrules
 
 import (
 	"cmp"

@@ -1,10 +1,10 @@
-package collyfetch_test
+package dialrules_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
 func TestParseProxy(t *testing.T) {
@@ -24,7 +24,7 @@ func TestParseProxy(t *testing.T) {
 		"http://p.test:geheim":        "",
 		"http://geheim@p.test#anchor": "",
 	} {
-		u, err := collyfetch.ParseProxy(s)
+		u, err := dialrules.ParseProxy(s)
 		switch {
 		case want == "" && err == nil:
 			t.Errorf("%s is accepted", s)

@@ -1,4 +1,4 @@
-package collyfetch
+package httpheader
 
 import (
 	"errors"
@@ -47,10 +47,10 @@ var reservedHeaders = map[string]string{
 // headers have more than 8 KiB together is refused by many servers.
 const maxHeaderValueBytes = 4 << 10
 
-// CheckCustomHeader returns why a header may not go with every request, if so: it is
+// CheckCustom returns why a header may not go with every request, if so: it is
 // not well-formed (RFC 9110, section 5) or has more than 4 KiB, it is for one connection only (section
 // 7.6.1), or the crawl has something of its own to say there.
-func CheckCustomHeader(name, value string) error {
+func CheckCustom(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("not the name of a header")
 	}

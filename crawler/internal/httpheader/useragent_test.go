@@ -1,13 +1,13 @@
-package collyfetch_test
+package httpheader_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
-var longContact = "https://example.com/" + strings.Repeat("x", collyfetch.MaxContactBytes-len("https://example.com/"))
+var longContact = "https://example.com/" + strings.Repeat("x", httpheader.MaxContactBytes-len("https://example.com/"))
 
 func TestIsContact(t *testing.T) {
 	for contact, want := range map[string]bool{
@@ -17,7 +17,7 @@ func TestIsContact(t *testing.T) {
 		"https://example.com/%C3%BC": true, "https://example.com/\u00fc": false, "https://example.com/\u0085": false,
 		"mailto:\u00fc@example.com": false, "mailto:b\x7f@example.com": false, longContact: true, longContact + "x": false,
 	} {
-		if got := collyfetch.IsContact(contact); got != want {
+		if got := httpheader.IsContact(contact); got != want {
 			t.Errorf("%q: %v, want %v", contact, got, want)
 		}
 	}
