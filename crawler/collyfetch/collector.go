@@ -57,7 +57,7 @@ var (
 // requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
 // Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *HTTPFetcher) *Collector {
-	c, err := wrapCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
+	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
 	}
@@ -255,7 +255,7 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	}
 	request, err := storageRequest(r, min(cmp.Or(c.MaxRequestBody, defaultMaxRequestBody), storage.MaxBodyBytes))
 	if err == nil && request != nil && !u.Origin().IsHTTP() {
-		err = errUnsupportedScheme
+		err = errMethodNeedsHTTP
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	delete(req.Header, leaseTokenHeader) // callbacks see the same map
 	r.reachedTransport = true
-	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
+	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.UserAgent() {
 		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errUserAgentChanged}
 	}
 	visit := r.currentContext()
@@ -42,7 +42,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
-	res, err := d.collector.fetcher.fetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
+	res, err := d.collector.fetcher.FetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
 	switch {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
@@ -108,7 +108,7 @@ func canceledContext() context.Context {
 // overrideSettings turns off in m what decorum decides. It returns an error if m is
 // set to what cannot be had.
 func (c *Collector) overrideSettings(m *colly.Collector) error {
-	userAgent := c.fetcher.cfg.UserAgent
+	userAgent := c.fetcher.UserAgent()
 	switch {
 	case m.CheckHead:
 		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")

@@ -147,13 +147,17 @@ func (f *HTTPFetcher) CloseIdleConnections() {
 	(&http.Client{Transport: f.transport.next}).CloseIdleConnections()
 }
 
+// UserAgent returns the User-Agent header of all requests.
+func (f *HTTPFetcher) UserAgent() string { return f.cfg.UserAgent }
+
 // Fetch makes one request, which the ticket pays for.
 func (f *HTTPFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	return f.fetchWithHeader(ctx, t, nil)
+	return f.FetchWithHeader(ctx, t, nil)
 }
 
-// fetchWithHeader is Fetch with headers that callbacks have set.
-func (f *HTTPFetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
+// FetchWithHeader is Fetch with headers of this one request, which replace those of
+// Config.Headers. The caller sees to it that extra holds none that the crawl itself sets.
+func (f *HTTPFetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}

@@ -16,6 +16,7 @@ import (
 // Reasons not to queue a request for what it is.
 var (
 	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
+	errMethodNeedsHTTP   = errors.New("only http and https are fetched by another method than GET")
 	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
 )
 
