@@ -195,24 +195,3 @@ func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *sto
 	}
 	return outcomes
 }
-
-// TestPathIsSentAsItIs: a path is asked for that is the one of the URL, and not what
-// net/url makes of it, which may be closed by robots.txt.
-func TestPathIsSentAsItIs(t *testing.T) {
-	for path, want := range map[string]string{
-		"/a/b":                "/a/b",
-		"/a%2Fb":              "/a%2Fb",
-		"/a%2Fb|c":            "/a%2Fb%7Cc",
-		"/%2E%2F|'^%25/ü;[a]": "/.%2F%7C'%5E%25/%C3%BC;[a]",
-		"/{a}%2fb?c|d":        "/%7Ba%7D%2Fb?c|d",
-	} {
-		var sent []string
-		outcomes := crawlPage(t, collyfetch.Config{Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			sent = append(sent, r.URL.RequestURI())
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-		})}, "http://a.test"+path, nil, false)
-		if len(outcomes) != 1 || sent[len(sent)-1] != want {
-			t.Errorf("%s: asked for %q, want %s", path, sent, want)
-		}
-	}
-}
