@@ -6,5 +6,5 @@ test -z "$(gofmt -l .)" || { echo "gofmt these files:"; gofmt -l .; exit 1; }
 go vet ./...
 go tool -modfile=tools/go.mod staticcheck ./...
 # Without what runs in processes of its own, and where there is a goroutine at all.
-go test -race -short ./internal/connlimit ./internal/memlimit ./politeness ./robots ./storage/... ./frontier ./crawler ./crawler/bodymem ./crawler/collyfetch ./crawler/ftpfetch ./crawler/daemon ./crawler/daemon/api ./crawler/daemon/metrics
+go test -race -short ./internal/connlimit ./internal/memlimit ./politeness ./robots ./storage/... ./frontier ./crawler ./crawler/bodymem ./crawler/collyfetch ./crawler/httpfetch ./crawler/internal/... ./crawler/ftpfetch ./crawler/daemon ./crawler/daemon/api ./crawler/daemon/metrics
 go run ./cmd/decorum demo

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -35,7 +36,7 @@ type Collector struct {
 	MaxRequestBody int64
 
 	frontier         *frontier.Frontier
-	fetcher          *HTTPFetcher
+	fetcher          *httpfetch.HTTPFetcher
 	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
@@ -56,7 +57,7 @@ var (
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
 // requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
 // Handle the Handler.
-func NewCollector(f *frontier.Frontier, fetcher *HTTPFetcher) *Collector {
+func NewCollector(f *frontier.Frontier, fetcher *httpfetch.HTTPFetcher) *Collector {
 	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
@@ -64,7 +65,7 @@ func NewCollector(f *frontier.Frontier, fetcher *HTTPFetcher) *Collector {
 	return c
 }
 
-func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *HTTPFetcher, log *slog.Logger) (*Collector, error) {
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.HTTPFetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.joinCollyCollector("", collyCollector)

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -25,20 +26,20 @@ import (
 const userAgent = "testbot/1.0 (+https://bot.test/)"
 
 // newCrawl returns a crawl and its collector, ready for callbacks.
-func newCrawl(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+func newCrawl(t *testing.T, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	return newCrawlWithStore(t, memory.New(memory.Config{}), cfg)
 }
 
 // newCrawlWithStore is begin for a crawl whose state is in a store.
-func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.UserAgent = userAgent
-	fetcher, err := collyfetch.NewHTTPFetcher(cfg)
+	fetcher, err := httpfetch.NewHTTPFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 			Response: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), CrawlDelay: delay,
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
 		Fallback: crawltest.StaticPage(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
-	crawl, c := newCrawl(t, collyfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true})
+	crawl, c := newCrawl(t, httpfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	var errs, titles []string
 	visit := func(e *colly.HTMLElement, url string) {
 		if err := e.Request.Visit(url); err != nil {
@@ -123,7 +124,7 @@ func TestCallbacks(t *testing.T) {
 			"/moved": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/two")),
 			"/two":   crawltest.StaticPage(crawltest.ResponseOfType("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
 		}})
-		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, httpfetch.Config{Transport: web})
 		crawl.Settings.Workers = 1
 		var got []string
 		note := func(what string, r *colly.Request) { got = append(got, what+" "+r.URL.Path) }
@@ -161,7 +162,7 @@ func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 		answer := crawltest.HTML("<a href=/next>x</a>")
 		answer.Status = http.StatusNonAuthoritativeInfo
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(answer)})
-		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, httpfetch.Config{Transport: web})
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		c.OnError(func(_ *colly.Response, err error) { t.Errorf("OnError: %v", err) })
 		if err := c.Visit("http://a.test/"); err != nil {

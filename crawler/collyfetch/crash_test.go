@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/internal/testwait"
 	"github.com/decorum-crawler/decorum/politeness"
 )
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
-		FetchConfig: collyfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}})
+		FetchConfig: httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 // TestCrawlClosesItsConnections: none is kept beyond a crawl's Close.
@@ -24,7 +25,7 @@ func TestCrawlClosesItsConnections(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	o := quietOptions(nil)
-	o.Policy.Delay, o.FetchConfig = time.Millisecond, collyfetch.Config{AllowPrivate: true}
+	o.Policy.Delay, o.FetchConfig = time.Millisecond, httpfetch.Config{AllowPrivate: true}
 	crawl, err := collyfetch.Wrap(colly.NewCollector(), o)
 	must(t, err)
 	must(t, crawl.Visit(s.URL+"/"))

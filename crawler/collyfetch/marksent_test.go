@@ -17,6 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -27,7 +28,7 @@ func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyf
 	t.Helper()
 	o := quietOptions(nil)
 	o.StateDir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
-	o.FetchConfig = collyfetch.Config{ConnectToRules: []string{"::" + server.Listener.Addr().String()}, AllowPrivate: true}
+	o.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + server.Listener.Addr().String()}, AllowPrivate: true}
 	return o
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -52,7 +53,7 @@ type WrapOptions struct {
 	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
 	RobotsConfig   robots.GateConfig        // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
 	FrontierConfig frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	FetchConfig    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
+	FetchConfig    httpfetch.Config         // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
 	Settings       crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
@@ -111,9 +112,9 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 		}
 	}()
 	if o.KeepCookies {
-		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore)
+		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
 	}
-	fetcher, err := NewHTTPFetcher(o.FetchConfig)
+	fetcher, err := httpfetch.NewHTTPFetcher(o.FetchConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 }
 
 // assembleCrawler puts the rooms of the house together.
-func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
+func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.HTTPFetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}

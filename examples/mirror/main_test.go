@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -46,7 +46,7 @@ func TestMirror(t *testing.T) {
 	}
 	defer server.Close()
 	dir := t.TempDir()
-	fetch := collyfetch.Config{ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true}
+	fetch := httpfetch.Config{ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true}
 	for range 2 {
 		if err := mirror(t.Context(), "http://bees.example/", dir, fetch, politeness.Policy{Delay: 10 * time.Millisecond}); err != nil {
 			t.Fatal(err)

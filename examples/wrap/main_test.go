@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 const serverAddrEnv = "WRAP_TEST_SERVER"
@@ -16,7 +16,7 @@ const serverAddrEnv = "WRAP_TEST_SERVER"
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(serverAddrEnv); addr != "" {
 		options.Policy.Delay = 10 * time.Millisecond
-		options.FetchConfig = collyfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}
+		options.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}
 		main()
 		os.Exit(0)
 	}

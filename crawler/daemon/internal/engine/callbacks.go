@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -29,7 +30,7 @@ func (h NamedCallbacks) CheckHandler(name string) *project.FieldProblem {
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, fetcher *collyfetch.HTTPFetcher) {
+func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, fetcher *httpfetch.HTTPFetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return
