@@ -59,7 +59,7 @@ func TestABrakeOverSockets(t *testing.T) {
 	seeds := []string{stopped.URL + "/slow", stopped.URL + "/1", stopped.URL + "/2", free.URL + "/1"}
 	store := newMemoryStore()
 	c := newCrawl(t, crawltest.New(), store)
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

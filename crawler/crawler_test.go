@@ -48,9 +48,9 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 }
 
 // newFetcher returns a fetcher that sends its requests over transport.
-func newFetcher(t *testing.T, transport http.RoundTripper) *httpfetch.HTTPFetcher {
+func newFetcher(t *testing.T, transport http.RoundTripper) *httpfetch.Fetcher {
 	t.Helper()
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

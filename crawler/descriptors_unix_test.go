@@ -85,7 +85,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c := newCrawl(t, crawltest.New(), memory.New(memory.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectToRules: []string{"::" + server}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -209,7 +209,7 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 	}
 	defer server.Close()
 	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
-	crawl.Fetcher, err = httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	crawl.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func TestSitemapBody(t *testing.T) {
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
 				c.Settings.MaxSitemapBody = int64(tt.limit)
 				var err error
-				c.Fetcher, err = httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
+				c.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
 				if err != nil {
 					t.Fatal(err)
 				}

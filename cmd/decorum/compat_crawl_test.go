@@ -54,7 +54,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, RestartedAt: time.Now()})
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{
+	fetcher, err := httpfetch.New(httpfetch.Config{
 		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
 		Cookies: httpfetch.NewCookies(c.frontierStore),
 	})

@@ -36,7 +36,7 @@ type Collector struct {
 	MaxRequestBody int64
 
 	frontier         *frontier.Frontier
-	fetcher          *httpfetch.HTTPFetcher
+	fetcher          *httpfetch.Fetcher
 	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
@@ -57,7 +57,7 @@ var (
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
 // requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
 // Handle the Handler.
-func NewCollector(f *frontier.Frontier, fetcher *httpfetch.HTTPFetcher) *Collector {
+func NewCollector(f *frontier.Frontier, fetcher *httpfetch.Fetcher) *Collector {
 	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
@@ -65,7 +65,7 @@ func NewCollector(f *frontier.Frontier, fetcher *httpfetch.HTTPFetcher) *Collect
 	return c
 }
 
-func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.HTTPFetcher, log *slog.Logger) (*Collector, error) {
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.joinCollyCollector("", collyCollector)

@@ -39,7 +39,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) 
 		t.Fatal(err)
 	}
 	cfg.UserAgent = userAgent
-	fetcher, err := httpfetch.NewHTTPFetcher(cfg)
+	fetcher, err := httpfetch.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *stor
 	crawl, _ := newCrawl(t, cfg)
 	if !callbacks {
 		cfg.UserAgent = userAgent
-		fetcher, err := httpfetch.NewHTTPFetcher(cfg)
+		fetcher, err := httpfetch.New(cfg)
 		must(t, err)
 		crawl.Fetcher, crawl.Handler = fetcher, crawl.LinksToFollow
 	}

@@ -114,7 +114,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.KeepCookies {
 		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
 	}
-	fetcher, err := httpfetch.NewHTTPFetcher(o.FetchConfig)
+	fetcher, err := httpfetch.New(o.FetchConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 }
 
 // assembleCrawler puts the rooms of the house together.
-func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.HTTPFetcher) {
+func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.Fetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A Dialer makes the connections of visits, and refuses those that must not be
-// made: see httpfetch.HTTPFetcher, which is one.
+// made: see httpfetch.Fetcher, which is one.
 type Dialer interface {
 	// DialNonHTTP connects to a host and a port, or to where the user sends it.
 	DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)

@@ -25,7 +25,7 @@ import (
 // newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
 func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
-	web, err := httpfetch.NewHTTPFetcher(httpfetch.Config{
+	web, err := httpfetch.New(httpfetch.Config{
 		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []string{"::" + addr}, AllowPrivate: private,
 	})
 	if err != nil {
@@ -245,7 +245,7 @@ func TestConnectionRefused(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &httpfetch.HTTPFetcher{}}, {Dialer: &httpfetch.HTTPFetcher{}, Password: "x\r\nDELE /"}} {
+	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &httpfetch.Fetcher{}}, {Dialer: &httpfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
 		if _, err := ftpfetch.New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

@@ -26,7 +26,7 @@ func writeUnsizedBody(w http.ResponseWriter, r *http.Request) {
 // came through is used for later, and whatever it outgrows.
 func TestBodiesOfUnknownLength(t *testing.T) {
 	site := startServer(t, writeUnsizedBody)
-	f, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
 	must(t, err)
 	sizes := []int{20_000, 100, 1 << 20, 30_000, 1, 300_000}
 	bodies := make([][]byte, len(sizes))
@@ -56,7 +56,7 @@ func BenchmarkFetch(b *testing.B) {
 				}
 				return res, nil
 			})
-			f, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: answer})
+			f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: answer})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -288,7 +288,7 @@ func TestPanicGivesMemoryBack(t *testing.T) {
 		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panickingReader{})
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(body), ContentLength: -1}, nil
 	})
-	f, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: answer, BodyMemory: memory})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: answer, BodyMemory: memory})
 	must(t, err)
 	ticket := pageTicket(t, "http://a.test/page")
 	func() {

@@ -44,10 +44,10 @@ func TestCookies(t *testing.T) {
 			"http://a.example.co.uk/robots.txt": {"robots=10"},
 			"http://127.0.0.1/in":               {"literal=11"},
 		}}
-		var fetcher *httpfetch.HTTPFetcher
+		var fetcher *httpfetch.Fetcher
 		start := func() {
 			var err error
-			fetcher, err = httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
+			fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestCookiesOfSiblings(t *testing.T) {
 		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
 		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
 	}}
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(memory.New(memory.Config{}))})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(memory.New(memory.Config{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestCookiesAreBounded(t *testing.T) {
 			web.setCookies[u] = append(web.setCookies[u], fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
 		}
 	}
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web, Cookies: httpfetch.NewCookies(notes)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestHeaders(t *testing.T) {
 		if httpheader.CheckCustom(h.name, h.value) == nil {
 			t.Errorf("%q: %q is accepted", h.name, h.value)
 		}
-		if _, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
+		if _, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
 			t.Errorf("New takes %q: %q", h.name, h.value)
 		}
 	}

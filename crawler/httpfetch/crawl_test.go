@@ -22,10 +22,10 @@ import (
 const userAgent = "testbot/1.0 (+https://bot.test/)"
 
 // newFetcher returns a fetcher of cfg, whose User-Agent it sets.
-func newFetcher(t testing.TB, cfg httpfetch.Config) *httpfetch.HTTPFetcher {
+func newFetcher(t testing.TB, cfg httpfetch.Config) *httpfetch.Fetcher {
 	t.Helper()
 	cfg.UserAgent = userAgent
-	fetcher, err := httpfetch.NewHTTPFetcher(cfg)
+	fetcher, err := httpfetch.New(cfg)
 	must(t, err)
 	return fetcher
 }

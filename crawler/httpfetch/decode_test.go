@@ -47,7 +47,7 @@ func encodeBody(t *testing.T, body []byte, codings ...string) []byte {
 func fetchPage(t *testing.T, cfg httpfetch.Config, u string) (*decorum.Response, error) {
 	t.Helper()
 	cfg.UserAgent, cfg.AllowPrivate = userAgent, true
-	fetcher, err := httpfetch.NewHTTPFetcher(cfg)
+	fetcher, err := httpfetch.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

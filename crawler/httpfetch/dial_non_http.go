@@ -16,7 +16,7 @@ import (
 //
 // It returns an error of Kind Forbidden if the port of the ticket's URL is that of another
 // service, such as a mail server, and no rule of ConnectToRules allows it.
-func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
+func (f *Fetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
 	if err := dialrules.CheckPort(t.URL().Origin(), f.dialer.connectToRules); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr st
 // DialNonHTTPAddrPort is DialNonHTTP to an address that the server gave to the visit.
 // ConnectToRules were applied when the crawl connected to the server. The server chooses the
 // port, so no rule allows one of another service.
-func (f *HTTPFetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
+func (f *Fetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
 	if err := dialrules.CheckAddrPort(addr); err != nil {
 		return nil, err
 	}

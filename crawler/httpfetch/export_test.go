@@ -11,9 +11,9 @@ func NewTransport(cfg Config) *http.Transport {
 	return newHTTPTransport(mustNewCrawlDialer(cfg.withDefaults()))
 }
 
-// NewWithNetwork returns an HTTPFetcher to which those addresses are unfit that unfit has a
+// NewWithNetwork returns a Fetcher to which those addresses are unfit that unfit has a
 // word for, and that trusts roots. What is nil is as it always is.
-func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *HTTPFetcher {
+func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *Fetcher {
 	cfg = cfg.withDefaults()
 	n := mustNewCrawlDialer(cfg)
 	if blockedAddrKind != nil {

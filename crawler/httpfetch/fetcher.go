@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
-// Config is how an HTTPFetcher fetches.
+// Config is how a Fetcher fetches.
 type Config struct {
 	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
 	UserAgent string
@@ -42,7 +42,7 @@ type Config struct {
 	// BodyMemory is the memory that the bodies of all visits under way take together, until
 	// their handlers have returned and their records are written. The Fetchers of a
 	// process should share one. A visit that gets none is made again later, and its host
-	// is not charged. Nil: one of the HTTPFetcher's own, of bodymem.DefaultSize.
+	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
 	BodyMemory *bodymem.Budget
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
@@ -100,18 +100,18 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// An HTTPFetcher is a crawler.Fetcher on net/http. Its methods may be called at the
+// A Fetcher is a crawler.Fetcher on net/http. Its methods may be called at the
 // same time.
-type HTTPFetcher struct {
+type Fetcher struct {
 	cfg       Config
 	transport *ticketTransport
 	dialer    *crawlDialer
 }
 
-var _ crawler.Fetcher = (*HTTPFetcher)(nil)
+var _ crawler.Fetcher = (*Fetcher)(nil)
 
-// NewHTTPFetcher returns an HTTPFetcher.
-func NewHTTPFetcher(cfg Config) (*HTTPFetcher, error) {
+// New returns a Fetcher.
+func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("httpfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
@@ -133,31 +133,31 @@ func NewHTTPFetcher(cfg Config) (*HTTPFetcher, error) {
 	return newFetcherWithDialer(cfg, dialer), nil
 }
 
-func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *HTTPFetcher {
+func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 	transport := &ticketTransport{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
 	if transport.next == nil {
 		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
 	}
-	return &HTTPFetcher{cfg: cfg, transport: transport, dialer: dialer}
+	return &Fetcher{cfg: cfg, transport: transport, dialer: dialer}
 }
 
 // CloseIdleConnections closes the connections that are kept open for a next visit.
 // Call it when there is none, or they stay for a minute and a half.
-func (f *HTTPFetcher) CloseIdleConnections() {
+func (f *Fetcher) CloseIdleConnections() {
 	(&http.Client{Transport: f.transport.next}).CloseIdleConnections()
 }
 
 // UserAgent returns the User-Agent header of all requests.
-func (f *HTTPFetcher) UserAgent() string { return f.cfg.UserAgent }
+func (f *Fetcher) UserAgent() string { return f.cfg.UserAgent }
 
 // Fetch makes one request, which the ticket pays for.
-func (f *HTTPFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	return f.FetchWithHeader(ctx, t, nil)
 }
 
 // FetchWithHeader is Fetch with headers of this one request, which replace those of
 // Config.Headers. The caller sees to it that extra holds none that the crawl itself sets.
-func (f *HTTPFetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
+func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
@@ -208,7 +208,7 @@ func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 
 // requestHeader returns the header of a request, with what a callback has set. It asks for
 // the page only if that is no longer as it was at the last visit.
-func (f *HTTPFetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
+func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
 	h["Accept"] = []string{"*/*"}
 	maps.Copy(h, f.cfg.Headers)

@@ -21,7 +21,7 @@ import (
 // TestNoTicketNoRequest: the turnstile refuses a request that nobody permitted.
 func TestNoTicketNoRequest(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: web})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestFetch(t *testing.T) {
 // refused when the connection is made, whatever its name said; nothing is sent.
 func TestNonPublicAddresses(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestRequestsHaveNoBody(t *testing.T) {
 		s.EnableHTTP2 = h2
 		s.StartTLS()
 		defer s.Close()
-		fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
+		fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -188,7 +188,7 @@ func TestMoreThanItsContentLength(t *testing.T) {
 			closed <- errors.Join(err, c.Close())
 		}
 	}()
-	fetcher, err := httpfetch.NewHTTPFetcher(hostileConfig)
+	fetcher, err := httpfetch.New(hostileConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	f, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
 	must(t, err)
 	for range rounds {
 		arrived.Add(concurrent)

@@ -135,7 +135,7 @@ func TestProxyThatWantsAnotherPassword(t *testing.T) {
 func TestMalformedConnectionSettings(t *testing.T) {
 	for _, cfg := range []httpfetch.Config{{Proxy: "ftp://user:geheim@p.test"}, {ConnectToRules: []string{"::127.0.0.1:8080", "a.test:80"}}} {
 		cfg.UserAgent = userAgent
-		if _, err := httpfetch.NewHTTPFetcher(cfg); err == nil || strings.Contains(err.Error(), "geheim") {
+		if _, err := httpfetch.New(cfg); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("the proxy %q and the rules %q: %v", cfg.Proxy, cfg.ConnectToRules, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestLookups(t *testing.T) {
 	_, port, _ := net.SplitHostPort(address)
 	moves := func(n int) []string { return [][]string{{"127.0.0.9"}, {"127.0.0.1"}}[min(n, 1)] }
 	server, resolver := newCachingResolver(t, dnsZone{"site.test": alwaysAddrs("127.0.0.1"), "moves.test": moves})
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestPrivateHosts(t *testing.T) {
 	server.Start()
 	socks, socksh := newSOCKSProxy(t, "socks5", nil), newSOCKSProxy(t, "socks5h", nil)
 	for _, proxyURL := range []string{"", server.URL, socks.URL, socksh.URL} {
-		fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
+		fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestOtherServices(t *testing.T) {
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
 	for _, proxyURL := range []string{"", server.URL} {
-		fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
+		fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestOtherServices(t *testing.T) {
 		t.Errorf("a proxy was asked for %q", targets)
 	}
 	// The operator names a port, and where it leads.
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
 	if err != nil {
 		t.Fatal(err)
 	}

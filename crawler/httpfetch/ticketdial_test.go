@@ -15,8 +15,8 @@ import (
 // sends them, or exactly where they are told to, and are refused as requests are.
 func TestDial(t *testing.T) {
 	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
-	fetcher := func(private bool) *httpfetch.HTTPFetcher {
-		f, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: userAgent, ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
+	fetcher := func(private bool) *httpfetch.Fetcher {
+		f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}

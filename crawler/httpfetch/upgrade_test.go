@@ -147,7 +147,7 @@ func TestBodiesEndWithTheVisit(t *testing.T) {
 				cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour
 			}
 			cfg.Transport = uncancelledTransport{httpfetch.NewTransport(cfg)}
-			fetcher, err := httpfetch.NewHTTPFetcher(cfg)
+			fetcher, err := httpfetch.New(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

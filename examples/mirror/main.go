@@ -82,7 +82,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, p
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := httpfetch.NewHTTPFetcher(fetch)
+	fetcher, err := httpfetch.New(fetch)
 	if err != nil {
 		return nil, err
 	}

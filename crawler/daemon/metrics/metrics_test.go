@@ -61,7 +61,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := httpfetch.NewHTTPFetcher(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}

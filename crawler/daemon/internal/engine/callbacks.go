@@ -30,7 +30,7 @@ func (h NamedCallbacks) CheckHandler(name string) *project.FieldProblem {
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, fetcher *httpfetch.HTTPFetcher) {
+func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, fetcher *httpfetch.Fetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return

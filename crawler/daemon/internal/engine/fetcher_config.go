@@ -77,7 +77,7 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (httpfetch.Config, erro
 // sends its requests over transport; nil: over the network.
 func NewFetcher(
 	p *project.Project, c *confine.Paths, notes httpfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
-) (*httpfetch.HTTPFetcher, error) {
+) (*httpfetch.Fetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {
 		return nil, err
@@ -86,13 +86,13 @@ func NewFetcher(
 	if p.Fetch.Cookies {
 		cfg.Cookies = httpfetch.NewCookies(notes)
 	}
-	return httpfetch.NewHTTPFetcher(cfg)
+	return httpfetch.New(cfg)
 }
 
 // NewMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func NewMultiSchemeFetcher(p *project.Project, httpFetcher *httpfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func NewMultiSchemeFetcher(p *project.Project, httpFetcher *httpfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil
