@@ -32,11 +32,11 @@ type callbackRun struct {
 	pauseCoroutine    func(struct{}) bool
 	resumeCoroutine   func() (struct{}, bool)
 	stopCoroutine     func()
-	reachedTransport  bool // at the door
+	reachedTransport  bool // colly has handed the request to collyTransport
 	response          *decorum.Response
 	fetchOrCollyErr   error // of the fetch; then of colly's reading
 
-	mu             sync.Mutex
+	mu             sync.Mutex      // guards the fields below
 	ctx            context.Context // of the fetch; then of Handle
 	visit          *crawler.Visit  // nil: Handle has not been called
 	acceptsLinks   bool            // links, which Handle will return

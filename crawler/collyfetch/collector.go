@@ -40,13 +40,12 @@ type Collector struct {
 	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
-	instanceID       string // no other Collector has it
-
+	instanceID       string      // no other Collector has it
 	hasRequestedPage atomic.Bool // a page has been asked for: what is visited now was found by a callback
+	unsentRequests   unsentRequests
 
-	mu             sync.Mutex
-	callbackRuns   map[uint64]*callbackRun // the pages in hand, by the token of their lease
-	unsentRequests unsentRequests
+	mu           sync.Mutex              // guards callbackRuns
+	callbackRuns map[uint64]*callbackRun // the pages in hand, by the token of their lease
 }
 
 var (
@@ -55,7 +54,7 @@ var (
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
-// requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
+// requests fetcher sends. It must be made the Fetcher of the Crawler, and its
 // Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *httpfetch.Fetcher) *Collector {
 	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
@@ -218,7 +217,7 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 var errRetryRequested = errors.New("a callback asks for the page again")
 
 // interceptRequest is called for every request of a collector, before it is sent: that
-// for a page lets it pass, any other is queued. Where that cannot be, the door
+// for a page lets it pass, any other is queued. Where that cannot be, collyTransport
 // refuses it, so that whoever asked gets the error.
 func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) {
 	if run := c.findCallbackRunByHeader(*r.Headers); run != nil && run.callbackRequest == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A collyTransport is the transport under a collector with callbacks. It lets out the
-// pages in hand, by the HTTPFetcher and with their tickets, and nothing else.
+// pages in hand, by the httpfetch.Fetcher and with their tickets, and nothing else.
 type collyTransport struct{ collector *Collector }
 
 // Reasons to refuse a request.
@@ -98,7 +98,7 @@ func restoreStatus(r *colly.Response) {
 
 // canceledContext returns the context of every request of a collector with
 // callbacks, and of its Clones. It is done: whatever transport a program puts in
-// the place of the door, it sends nothing. The door knows the context of the visit.
+// the place of collyTransport, it sends nothing. collyTransport uses the context of the visit.
 func canceledContext() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errTransportReplaced})

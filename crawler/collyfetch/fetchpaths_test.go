@@ -159,7 +159,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	}
 }
 
-// crawlPage crawls a page, by colly and its callbacks or by the HTTPFetcher alone.
+// crawlPage crawls a page, by colly and its callbacks or by an httpfetch.Fetcher alone.
 func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *storage.NonGETRequest, callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
 	crawl, _ := newCrawl(t, cfg)

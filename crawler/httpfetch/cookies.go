@@ -44,8 +44,8 @@ type OriginNoteStore interface {
 // without. Its methods may be called at the same time.
 type Cookies struct {
 	noteStore OriginNoteStore
-	mu        sync.Mutex
-	jars      map[string]*siteCookieJar
+	mu        sync.Mutex                // guards jars
+	jars      map[string]*siteCookieJar // of the sites last used
 }
 
 // NewCookies returns the cookies that are kept in notes.

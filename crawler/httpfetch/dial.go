@@ -64,7 +64,7 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 	t := &http.Transport{
 		DialContext:            n.dial,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // the turnstile asks for more than gzip
+		DisableCompression:     true, // requestHeader asks for more than gzip
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        90 * time.Second,

@@ -206,7 +206,7 @@ func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// requestHeader returns the header of a request, with what a callback has set. It asks for
+// requestHeader returns the header of a request, with extra. It asks for
 // the page only if that is no longer as it was at the last visit.
 func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)

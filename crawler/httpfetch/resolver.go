@@ -23,7 +23,7 @@ const (
 type cachingResolver struct {
 	resolver *net.Resolver
 	ttl      time.Duration
-	mu       sync.Mutex
+	mu       sync.Mutex // guards entries
 	entries  map[string]*dnsEntry
 }
 

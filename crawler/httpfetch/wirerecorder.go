@@ -23,7 +23,7 @@ type wireRecorder struct {
 	memoryShare   *bodymem.Share  // of the visit
 	reservedBytes int64           // bytes of it that are reserved for the response
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards the fields below
 	exchange       decorum.Exchange
 	remainingBytes int64 // bytes of the response that still fit
 	truncated      bool
