@@ -90,7 +90,7 @@ func newBareCollector(userAgent string) *colly.Collector {
 // next run, and answered to its callbacks. Call it before the crawl begins.
 func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 	if name == "" || c.joinedCollectors[name] != nil {
-		return errors.New("collyfetch: Join: each collector needs a name of its own")
+		return errors.New("collyfetch: JoinCollector: each collector needs a name of its own")
 	}
 	return c.joinCollyCollector(name, other)
 }
@@ -138,7 +138,7 @@ func newBlankRequest(m *colly.Collector) (*colly.Request, error) {
 func stopAtRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // errCollectorInUse refuses a collector that another crawl has.
-var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
+var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see JoinCollector")
 
 // reapplyOverrides configures the collectors anew: the program may have set their fields.
 func (c *Collector) reapplyOverrides() error {

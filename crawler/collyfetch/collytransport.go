@@ -21,7 +21,7 @@ type collyTransport struct{ collector *Collector }
 
 // Reasons to refuse a request.
 var (
-	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
+	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.JoinCollector")
 	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
 	errTransportReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
 )
@@ -88,7 +88,7 @@ func collyResponse(req *http.Request, res *decorum.Response) *http.Response {
 }
 
 // restoreStatus is the first callback for a response: it gives the status back
-// that replay took.
+// that collyResponse replaced.
 func restoreStatus(r *colly.Response) {
 	if original := (*r.Headers)[originalStatusHeader]; len(original) > 0 {
 		r.StatusCode, _ = strconv.Atoi(original[0])

@@ -26,7 +26,7 @@ import (
 )
 
 // WrapOptions are how a wrapped collector crawls. Agent and Contact are compulsory;
-// the zero value of anything else is its room's default.
+// the zero value of any other field is the default of its package.
 type WrapOptions struct {
 	// Agent is the product token that robots.txt is searched for, or
 	// product/version. Letters, "_" and "-" only (RFC 9309, section 2.2.1).
@@ -178,7 +178,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	return nil
 }
 
-// assembleCrawler puts the rooms of the house together.
+// assembleCrawler makes the Crawler from its parts.
 func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.Fetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
@@ -211,7 +211,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// run is Run, by whom has set running and called settle.
+// run is Run, for callers that have set isRunning and called rereadSettings.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
 		if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {

@@ -150,8 +150,8 @@ func siteOf(u *url.URL) string {
 	return site
 }
 
-// newSiteCookieJar returns a jar of what set says now: of crumbs for the same cookie the
-// last counts, and those that are over are left out.
+// newSiteCookieJar returns a jar of the cookies in saved: of several of one identity the last
+// counts, and cookies that have expired are left out.
 func newSiteCookieJar(saved []savedCookie, now time.Time) *siteCookieJar {
 	// The options hold no error.
 	cookieJar, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
@@ -181,7 +181,7 @@ func newSiteCookieJar(saved []savedCookie, now time.Time) *siteCookieJar {
 	return j
 }
 
-// trimToLimits takes the oldest crumbs out that are too many.
+// trimToLimits removes the oldest cookies beyond the limits of a site.
 func (j *siteCookieJar) trimToLimits() {
 	first, size := len(j.savedCookies), 0
 	for first > 0 && len(j.savedCookies)-first < maxCookiesPerSite {
@@ -218,7 +218,7 @@ func cookieDomain(cookie *http.Cookie) string {
 	return strings.ToLower(strings.TrimPrefix(cookie.Domain, "."))
 }
 
-// cookieIdentity returns what two crumbs for the same cookie have in common (RFC 6265,
+// cookieIdentity returns what two settings of the same cookie have in common (RFC 6265,
 // section 5.3, step 11).
 func cookieIdentity(cookie *http.Cookie, from *url.URL) string {
 	domain := cmp.Or(cookieDomain(cookie), "="+from.Hostname())

@@ -192,7 +192,7 @@ type gzipMembersReader struct {
 	src    *decodeStageReader
 }
 
-// Reset is part of reusable; src is a layer.
+// Reset is part of resettableDecoder; src is a *decodeStageReader.
 func (m *gzipMembersReader) Reset(src io.Reader) error {
 	m.src = src.(*decodeStageReader)
 	return m.openMember()

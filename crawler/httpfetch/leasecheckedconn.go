@@ -13,7 +13,7 @@ import (
 // when it wakes up in the midst of sending.
 type leaseCheckedConn struct {
 	net.Conn
-	ticket atomic.Pointer[crawler.Ticket] // nil: nobody's
+	ticket atomic.Pointer[crawler.Ticket] // of the visit that uses the connection; nil: none
 }
 
 // Write is part of net.Conn.
@@ -26,13 +26,13 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// wrapConnsWithLeaseCheck makes all connections of t gated, below TLS.
+// wrapConnsWithLeaseCheck makes all connections of t leaseCheckedConns, below TLS.
 func wrapConnsWithLeaseCheck(t *http.Transport) {
 	t.DialContext = wrapDialedConns(t.DialContext, func(c net.Conn) net.Conn { return &leaseCheckedConn{Conn: c} })
 }
 
-// leaseCheckedConnOf returns the gate of a connection, nil if it has none of its own: over HTTP/2
-// it may carry several visits.
+// leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and
+// over HTTP/2, where one connection may carry several visits.
 func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	for c != nil && !isHTTP2Conn(c) {
 		switch inner := c.(type) {
@@ -49,14 +49,16 @@ func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	return nil
 }
 
-// enableLeaseCheck has the gate of the passage's connection ask for its ticket, until open.
+// enableLeaseCheck has writes to the connection of p ask the ticket of p, until
+// disableLeaseCheck.
 func (p *roundTrip) enableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.Store(&p.ticket)
 	}
 }
 
-// disableLeaseCheck lets go of the ticket: a connection that is kept open belongs to nobody.
+// disableLeaseCheck ends what enableLeaseCheck began: a connection that is kept open belongs to
+// no visit.
 func (p *roundTrip) disableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.CompareAndSwap(&p.ticket, nil)

@@ -32,7 +32,7 @@ type dnsEntry struct {
 	done           chan struct{}
 	addrs          []netip.Addr
 	err            error
-	lookupCanceled bool // who asked has gone before the answer came
+	lookupCanceled bool // the context of the caller ended before the answer came
 	expires        time.Time
 }
 

@@ -50,7 +50,7 @@ type ticketTransport struct {
 	bufferPool sync.Pool // of buffers, for bodies whose length is not known before
 }
 
-// performVisit makes the visit that the ticket pays for, by req, which is the passage's own.
+// performVisit redeems the ticket, sends req, which is for its URL, and reads the answer.
 func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err error) {
 	if err := p.ticket.Redeem(p.ticket.URL().String()); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 
 // sendAndRead sends the request and reads the answer into p.
 func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
-	if t.dialer == nil { // nobody tells of its connections
+	if t.dialer == nil { // its connections do not call GotConn
 		if err := p.ticket.RecordSend(req.Context()); err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Re
 	return res, nil
 }
 
-// closeConnOnCancel closes the passage's connection when ctx is done, unless stop is called
+// closeConnOnCancel closes the connection of p when ctx is done, unless stop is called
 // first. A read of the body then ends even if the reader ignores ctx. Over HTTP/2,
 // where other visits may use the connection, net/http resets the stream when ctx is
 // done.
@@ -143,7 +143,7 @@ func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (
 	return context.AfterFunc(ctx, func() { p.conn.Close() })
 }
 
-// startHeaderTimeout breaks the passage off if the header of the answer is late, until
+// startHeaderTimeout cancels the request if the header of the answer is late, until
 // stop is called.
 func (t *ticketTransport) startHeaderTimeout(p *roundTrip) (stop func()) {
 	limit := t.cfg.FirstByteTimeout
@@ -163,8 +163,8 @@ var errUnsupportedScheme = errors.New("only http and https are fetched")
 //
 // On its own net/http repeats a GET when a connection that was kept open
 // breaks, and over HTTP/2 when the server refuses the stream or goes away,
-// which is a visit that nobody permitted. So the second connection that it
-// takes for a passage, be it the same one, ends the passage before anything is
+// which would be a second visit for one ticket. So the second connection that it
+// takes for a round trip, be it the same one, cancels the request before anything is
 // sent. And a connection to an address that must not be visited now is refused
 // as well: the dialler lets none through, but one that was kept open did not
 // come by it.
@@ -212,7 +212,7 @@ func preservePathEscaping(u *url.URL) {
 	u.RawPath = b.String()
 }
 
-// attachAndCheckConn notes the connection of the passage, and returns why nothing may be sent
+// attachAndCheckConn notes the connection of p, and returns why nothing may be sent
 // over it.
 func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 	p.conn = conn
@@ -229,7 +229,7 @@ func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 	return p.ticket.ClaimServerAddr(addr.Addr())
 }
 
-// refuseConn ends the passage before anything is sent over conn. Over HTTP/2 the
+// refuseConn cancels the request before anything is sent over conn. Over HTTP/2 the
 // context is asked for that just before the header is written; there conn may
 // carry other visits to the host, and stays open.
 func (p *roundTrip) refuseConn(conn net.Conn, why error) {
@@ -258,7 +258,7 @@ func isHTTP2Conn(c net.Conn) bool {
 const maxPooledBuffer = 256 << 10
 
 // readBody returns the wanted part of the body, decoded. It puts the body of a sitemap into
-// the passage's spool.
+// the spool of p.
 func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().MethodOrGet() == http.MethodHead {

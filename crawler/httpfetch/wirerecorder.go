@@ -16,8 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// A wireRecorder keeps the bytes of one exchange. What is read or written after stop
-// leaves no trace on it.
+// A wireRecorder keeps the bytes of one exchange, until stopAndTakeExchange.
 type wireRecorder struct {
 	ctx           context.Context // of the visit
 	memoryShare   *bodymem.Share  // of the visit
@@ -34,8 +33,8 @@ type wireRecorder struct {
 // headers, interim answers, the sizes of chunks.
 const maxWireOverhead = 1 << 20
 
-// newWireRecorder returns a tape for a response with a body of at most body bytes, which count
-// in share.
+// newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which
+// count in share.
 func newWireRecorder(ctx context.Context, share *bodymem.Share, maxBodyBytes int64) *wireRecorder {
 	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
 }
@@ -72,9 +71,9 @@ func (t *wireRecorder) appendResponse(b []byte) error {
 	return nil
 }
 
-// growResponse makes room for n bytes. It requires the lock, and releases it while it waits for
-// memory, so that stop does not wait. No other goroutine calls received in the
-// meantime.
+// growResponse makes space for n more bytes. It requires mu, and releases it while it waits for
+// memory, so that stopAndTakeExchange does not wait. No other goroutine calls appendResponse in
+// the meantime.
 func (t *wireRecorder) growResponse(n int) error {
 	length, capacity := len(t.exchange.RawResponse), cap(t.exchange.RawResponse)
 	if t.stopped || length+n <= capacity {
@@ -93,8 +92,8 @@ func (t *wireRecorder) growResponse(n int) error {
 	return nil
 }
 
-// stopAndTakeExchange ends the recording and returns what is on the tape, nil if nothing was
-// sent. The tape lets go of it: a connection that is kept open keeps its tape.
+// stopAndTakeExchange ends the recording and returns what was recorded, nil if nothing was
+// sent. The recorder drops it, since a connection that is kept open keeps its recorder.
 func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,14 +141,14 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 	return decorum.TruncatedUnspecified
 }
 
-// A recordedConn writes what passes through it onto the tape that is in.
+// A recordedConn records what passes through it on its current recorder.
 type recordedConn struct {
 	net.Conn
 	recorder atomic.Pointer[wireRecorder]
 }
 
-// startRecording puts a tape in, if c is tapped. A connection over which bytes pass
-// that are not the exchange's own, as those of TLS, is not.
+// startRecording has c record on t, if c is a recordedConn. A connection that carries other
+// bytes than the exchange's own, as those of TLS, is none.
 func startRecording(c net.Conn, t *wireRecorder, server netip.AddrPort) {
 	if c, ok := c.(*recordedConn); ok && t != nil {
 		t.exchange.Addr = server
@@ -182,7 +181,7 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// recordConns makes all connections of t tapped, inside of TLS. They speak HTTP/1.1: the
+// recordConns makes all connections of t recordedConns, inside TLS. They speak HTTP/1.1: the
 // frames of HTTP/2 are no message that could be kept.
 func recordConns(t *http.Transport) {
 	dial := t.DialContext
