@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -26,7 +25,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Callbacks: engine.NamedCallbacks{
+	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -53,7 +52,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Callbacks: engine.NamedCallbacks{"links": func(c *collyfetch.Collector) {
+	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://gazette.example/"))
@@ -63,24 +62,5 @@ func TestHandlersAndFeeds(t *testing.T) {
 	}
 	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
-	}
-}
-
-func TestUnknownHandler(t *testing.T) {
-	h := engine.NamedCallbacks{"books": func(*collyfetch.Collector) {}, "films": func(*collyfetch.Collector) {}}
-	for _, tt := range []struct{ name, handler, want string }{
-		{"none asked for", "", ""},
-		{"known", "books", ""},
-		{"unknown", "songs", `"songs" is not one of this program's handlers: books, films`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := ""
-			if f := h.CheckHandler(tt.handler); f != nil {
-				got = strings.TrimPrefix(f.Problem, ": ")
-			}
-			if got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
 	}
 }
