@@ -139,6 +139,59 @@ func TestImportsAndFiles(t *testing.T) {
 	}
 }
 
+// forbiddenDeps says which packages of the module a package must not link, however many
+// imports lead there: who needs no callbacks links no colly, which collyfetch alone imports, and
+// a project file is checked without a fetcher.
+var forbiddenDeps = map[string][]string{
+	"cmd/decorum":           {"crawler/collyfetch"},
+	"examples/mirror":       {"crawler/collyfetch"},
+	"examples/robotsimpact": {"crawler", "frontier", "politeness", "storage"},
+	"crawler/httpfetch":     {"crawler/collyfetch"},
+	"crawler/project":       {"crawler/collyfetch", "crawler/ftpfetch", "crawler/httpfetch"},
+}
+
+func TestForbiddenDeps(t *testing.T) {
+	for pkg, forbidden := range forbiddenDeps {
+		deps := []string{pkg}
+		for i := 0; i < len(deps); i++ {
+			for _, next := range importsInModule(t, deps[i]) {
+				if !slices.Contains(deps, next) {
+					deps = append(deps, next)
+				}
+			}
+		}
+		for _, dep := range forbidden {
+			if slices.Contains(deps, dep) {
+				t.Errorf("package %s links %s", pkg, dep)
+			}
+		}
+	}
+}
+
+// importsInModule returns which packages of the module a package imports, tests left out.
+func importsInModule(t *testing.T, pkg string) (imports []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package %s: %d files, %v", pkg, len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			if rel, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), modulePath+"/"); ok {
+				imports = append(imports, rel)
+			}
+		}
+	}
+	return imports
+}
+
 func checkFile(t *testing.T, file string, docs map[string]int) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
