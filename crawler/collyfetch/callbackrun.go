@@ -28,7 +28,7 @@ type callbackRun struct {
 	ticket            crawler.Ticket
 	collyRequest      *colly.Request // as colly is asked for it
 	callbackRequest   *colly.Request // as the callbacks see it
-	lastUnsentRequest *colly.Request // as the callbacks left it when it could not be sent the last time; nil: it was not so
+	lastUnsentRequest *colly.Request // as callbacks left it when it was not sent last time; nil: none
 	pauseCoroutine    func(struct{}) bool
 	resumeCoroutine   func() (struct{}, bool)
 	stopCoroutine     func()

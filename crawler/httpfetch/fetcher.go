@@ -110,7 +110,8 @@ type Fetcher struct {
 
 var _ crawler.Fetcher = (*Fetcher)(nil)
 
-// New returns a Fetcher.
+// New returns a Fetcher. It returns an error if cfg has no UserAgent, a header that may not be
+// sent, or a proxy or a rule that is not well-formed.
 func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("httpfetch: a User-Agent is compulsory: product/version (+contact)")
