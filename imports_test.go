@@ -61,7 +61,7 @@ var allowedImports = map[string][]string{
 	"crawler":                        {".", "internal/binaryrecord", "internal/recent", "internal/timecmp", "crawler/bodymem", "robots", "politeness", "storage", "storage/ledger", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/forecast":               {"internal/timecmp", "politeness"},
 	"crawler/replay":                 {".", "robots", "storage", "storage/ledger", "storage/memory", "storage/warc", "crawler"},
-	"crawler/httpfetch":              {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/internal/dialrules", "crawler/internal/httpheader"},
+	"crawler/httpfetch":              {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/internal/dialrules", "crawler/internal/httpheader", "storage"},
 	"crawler/collyfetch":             {".", "internal/recent", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/memory", "frontier", "crawler", "crawler/httpfetch", "crawler/internal/httpheader"},
 	"crawler/internal/dialrules":     {"."},
 	"crawler/internal/httpheader":    {},

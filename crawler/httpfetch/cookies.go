@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 const (
@@ -29,27 +30,19 @@ const (
 	maxCachedSites = 512
 )
 
-// OriginNoteStore is where cookies are kept. Every storage.Store is one.
-type OriginNoteStore interface {
-	// ReadNote returns what SetNote kept, nil if nothing.
-	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value.
-	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
-}
-
 // Cookies are the cookies of a crawl (RFC 6265), kept in its notes. Each site, a
 // domain that somebody has registered by the public suffix list, has a jar of its
 // own, so that none can set cookies for another, or push them out. They are shown
 // to pages and taken from them; robots.txt files and sitemaps are asked for
 // without. Its methods may be called at the same time.
 type Cookies struct {
-	noteStore OriginNoteStore
+	noteStore storage.Notes
 	mu        sync.Mutex                // guards jars
 	jars      map[string]*siteCookieJar // of the sites last used
 }
 
 // NewCookies returns the cookies that are kept in notes.
-func NewCookies(notes OriginNoteStore) *Cookies {
+func NewCookies(notes storage.Notes) *Cookies {
 	return &Cookies{noteStore: notes, jars: map[string]*siteCookieJar{}}
 }
 

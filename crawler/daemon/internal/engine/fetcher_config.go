@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
@@ -76,7 +77,7 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (httpfetch.Config, erro
 // NewFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func NewFetcher(
-	p *project.Project, c *confine.Paths, notes httpfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	p *project.Project, c *confine.Paths, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*httpfetch.Fetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {
