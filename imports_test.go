@@ -19,72 +19,74 @@ const modulePath = "github.com/decorum-crawler/decorum"
 // allowedImports says which of the module's packages each package may import. A package
 // that is not in it does not belong in the house.
 var allowedImports = map[string][]string{
-	".":                              {},
-	"internal/backoff":               {},
-	"internal/binaryrecord":          {},
-	"internal/connlimit":             {},
-	"internal/disk":                  {},
-	"internal/doctest":               {},
-	"internal/ed25519pem":            {},
-	"internal/inputfile":             {"internal/disk"},
-	"internal/jsonline":              {},
-	"internal/jsonline/jsonlinetest": {},
-	"internal/memlimit":              {},
-	"internal/plaintext":             {},
-	"internal/recent":                {},
-	"internal/testfile":              {},
-	"internal/testwait":              {},
-	"internal/timecmp":               {},
-	"internal/usage":                 {},
-	"internal/yamllimit":             {},
-	"robots":                         {".", "robots/internal/match", "robots/internal/syntax"},
-	"politeness":                     {".", "internal/backoff", "internal/timecmp"},
-	"robots/gate":                    {".", "internal/backoff", "robots", "robots/aiuse", "storage"},
-	"robots/aiuse":                   {".", "robots", "robots/internal/match", "robots/internal/syntax"},
-	"robots/lint":                    {".", "robots", "robots/internal/match", "robots/internal/syntax"},
-	"robots/internal/match":          {"robots/internal/syntax"},
-	"robots/internal/syntax":         {"."},
-	"robots/internal/robotstest":     {"."},
-	"storage":                        {"."},
-	"storage/memory":                 {".", "storage", "storage/internal/schedule"},
-	"storage/storagetest":            {".", "internal/timecmp", "storage"},
-	"storage/bolt":                   {".", "internal/binaryrecord", "internal/disk", "storage", "storage/internal/record", "storage/internal/schedule"},
-	"storage/redis":                  {".", "internal/binaryrecord", "storage", "storage/internal/record", "storage/internal/schedule", "storage/redis/coord", "storage/redis/internal/client", "storage/redis/internal/lua"},
-	"storage/redis/coord":            {"storage/redis/internal/client", "storage/redis/internal/lua"},
-	"storage/redis/internal/client":  {"storage", "storage/redis/internal/lua"},
-	"storage/redis/internal/lua":     {},
-	"storage/redis/redistest":        {},
-	"storage/internal/schedule":      {".", "internal/timecmp"},
-	"storage/internal/record":        {".", "internal/binaryrecord", "storage", "storage/internal/schedule"},
-	"storage/warc":                   {".", "internal/disk"},
-	"storage/ledger":                 {".", "internal/disk", "internal/ed25519pem", "internal/jsonline", "internal/recent", "robots", "robots/aiuse", "robots/gate"},
-	"frontier":                       {".", "internal/recent", "storage"},
-	"frontier/sitemap":               {"."},
-	"crawler/extract":                {"."},
-	"crawler/botauth":                {".", "internal/ed25519pem"},
-	"crawler/botauth/authtest":       {},
-	"crawler/bodymem":                {".", "internal/memlimit"},
-	"crawler":                        {".", "crawler/bodymem", "crawler/extract", "frontier", "frontier/sitemap", "internal/binaryrecord", "internal/recent", "internal/timecmp", "politeness", "robots", "robots/aiuse", "robots/gate", "storage", "storage/ledger"},
-	"crawler/forecast":               {"internal/timecmp", "politeness"},
-	"crawler/replay":                 {".", "storage", "storage/ledger", "storage/memory", "storage/warc", "crawler", "robots/gate"},
-	"crawler/collyfetch":             {".", "crawler", "crawler/bodymem", "crawler/botauth", "frontier", "internal/recent", "politeness", "robots", "robots/gate", "storage", "storage/bolt", "storage/ledger", "storage/memory"},
-	"crawler/ftpfetch":               {".", "crawler/bodymem", "crawler"},
-	"crawler/ftpfetch/ftptest":       {},
-	"crawler/crawltest":              {"."},
-	"crawler/project": {".", "internal/disk", "internal/inputfile", "internal/plaintext", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/ledger", "storage/redis", "storage/warc", "frontier",
-		"crawler", "crawler/botauth", "crawler/collyfetch", "robots/gate", "robots/aiuse"},
-	"crawler/daemon/internal/confine":                   {"crawler/daemon/internal/datadir", "internal/disk"},
-	"crawler/daemon/internal/datadir":                   {".", "crawler/project", "internal/disk", "internal/inputfile", "internal/usage", "internal/yamllimit", "storage", "storage/bolt", "storage/ledger", "storage/redis", "storage/warc"},
-	"crawler/daemon/internal/sinks":                     {".", "crawler", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "internal/disk", "internal/jsonline", "internal/plaintext", "internal/usage", "storage", "storage/bolt", "storage/ledger", "storage/warc", "robots/aiuse"},
-	"crawler/daemon/internal/engine":                    {".", "crawler", "crawler/bodymem", "crawler/collyfetch", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/internal/sinks", "crawler/ftpfetch", "crawler/project", "frontier", "internal/inputfile", "internal/memlimit", "internal/plaintext", "internal/usage", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/redis", "storage/redis/coord", "storage/warc", "robots/gate"},
-	"crawler/daemon/internal/inspect":                   {".", "crawler", "crawler/collyfetch", "crawler/daemon/api", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine", "crawler/daemon/internal/sinks", "crawler/project", "frontier", "internal/jsonline", "internal/plaintext", "internal/timecmp", "robots", "robots/aiuse", "robots/gate", "storage"},
-	"crawler/daemon/internal/supervisor":                {".", "crawler", "crawler/botauth", "crawler/daemon/api", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine", "crawler/daemon/internal/inspect", "crawler/daemon/internal/sinks", "crawler/daemon/metrics", "crawler/project", "frontier", "internal/disk", "internal/memlimit", "internal/plaintext", "internal/usage", "politeness", "storage", "storage/bolt"},
+	".":                                  {},
+	"internal/backoff":                   {},
+	"internal/binaryrecord":              {},
+	"internal/connlimit":                 {},
+	"internal/disk":                      {},
+	"internal/doctest":                   {},
+	"internal/ed25519pem":                {},
+	"internal/inputfile":                 {"internal/disk"},
+	"internal/jsonline":                  {},
+	"internal/jsonline/jsonlinetest":     {},
+	"internal/memlimit":                  {},
+	"internal/plaintext":                 {},
+	"internal/recent":                    {},
+	"internal/testfile":                  {},
+	"internal/testwait":                  {},
+	"internal/timecmp":                   {},
+	"internal/usage":                     {},
+	"internal/yamllimit":                 {},
+	"robots":                             {".", "robots/internal/match", "robots/internal/syntax"},
+	"politeness":                         {".", "internal/backoff", "internal/timecmp"},
+	"robots/gate":                        {".", "internal/backoff", "robots", "robots/aiuse", "storage"},
+	"robots/aiuse":                       {".", "robots", "robots/internal/match", "robots/internal/syntax"},
+	"robots/lint":                        {".", "robots", "robots/internal/match", "robots/internal/syntax"},
+	"robots/internal/match":              {"robots/internal/syntax"},
+	"robots/internal/syntax":             {"."},
+	"robots/internal/robotstest":         {"."},
+	"storage":                            {"."},
+	"storage/memory":                     {".", "storage", "storage/internal/schedule"},
+	"storage/storagetest":                {".", "internal/timecmp", "storage"},
+	"storage/bolt":                       {".", "internal/binaryrecord", "internal/disk", "storage", "storage/internal/record", "storage/internal/schedule"},
+	"storage/redis":                      {".", "internal/binaryrecord", "storage", "storage/internal/record", "storage/internal/schedule", "storage/redis/coord", "storage/redis/internal/client", "storage/redis/internal/lua"},
+	"storage/redis/coord":                {"storage/redis/internal/client", "storage/redis/internal/lua"},
+	"storage/redis/internal/client":      {"storage", "storage/redis/internal/lua"},
+	"storage/redis/internal/lua":         {},
+	"storage/redis/redistest":            {},
+	"storage/internal/schedule":          {".", "internal/timecmp"},
+	"storage/internal/record":            {".", "internal/binaryrecord", "storage", "storage/internal/schedule"},
+	"storage/warc":                       {".", "internal/disk"},
+	"storage/ledger":                     {".", "internal/disk", "internal/ed25519pem", "internal/jsonline", "internal/recent", "robots", "robots/aiuse", "robots/gate"},
+	"frontier":                           {".", "internal/recent", "storage"},
+	"frontier/sitemap":                   {"."},
+	"crawler/extract":                    {"."},
+	"crawler/botauth":                    {".", "internal/ed25519pem"},
+	"crawler/botauth/authtest":           {},
+	"crawler/bodymem":                    {".", "internal/memlimit"},
+	"crawler":                            {".", "crawler/bodymem", "crawler/extract", "frontier", "frontier/sitemap", "internal/binaryrecord", "internal/recent", "internal/timecmp", "politeness", "robots", "robots/aiuse", "robots/gate", "storage", "storage/ledger"},
+	"crawler/forecast":                   {"internal/timecmp", "politeness"},
+	"crawler/replay":                     {".", "storage", "storage/ledger", "storage/memory", "storage/warc", "crawler", "robots/gate"},
+	"crawler/collyfetch":                 {".", "crawler", "crawler/httpfetch", "crawler/internal/httpheader", "frontier", "internal/recent", "politeness", "robots", "robots/gate", "storage", "storage/bolt", "storage/ledger", "storage/memory"},
+	"crawler/httpfetch":                  {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/internal/dialrules", "crawler/internal/httpheader", "storage"},
+	"crawler/internal/dialrules":         {"."},
+	"crawler/internal/httpheader":        {},
+	"crawler/ftpfetch":                   {".", "crawler/bodymem", "crawler"},
+	"crawler/ftpfetch/ftptest":           {},
+	"crawler/crawltest":                  {"."},
+	"crawler/project":                    {".", "crawler", "crawler/botauth", "crawler/internal/dialrules", "crawler/internal/httpheader", "frontier", "internal/disk", "internal/inputfile", "internal/plaintext", "internal/usage", "internal/yamllimit", "politeness", "robots", "robots/aiuse", "robots/gate", "storage", "storage/ledger", "storage/redis", "storage/warc"},
+	"crawler/daemon/internal/confine":    {"crawler/daemon/internal/datadir", "internal/disk"},
+	"crawler/daemon/internal/datadir":    {".", "crawler/project", "internal/disk", "internal/inputfile", "internal/usage", "internal/yamllimit", "storage", "storage/bolt", "storage/ledger", "storage/redis", "storage/warc"},
+	"crawler/daemon/internal/sinks":      {".", "crawler", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "internal/disk", "internal/jsonline", "internal/plaintext", "internal/usage", "storage", "storage/bolt", "storage/ledger", "storage/warc", "robots/aiuse"},
+	"crawler/daemon/internal/engine":     {".", "crawler", "crawler/bodymem", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/internal/sinks", "crawler/ftpfetch", "crawler/httpfetch", "crawler/internal/httpheader", "crawler/project", "frontier", "internal/inputfile", "internal/memlimit", "internal/plaintext", "internal/usage", "politeness", "robots/gate", "storage", "storage/bolt", "storage/ledger", "storage/redis", "storage/redis/coord", "storage/warc"},
+	"crawler/daemon/internal/inspect":    {".", "crawler", "crawler/daemon/api", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine", "crawler/daemon/internal/sinks", "crawler/internal/dialrules", "crawler/project", "frontier", "internal/jsonline", "internal/plaintext", "internal/timecmp", "robots", "robots/aiuse", "robots/gate", "storage"},
+	"crawler/daemon/internal/supervisor": {".", "crawler", "crawler/botauth", "crawler/daemon/api", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine", "crawler/daemon/internal/inspect", "crawler/daemon/internal/sinks", "crawler/daemon/metrics", "crawler/project", "frontier", "internal/disk", "internal/memlimit", "internal/plaintext", "internal/usage", "politeness", "storage", "storage/bolt"},
 	"crawler/daemon/internal/supervisor/supervisortest": {"crawler/crawltest", "crawler/daemon/internal/daemontest", "crawler/daemon/internal/engine", "crawler/daemon/internal/supervisor"},
 	"crawler/daemon/internal/server":                    {".", "crawler/daemon/api", "crawler/daemon/internal/datadir", "crawler/daemon/internal/supervisor", "crawler/daemon/page", "crawler/project", "internal/connlimit", "internal/disk", "internal/inputfile", "internal/plaintext", "internal/usage", "internal/yamllimit"},
 	"crawler/daemon/internal/terminal":                  {},
 	"crawler/daemon/internal/cli":                       {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/crawltest", "crawler/daemon/api", "crawler/daemon/internal/datadir", "crawler/daemon/internal/engine", "crawler/daemon/internal/inspect", "crawler/daemon/internal/server", "crawler/daemon/internal/sinks", "crawler/daemon/internal/supervisor", "crawler/daemon/internal/terminal", "crawler/forecast", "crawler/project", "crawler/replay", "frontier", "frontier/sitemap", "internal/inputfile", "internal/jsonline", "internal/memlimit", "internal/plaintext", "internal/usage", "politeness", "robots", "storage", "storage/bolt", "storage/ledger", "storage/memory", "robots/lint", "robots/gate", "robots/aiuse"},
 	"crawler/daemon/internal/daemontest":                {".", "crawler/botauth", "crawler/crawltest", "crawler/daemon/api", "crawler/daemon/internal/datadir", "crawler/daemon/internal/sinks", "internal/testfile", "storage", "storage/redis/redistest"},
-	"crawler/daemon":                                    {"crawler/collyfetch", "crawler/daemon/internal/cli", "crawler/daemon/internal/engine"},
+	"crawler/daemon":                                    {"crawler", "crawler/daemon/internal/cli", "crawler/httpfetch"},
 	"crawler/daemon/page":                               {".", "robots", "crawler/daemon/api"},
 	"crawler/daemon/api":                                {"crawler/botauth", "frontier", "internal/connlimit", "internal/jsonline", "internal/recent", "robots", "robots/gate"},
 	"crawler/daemon/metrics":                            {".", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api", "robots/gate"},
@@ -102,12 +104,13 @@ var allowedThirdParty = map[string][]string{
 	"storage/warc":                       {"github.com/klauspost/compress/gzip"},
 	"storage/ledger":                     {"github.com/klauspost/compress/zstd"},
 	"crawler/bodymem":                    {"github.com/klauspost/compress/s2"},
-	"crawler/collyfetch":                 {"github.com/andybalholm/brotli", "github.com/gocolly/colly/v2", "github.com/klauspost/compress/"},
+	"crawler/collyfetch":                 {"github.com/gocolly/colly/v2"},
+	"crawler/httpfetch":                  {"github.com/andybalholm/brotli", "github.com/klauspost/compress/flate", "github.com/klauspost/compress/gzip", "github.com/klauspost/compress/zlib", "github.com/klauspost/compress/zstd"},
 	"crawler/ftpfetch":                   {"github.com/jlaffaye/ftp"},
 	"crawler/ftpfetch/ftptest":           {"goftp.io/server/v2"},
 	"crawler/daemon/api":                 {"github.com/aymanbagabas/go-udiff/lcs"},
 	"crawler/daemon/metrics":             {"github.com/prometheus/client_golang/"},
-	"crawler/project":                    {"github.com/goccy/go-yaml", "github.com/spf13/pflag"},
+	"crawler/project":                    {"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/ast", "github.com/goccy/go-yaml/parser", "github.com/goccy/go-yaml/token", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/datadir":    {"github.com/goccy/go-yaml"},
 	"crawler/daemon/internal/supervisor": {"github.com/fsnotify/fsnotify", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/server":     {"github.com/goccy/go-yaml", "github.com/spf13/pflag"},
@@ -139,6 +142,59 @@ func TestImportsAndFiles(t *testing.T) {
 			t.Errorf("package %s has %d package comments, want 1", pkg, n)
 		}
 	}
+}
+
+// forbiddenDeps says which packages of the module a package must not link, however many
+// imports lead there: who needs no callbacks links no colly, which collyfetch alone imports, and
+// a project file is checked without a fetcher.
+var forbiddenDeps = map[string][]string{
+	"cmd/decorum":           {"crawler/collyfetch"},
+	"examples/mirror":       {"crawler/collyfetch"},
+	"examples/robotsimpact": {"crawler", "frontier", "politeness", "storage"},
+	"crawler/httpfetch":     {"crawler/collyfetch"},
+	"crawler/project":       {"crawler/collyfetch", "crawler/ftpfetch", "crawler/httpfetch"},
+}
+
+func TestForbiddenDeps(t *testing.T) {
+	for pkg, forbidden := range forbiddenDeps {
+		deps := []string{pkg}
+		for i := 0; i < len(deps); i++ {
+			for _, next := range importsInModule(t, deps[i]) {
+				if !slices.Contains(deps, next) {
+					deps = append(deps, next)
+				}
+			}
+		}
+		for _, dep := range forbidden {
+			if slices.Contains(deps, dep) {
+				t.Errorf("package %s links %s", pkg, dep)
+			}
+		}
+	}
+}
+
+// importsInModule returns which packages of the module a package imports, tests left out.
+func importsInModule(t *testing.T, pkg string) (imports []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package %s: %d files, %v", pkg, len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			if rel, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), modulePath+"/"); ok {
+				imports = append(imports, rel)
+			}
+		}
+	}
+	return imports
 }
 
 func checkFile(t *testing.T, file string, docs map[string]int) error {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -69,7 +69,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)", AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)", AllowPrivate: true})
 	if err != nil {
 		b.Fatal(err)
 	}

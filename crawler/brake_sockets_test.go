@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 )
@@ -59,7 +59,7 @@ func TestABrakeOverSockets(t *testing.T) {
 	seeds := []string{stopped.URL + "/slow", stopped.URL + "/1", stopped.URL + "/2", free.URL + "/1"}
 	store := newMemoryStore()
 	c := newCrawl(t, crawltest.New(), store)
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -49,9 +49,9 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 }
 
 // newFetcher returns a fetcher that sends its requests over transport.
-func newFetcher(t *testing.T, transport http.RoundTripper) *collyfetch.HTTPFetcher {
+func newFetcher(t *testing.T, transport http.RoundTripper) *httpfetch.Fetcher {
 	t.Helper()
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

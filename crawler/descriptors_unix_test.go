@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -77,10 +77,6 @@ func TestNoDescriptors(t *testing.T) {
 // crawlWithoutDescriptors crawls, and takes all descriptors of the process from the beginning on until
 // the crawl has paused for that.
 func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got starvedCrawl) {
-	to, err := collyfetch.ParseConnectTo("::" + server)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var seeds []string
 	for host := range hosts {
 		for page := range pages {
@@ -89,8 +85,8 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c := newCrawl(t, crawltest.New(), memory.New(memory.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
-		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+		ConnectToRules: []string{"::" + server}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

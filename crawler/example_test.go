@@ -9,8 +9,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -26,7 +26,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
@@ -114,9 +114,9 @@ func TestFeeds(t *testing.T) {
 }
 
 // newHTMLFetcher returns a fetcher that wants bodies of HTML only.
-func newHTMLFetcher(t *testing.T, web *crawltest.Web) *collyfetch.HTTPFetcher {
+func newHTMLFetcher(t *testing.T, web *crawltest.Web) *httpfetch.Fetcher {
 	t.Helper()
-	f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
 	if err != nil {
 		t.Fatal(err)
 	}

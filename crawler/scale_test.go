@@ -14,8 +14,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -208,13 +208,9 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
-	crawl.Fetcher, err = collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
-		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	crawl.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+		ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -110,7 +110,7 @@ func TestSitemapBody(t *testing.T) {
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
 				c.Settings.MaxSitemapBody = int64(tt.limit)
 				var err error
-				c.Fetcher, err = collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
+				c.Fetcher, err = httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 )
 
@@ -25,6 +27,15 @@ func (r *NonGETRequest) MethodOrGet() string {
 		return http.MethodGet
 	}
 	return r.Method
+}
+
+// BodyReader returns a reader of the body as net/http expects it: nil if there is no body.
+// The nil NonGETRequest has none.
+func (r *NonGETRequest) BodyReader() io.Reader {
+	if r == nil || len(r.Body) == 0 {
+		return nil
+	}
+	return bytes.NewReader(r.Body)
 }
 
 // addToFingerprint goes on with a fingerprint. No path holds the line feeds that set method

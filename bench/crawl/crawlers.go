@@ -101,7 +101,7 @@ func visitLinkCallback(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href"
 func followLinkCallback(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) }
 
 // handlers are decorum's callbacks by name; without one it follows links itself.
-var handlers = daemon.NamedCallbacks{
+var handlers = collyfetch.NamedCallbacks{
 	"visit":  func(c *collyfetch.Collector) { c.OnHTML("a[href]", visitLinkCallback) },
 	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", followLinkCallback) },
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -54,9 +55,9 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, RestartedAt: time.Now()})
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{
+	fetcher, err := httpfetch.New(httpfetch.Config{
 		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
-		Cookies: collyfetch.NewCookies(c.frontierStore),
+		Cookies: httpfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
 	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: robotsGate.CleanURL, Budget: limits, MaxNextWait: 24 * time.Hour})

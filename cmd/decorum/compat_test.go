@@ -27,7 +27,7 @@ const commandEnv = "DECORUM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" {
-		daemon.Main(daemon.NamedCallbacks{"past": registerCallbacks})
+		daemon.Main(collyfetch.NamedCallbacks{"past": registerCallbacks})
 	}
 	testwait.SetTestParallelism(8)
 	m.Run()

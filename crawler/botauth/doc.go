@@ -4,7 +4,7 @@
 // that a site finds by them. It never decides what is sent, and fetches nothing.
 //
 // ParseKey or GenerateKey gives a Key, and NewSigner a Signer with it, whose Sign is
-// called for each request right before it is sent: collyfetch does, where its
+// called for each request right before it is sent: httpfetch does, where its
 // Config.Signer is set. NewKeyDirectory serves the public halves of keys, and
 // MarshalDirectory writes them for a server that serves files.
 package botauth

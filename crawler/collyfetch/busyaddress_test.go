@@ -1,7 +1,6 @@
 package collyfetch_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,52 +14,9 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/politeness"
 )
-
-// TestConnectionsToABusyAddress are refused before anything is sent, whether
-// they must be made or were kept open.
-func TestConnectionsToABusyAddress(t *testing.T) {
-	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const reusedURL, newURL = "http://kept.test/robots.txt", "http://new.test/robots.txt"
-	if _, err := fetcher.Fetch(t.Context(), robotsTicket(t, reusedURL)); err != nil {
-		t.Fatal(err)
-	}
-	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
-	other, err := limits.RequestPermit(time.Now(), "other.test", politeness.PermitRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.ClaimServerAddr(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
-		t.Fatal(err)
-	}
-	for _, url := range []string{reusedURL, newURL} {
-		var busy *politeness.VisitDelayedError
-		if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
-			t.Errorf("%s: %v, want Busy", url, err)
-		}
-	}
-	if n := len(web.Log()); n != 1 {
-		t.Errorf("the server saw %d requests, want 1", n)
-	}
-	limits.ReleaseAfterTransfer(other, time.Now())
-	limits = politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
-	ticket := ticketWithLimits(t, limits, newURL)
-	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
-		t.Errorf("an address that is free: %v", err)
-	}
-	var busy *politeness.VisitDelayedError
-	if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL)); !errors.As(err, &busy) {
-		t.Errorf("the visit before has not ended: %v, want Busy", err)
-	}
-}
 
 // A oneAddressWeb is a web whose hosts are all at one address.
 type oneAddressWeb struct{ web *crawltest.Web }

@@ -28,15 +28,15 @@ type callbackRun struct {
 	ticket            crawler.Ticket
 	collyRequest      *colly.Request // as colly is asked for it
 	callbackRequest   *colly.Request // as the callbacks see it
-	lastUnsentRequest *colly.Request // the same when it was turned away the last time; nil: it was not
+	lastUnsentRequest *colly.Request // as callbacks left it when it was not sent last time; nil: none
 	pauseCoroutine    func(struct{}) bool
 	resumeCoroutine   func() (struct{}, bool)
 	stopCoroutine     func()
-	reachedTransport  bool // at the door
+	reachedTransport  bool // colly has handed the request to collyTransport
 	response          *decorum.Response
 	fetchOrCollyErr   error // of the fetch; then of colly's reading
 
-	mu             sync.Mutex
+	mu             sync.Mutex      // guards the fields below
 	ctx            context.Context // of the fetch; then of Handle
 	visit          *crawler.Visit  // nil: Handle has not been called
 	acceptsLinks   bool            // links, which Handle will return
@@ -69,7 +69,7 @@ func (c *Collector) findCallbackRunByHeader(h http.Header) *callbackRun {
 	return c.findCallbackRun(token)
 }
 
-// newCallbackRun returns the reading of the page that t is for.
+// newCallbackRun returns the callbackRun of the page that t is for.
 func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*callbackRun, error) {
 	lease := t.Lease()
 	b, err := decodeRequestMetadata(lease.CallbackData)
@@ -104,7 +104,7 @@ func (m *joinedCollyCollector) collyRequestForTicket(t crawler.Ticket, depth int
 	r := *m.blankRequest
 	var err error
 	r.URL, err = url.Parse(t.URL().String())
-	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), requestBodyReader(t.Request()), depth
+	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), t.Request().BodyReader(), depth
 	return &r, err
 }
 
@@ -171,7 +171,7 @@ func (r *callbackRun) noResponseError() error {
 	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.fetchOrCollyErr, errAborted)}
 }
 
-// startAcceptingLinks makes the reading take links, for Handle to return.
+// startAcceptingLinks makes r take links, for Handle to return.
 func (r *callbackRun) startAcceptingLinks(ctx context.Context, v *crawler.Visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,8 +211,8 @@ func (r *callbackRun) tryAddLink(l crawler.LinkToVisit) bool {
 }
 
 // closeAndTakeLinks returns the links, whether the page is asked for again, and why a link could not
-// be queued. Who visits from now on, from a goroutine that a callback has left behind, is
-// on their own.
+// be queued. What a goroutine that a callback left behind visits from now on is queued on its
+// own.
 func (r *callbackRun) closeAndTakeLinks() (links []crawler.LinkToVisit, retry bool, linkErr error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,8 +222,8 @@ func (r *callbackRun) closeAndTakeLinks() (links []crawler.LinkToVisit, retry bo
 
 // noteIfRetry notes that a callback asks for the page itself again, by Retry: a
 // Visit would be one deeper, and another body makes another request, as another
-// collector does. What must not be sent twice is not; who asks for that is not told
-// by an error, which would call OnError, from where it is asked for.
+// collector does. What must not be sent twice is not. That is logged, and no error: an error
+// would call OnError, from where the callback asks.
 func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, request *storage.NonGETRequest) bool {
 	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth || req.URL.String() != r.callbackRequest.URL.String() ||
 		!isSameRequest(request, r.ticket.Request()) {

@@ -1,6 +1,7 @@
 package collyfetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -29,19 +31,21 @@ import (
 type Collector struct {
 	*colly.Collector
 	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
+	// MaxRequestBody is how many bytes the body of a request may have that callbacks make.
+	// 0 is 1 MiB; at most 16 MiB. A request with a longer one is refused.
+	MaxRequestBody int64
 
 	frontier         *frontier.Frontier
-	fetcher          *HTTPFetcher
+	fetcher          *httpfetch.Fetcher
 	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
-	instanceID       string // no other Collector has it
-
+	instanceID       string      // no other Collector has it
 	hasRequestedPage atomic.Bool // a page has been asked for: what is visited now was found by a callback
+	unsentRequests   unsentRequests
 
-	mu             sync.Mutex
-	callbackRuns   map[uint64]*callbackRun // the pages in hand, by the token of their lease
-	unsentRequests unsentRequests
+	mu           sync.Mutex              // guards callbackRuns
+	callbackRuns map[uint64]*callbackRun // the pages in hand, by the token of their lease
 }
 
 var (
@@ -50,17 +54,17 @@ var (
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
-// requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
+// requests fetcher sends. It must be made the Fetcher of the Crawler, and its
 // Handle the Handler.
-func NewCollector(f *frontier.Frontier, fetcher *HTTPFetcher) *Collector {
-	c, err := wrapCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
+func NewCollector(f *frontier.Frontier, fetcher *httpfetch.Fetcher) *Collector {
+	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
 	}
 	return c
 }
 
-func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *HTTPFetcher, log *slog.Logger) (*Collector, error) {
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.joinCollyCollector("", collyCollector)
@@ -86,7 +90,7 @@ func newBareCollector(userAgent string) *colly.Collector {
 // next run, and answered to its callbacks. Call it before the crawl begins.
 func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 	if name == "" || c.joinedCollectors[name] != nil {
-		return errors.New("collyfetch: Join: each collector needs a name of its own")
+		return errors.New("collyfetch: JoinCollector: each collector needs a name of its own")
 	}
 	return c.joinCollyCollector(name, other)
 }
@@ -134,7 +138,7 @@ func newBlankRequest(m *colly.Collector) (*colly.Request, error) {
 func stopAtRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // errCollectorInUse refuses a collector that another crawl has.
-var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
+var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see JoinCollector")
 
 // reapplyOverrides configures the collectors anew: the program may have set their fields.
 func (c *Collector) reapplyOverrides() error {
@@ -213,7 +217,7 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 var errRetryRequested = errors.New("a callback asks for the page again")
 
 // interceptRequest is called for every request of a collector, before it is sent: that
-// for a page lets it pass, any other is queued. Where that cannot be, the door
+// for a page lets it pass, any other is queued. Where that cannot be, collyTransport
 // refuses it, so that whoever asked gets the error.
 func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) {
 	if run := c.findCallbackRunByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
@@ -239,6 +243,9 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 	r.Abort()
 }
 
+// defaultMaxRequestBody is the default of Collector.MaxRequestBody.
+const defaultMaxRequestBody = 1 << 20
+
 // enqueueRequest queues the request as a link of the page that it was made for, or of
 // none.
 func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) error {
@@ -246,9 +253,9 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if err != nil {
 		return err
 	}
-	request, err := storageRequest(r, c.fetcher.cfg.MaxRequestBody)
+	request, err := storageRequest(r, min(cmp.Or(c.MaxRequestBody, defaultMaxRequestBody), storage.MaxBodyBytes))
 	if err == nil && request != nil && !u.Origin().IsHTTP() {
-		err = errUnsupportedScheme
+		err = errMethodNeedsHTTP
 	}
 	if err != nil {
 		return err

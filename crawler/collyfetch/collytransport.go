@@ -16,12 +16,12 @@ import (
 )
 
 // A collyTransport is the transport under a collector with callbacks. It lets out the
-// pages in hand, by the HTTPFetcher and with their tickets, and nothing else.
+// pages in hand, by the httpfetch.Fetcher and with their tickets, and nothing else.
 type collyTransport struct{ collector *Collector }
 
 // Reasons to refuse a request.
 var (
-	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
+	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.JoinCollector")
 	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
 	errTransportReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
 )
@@ -34,7 +34,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	delete(req.Header, leaseTokenHeader) // callbacks see the same map
 	r.reachedTransport = true
-	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
+	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.UserAgent() {
 		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errUserAgentChanged}
 	}
 	visit := r.currentContext()
@@ -42,7 +42,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
-	res, err := d.collector.fetcher.fetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
+	res, err := d.collector.fetcher.FetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
 	switch {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
@@ -88,7 +88,7 @@ func collyResponse(req *http.Request, res *decorum.Response) *http.Response {
 }
 
 // restoreStatus is the first callback for a response: it gives the status back
-// that replay took.
+// that collyResponse replaced.
 func restoreStatus(r *colly.Response) {
 	if original := (*r.Headers)[originalStatusHeader]; len(original) > 0 {
 		r.StatusCode, _ = strconv.Atoi(original[0])
@@ -98,7 +98,7 @@ func restoreStatus(r *colly.Response) {
 
 // canceledContext returns the context of every request of a collector with
 // callbacks, and of its Clones. It is done: whatever transport a program puts in
-// the place of the door, it sends nothing. The door knows the context of the visit.
+// the place of collyTransport, it sends nothing. collyTransport uses the context of the visit.
 func canceledContext() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errTransportReplaced})
@@ -108,7 +108,7 @@ func canceledContext() context.Context {
 // overrideSettings turns off in m what decorum decides. It returns an error if m is
 // set to what cannot be had.
 func (c *Collector) overrideSettings(m *colly.Collector) error {
-	userAgent := c.fetcher.cfg.UserAgent
+	userAgent := c.fetcher.UserAgent()
 	switch {
 	case m.CheckHead:
 		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/internal/testwait"
 	"github.com/decorum-crawler/decorum/politeness"
 )
@@ -40,13 +41,9 @@ func TestMain(m *testing.M) {
 
 // runCrashProgram runs a program for colly on a wrapped collector.
 func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
-	to, err := collyfetch.ParseConnectTo("::" + addr)
-	if err != nil {
-		return err
-	}
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
-		FetchConfig: collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
+		FetchConfig: httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -37,7 +38,7 @@ func ExampleWrap() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
 		Policy:      politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
-		FetchConfig: collyfetch.Config{Transport: libraryWeb()},      // likewise: the default is the network
+		FetchConfig: httpfetch.Config{Transport: libraryWeb()},       // likewise: the default is the network
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -94,7 +95,7 @@ func ExampleOptions_ledger() {
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: dir, KeepLedger: true,
 		RobotsConfig: gate.Config{Purposes: []string{"ai-train"}},
-		Policy:       politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: web},
+		Policy:       politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: httpfetch.Config{Transport: web},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -122,7 +123,7 @@ func ExampleCollector_JoinCollector() {
 	list := colly.NewCollector()
 	c, err := collyfetch.Wrap(list, collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "mailto:bot@example.org",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: libraryWeb()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: httpfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -155,7 +156,7 @@ func ExampleCollector_JoinCollector() {
 func ExampleFollowLink() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: libraryWeb()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: httpfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)

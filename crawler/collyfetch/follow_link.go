@@ -23,13 +23,13 @@ import (
 // every kind; and callbacks for requests are not called when the link is queued, but
 // only before its page is asked for.
 //
-// Follow returns a decorum.Error of Kind Invalid for what is no URL that is crawled;
+// FollowLink returns a decorum.Error of Kind Invalid for what is no URL that is crawled;
 // ErrMaxDepth, ErrForbiddenURL, ErrNoURLFiltersMatch or ErrForbiddenDomain of colly;
 // an error if Ctx holds what cannot be kept; and nil for a URL that is known, and for a
 // place within the page, such as #top: nothing is queued for it.
 //
 // Where r is of no page in hand, as with a collector that no crawl was built around,
-// Follow is r.Visit.
+// FollowLink is r.Visit.
 func FollowLink(r *colly.Request, ref string) error {
 	if page := callbackRunFromContext(r.Ctx); page != nil {
 		return page.followLink(r, ref)

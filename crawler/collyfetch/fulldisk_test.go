@@ -13,8 +13,8 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -50,7 +50,7 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
 		store := &fullDiskStore{Store: memory.New(memory.Config{})}
-		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
+		crawl, c := newCrawlWithStore(t, store, httpfetch.Config{Transport: web})
 		crawl.Settings.MaxAttempts = 1
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("text", strings.Repeat("x", each))

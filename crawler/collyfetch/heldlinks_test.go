@@ -10,8 +10,8 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 // TestLinksHeldAreBounded: a page of many links, each with a context of its own,
@@ -30,7 +30,7 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
-		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, httpfetch.Config{Transport: web})
 		crawl.Settings.MaxPages = 1
 		linkBytes := 0
 		crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {

@@ -88,4 +88,4 @@ func (p *ledgerWriter) close() error {
 }
 
 // errLedgerNeedsDir refuses a ledger in memory.
-var errLedgerNeedsDir = errors.New("collyfetch: a ledger needs Dir")
+var errLedgerNeedsDir = errors.New("collyfetch: a ledger needs WrapOptions.StateDir")

@@ -86,7 +86,7 @@ func TestWrapWithInvalidLedger(t *testing.T) {
 	t.Parallel()
 	o := quietOptions(aiPolicyWeb())
 	o.KeepLedger = true
-	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs Dir") {
+	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs WrapOptions.StateDir") {
 		t.Errorf("%v, want that it needs a directory", err)
 	}
 	o.StateDir = t.TempDir()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -25,11 +26,9 @@ import (
 // persistentOptions are WrapOptions of a crawl over real sockets to a server, with its state in dir.
 func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyfetch.WrapOptions {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + server.Listener.Addr().String())
-	must(t, err)
 	o := quietOptions(nil)
 	o.StateDir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
-	o.FetchConfig = collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+	o.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + server.Listener.Addr().String()}, AllowPrivate: true}
 	return o
 }
 

@@ -183,7 +183,7 @@ func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	web, _ := formsWeb(nil)
 	o := quietOptions(web)
-	o.FetchConfig.MaxRequestBody = 10
+	o.MaxRequestBody = 10
 	c := wrapCollector(t, colly.NewCollector(), o)
 	request := func(method, body string) func() error {
 		return func() error {

@@ -14,11 +14,12 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Baggage is what a request takes along through the queue and over restarts:
-// the JSON of it is the Context of its storage.Entry.
+// queuedRequestMetadata is what a request takes along through the queue and over restarts:
+// its JSON is the CallbackData of its storage.Entry.
 type queuedRequestMetadata struct {
 	CollectorName          string         `json:"collector,omitempty"` // as it joined; empty: the first
 	ContextValues          map[string]any `json:"values,omitempty"`    // of the colly.Context
@@ -28,7 +29,7 @@ type queuedRequestMetadata struct {
 	SecretHeadersHTTPSOnly bool           `json:"secure,omitempty"`    // and over https alone
 }
 
-// encodeRequestMetadata returns the baggage of a request for u of the collector of that name, with
+// encodeRequestMetadata returns the metadata of a request for u of the collector of that name, with
 // headers beyond the collector's own; nil if it has none. It returns an error if it
 // holds a value that would not come back as it was, or too much.
 func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra http.Header) ([]byte, error) {
@@ -61,7 +62,7 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 	return data, b.checkLosslessEncoding(data)
 }
 
-// checkLosslessEncoding reports whether what was packed comes back as it was.
+// checkLosslessEncoding returns an error if data, the encoding of b, does not decode to b.
 func (b *queuedRequestMetadata) checkLosslessEncoding(data []byte) error {
 	decoded, err := decodeRequestMetadata(data)
 	if err != nil {
@@ -80,7 +81,8 @@ func (b *queuedRequestMetadata) checkLosslessEncoding(data []byte) error {
 	return nil
 }
 
-// decodeRequestMetadata returns the baggage that pack made; none, with an error, if it did not.
+// decodeRequestMetadata decodes what encodeRequestMetadata returned. It returns no metadata and
+// an error if data is something else.
 func decodeRequestMetadata(data []byte) (queuedRequestMetadata, error) {
 	var b queuedRequestMetadata
 	if len(data) == 0 {
@@ -99,7 +101,7 @@ func decodeRequestMetadata(data []byte) (queuedRequestMetadata, error) {
 	return b, nil
 }
 
-// collyContext returns the colly.Context that was packed.
+// collyContext returns the colly.Context of the request.
 func (b *queuedRequestMetadata) collyContext() *colly.Context {
 	ctx := colly.NewContext()
 	for k, v := range b.ContextValues {
@@ -112,7 +114,7 @@ func (b *queuedRequestMetadata) collyContext() *colly.Context {
 // that this one redirects to, as with net/http; nor in the clear what was for https.
 const secretHeader = "Authorization"
 
-// headerFor returns the headers that were packed, as far as they are for what t is
+// headerFor returns the headers of the request, as far as they are for what t is
 // for: a redirect leads to hosts that may not know all of them, and to a request
 // without a body.
 func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
@@ -142,14 +144,14 @@ func collectorDefaultHeaders(m *colly.Collector) http.Header {
 }
 
 // filterAllowedHeaders returns what of the headers of a request is the user's to set: what
-// may go with every request (see CheckCustomHeader), and the secret for one host. HTTP
+// may go with every request (see httpheader.CheckCustom), and the secret for one host. HTTP
 // does not mind the case of names, and so all get the usual one. What is said of a
 // body is for a request that may have one.
 func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		allowed := name == secretHeader || CheckCustomHeader(name, "") == nil || isSettableBodyHeader(name, request)
+		allowed := name == secretHeader || httpheader.CheckCustom(name, "") == nil || isSettableBodyHeader(name, request)
 		if allowed && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
 			extra[name] = values
 		}

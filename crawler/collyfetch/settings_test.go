@@ -13,7 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -64,7 +64,7 @@ func TestTraceHTTP(t *testing.T) {
 	web := smallWebWithDelay(10 * time.Millisecond)
 	o := quietOptions(nil)
 	o.Policy.Delay = 10 * time.Millisecond
-	o.FetchConfig = collyfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true}
+	o.FetchConfig = httpfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true}
 	crawl := wrapCollector(t, colly.NewCollector(colly.TraceHTTP()), o)
 	var trace *colly.HTTPTrace
 	crawl.OnResponse(func(r *colly.Response) { trace = r.Trace })
@@ -79,7 +79,7 @@ func TestTraceHTTP(t *testing.T) {
 func TestForeignContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		crawl, c := newCrawl(t, collyfetch.Config{Transport: smallWeb()})
+		crawl, c := newCrawl(t, httpfetch.Config{Transport: smallWeb()})
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		var visited int
 		c.OnResponse(func(r *colly.Response) { visited++ })

@@ -13,7 +13,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
@@ -114,13 +113,4 @@ func TestUnsigned(t *testing.T) {
 		})))
 		must(t, crawl.Visit("http://a.test/mill"))
 	})
-}
-
-// TestStaticSignature: a signature that would be every request's is refused.
-func TestStaticSignature(t *testing.T) {
-	for _, name := range []string{"signature", "Signature-Input", "Signature-Agent"} {
-		if err := collyfetch.CheckCustomHeader(name, "x"); err == nil {
-			t.Errorf("%s may be set", name)
-		}
-	}
 }

@@ -16,6 +16,7 @@ import (
 // Reasons not to queue a request for what it is.
 var (
 	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
+	errMethodNeedsHTTP   = errors.New("only http and https are fetched by another method than GET")
 	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
 )
 
@@ -55,7 +56,7 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
 	}
 	if int64(len(body)) > maxBytes {
-		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Config.MaxRequestBody", maxBytes)
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Collector.MaxRequestBody", maxBytes)
 	}
 	return body, nil
 }
@@ -63,14 +64,6 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 // isSameRequest reports whether a and b ask for a URL in the same way.
 func isSameRequest(a, b *storage.NonGETRequest) bool {
 	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
-}
-
-// requestBodyReader returns the body of a request as net/http wants it; nil if it has none.
-func requestBodyReader(r *storage.NonGETRequest) io.Reader {
-	if r == nil || len(r.Body) == 0 {
-		return nil
-	}
-	return bytes.NewReader(r.Body)
 }
 
 // isSettableBodyHeader reports whether a header is of the body of a request, and the user's

@@ -12,13 +12,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
-// unsentRequestsSize is how many pages are remembered, at least, that were asked for and turned away, twice
-// as many at most. Of those beyond OnRequest is told again.
+// unsentRequestsSize is how many requests are remembered, at least, that were not sent, and
+// half of the most. OnRequest is called again for those beyond.
 const unsentRequestsSize = 1 << 13
 
-// unsentRequests are the pages that OnRequest has been told of and that were turned away
-// before anything was sent: the address of their host was busy, say. They come
-// again with what the callbacks made of them, of which nobody is told twice.
+// unsentRequests are the requests for which OnRequest was called and that were refused
+// before anything was sent: the address of their host was busy, say. They are sent later
+// as the callbacks left them, and OnRequest is not called again.
 type unsentRequests struct {
 	mu       sync.Mutex // guards requests
 	requests recent.Map[unsentRequestKey, *colly.Request]
@@ -35,7 +35,7 @@ func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
 	return unsentRequestKey{t.URL(), lease.RequestFingerprint()}
 }
 
-// put remembers a page that was turned away.
+// put remembers a request that was not sent.
 func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	a.requests.Put(unsentRequestKeyOf(t), &copied, unsentRequestsSize)
 }
 
-// take returns the page as it was turned away, and forgets it; nil if it was not.
+// take returns the request for what t is for, and forgets it; nil if none was put.
 func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *callbackRun) isUnsent() bool {
 	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
 }
 
-// restoreFromUnsentRequest makes r the page that was turned away before: as the callbacks left it.
+// restoreFromUnsentRequest gives r the Ctx and the headers of a request that was not sent before.
 func (r *callbackRun) restoreFromUnsentRequest(unsent *colly.Request) {
 	r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
 	maps.Copy(*r.collyRequest.Headers, *unsent.Headers)

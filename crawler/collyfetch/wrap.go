@@ -15,6 +15,8 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -25,7 +27,7 @@ import (
 )
 
 // WrapOptions are how a wrapped collector crawls. Agent and Contact are compulsory;
-// the zero value of anything else is its room's default.
+// the zero value of any other field is the default of its package.
 type WrapOptions struct {
 	// Agent is the product token that robots.txt is searched for, or
 	// product/version. Letters, "_" and "-" only (RFC 9309, section 2.2.1).
@@ -45,12 +47,14 @@ type WrapOptions struct {
 	// KeepCookies shows to sites the cookies that they set, and keeps them in the state
 	// of the crawl. Without it, cookies are ignored.
 	KeepCookies bool
+	// MaxRequestBody is how many bytes the body of a request may have: see Collector.
+	MaxRequestBody int64
 
 	Policy         politeness.Policy        // how long hosts rest
 	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
 	RobotsConfig   gate.Config              // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
 	FrontierConfig frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	FetchConfig    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
+	FetchConfig    httpfetch.Config         // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
 	Settings       crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
@@ -85,14 +89,14 @@ type Crawl struct {
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	product, userAgent, err := buildUserAgent(o.Agent, o.Contact)
+	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
 	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
+	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, httpheader.ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -109,9 +113,9 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 		}
 	}()
 	if o.KeepCookies {
-		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore)
+		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
 	}
-	fetcher, err := NewHTTPFetcher(o.FetchConfig)
+	fetcher, err := httpfetch.New(o.FetchConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +123,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if crawl.Collector, err = wrapCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
 	}
+	crawl.Collector.MaxRequestBody = o.MaxRequestBody
 	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle
 	return crawl, nil
 }
@@ -174,8 +179,8 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	return nil
 }
 
-// assembleCrawler puts the rooms of the house together.
-func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
+// assembleCrawler makes the Crawler from its parts.
+func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.Fetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}
@@ -207,7 +212,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// run is Run, by whom has set running and called settle.
+// run is Run, for callers that have set isRunning and called rereadSettings.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
 		if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -31,7 +32,7 @@ import (
 func quietOptions(web http.RoundTripper) collyfetch.WrapOptions {
 	return collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", Policy: politeness.Policy{Delay: 2 * time.Second},
-		FetchConfig: collyfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		FetchConfig: httpfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
@@ -136,7 +137,7 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 			o := quietOptions(nil)
 			var log strings.Builder
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.FetchConfig = collyfetch.Config{AllowPrivate: true}
+			o.FetchConfig = httpfetch.Config{AllowPrivate: true}
 			o.Policy.Delay = time.Millisecond
 			c := colly.NewCollector()
 			crawl := wrapCollector(t, c, o)

@@ -1,9 +1,9 @@
 package daemon
 
 import (
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 // Exit codes. Scripts rely on them.
@@ -15,19 +15,27 @@ const (
 	ExitStopped     = cli.ExitStopped     // stopped by a limit or a signal; --resume goes on
 )
 
-// NamedCallbacks are the callbacks of a program, by the name that a project's handler
-// field calls them by. Each registers its callbacks on the Collector of one
-// crawl, which may be called by many workers at a time.
-type NamedCallbacks map[string]func(*collyfetch.Collector)
+// Handlers are the ways in which a program handles pages, by the name that a project's handler
+// field calls them by. collyfetch.NamedCallbacks, callbacks of colly, are Handlers. A program
+// that has none passes nil, and links no colly.
+type Handlers interface {
+	// Names returns the names, sorted.
+	Names() []string
+	// Attach has pages of c handled by what has that name, one of Names: it sets c.Handler
+	// and, if pages are to be fetched otherwise, c.Fetcher. fetcher fetches pages by HTTP; a
+	// request may have a body of at most maxRequestBody bytes. Attach is called once for each
+	// run of a crawl, before it begins, and may be called for several crawls at a time.
+	Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64)
+}
 
-// Main is the decorum command, with the callbacks of h: it runs what the command
+// Main is the decorum command, with the handlers of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h NamedCallbacks) { cli.Main(engine.NamedCallbacks(h)) }
+func Main(h Handlers) { cli.Main(h) }
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h NamedCallbacks, args ...string) int { return cli.Run(engine.NamedCallbacks(h), args...) }
+func Run(h Handlers, args ...string) int { return cli.Run(h, args...) }
 
 // TuneGC has the garbage collector run less often than Go would, as Main does, unless the
 // environment sets GOGC; and it bounds the memory of the process by its control group,

@@ -15,7 +15,7 @@
 // works.
 //
 //	func main() {
-//		daemon.Main(daemon.NamedCallbacks{"books": books})
+//		daemon.Main(collyfetch.NamedCallbacks{"books": books})
 //	}
 //
 //	func books(c *collyfetch.Collector) {

@@ -16,7 +16,7 @@ import (
 )
 
 // A Dialer makes the connections of visits, and refuses those that must not be
-// made: see collyfetch.HTTPFetcher, which is one.
+// made: see httpfetch.Fetcher, which is one.
 type Dialer interface {
 	// DialNonHTTP connects to a host and a port, or to where the user sends it.
 	DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)
@@ -37,7 +37,7 @@ type Config struct {
 	// bytes are kept, of a sitemap as many as the crawl's Settings say.
 	MaxBody int64
 	// BodyMemory is the memory that the bodies of all visits under way take together, as in
-	// collyfetch.Config. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
+	// httpfetch.Config. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
 	BodyMemory *bodymem.Budget
 	// ContentTypes are the media types whose bodies are read. The type of a file
 	// is that of the ending of its name or, if that has none, of its first bytes;

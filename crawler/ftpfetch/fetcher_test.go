@@ -13,10 +13,10 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -26,12 +26,8 @@ import (
 // newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
 func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
-	to, err := collyfetch.ParseConnectTo("::" + addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web, err := collyfetch.NewHTTPFetcher(collyfetch.Config{
-		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private,
+	web, err := httpfetch.New(httpfetch.Config{
+		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []string{"::" + addr}, AllowPrivate: private,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +246,7 @@ func TestConnectionRefused(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &collyfetch.HTTPFetcher{}}, {Dialer: &collyfetch.HTTPFetcher{}, Password: "x\r\nDELE /"}} {
+	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &httpfetch.Fetcher{}}, {Dialer: &httpfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
 		if _, err := ftpfetch.New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

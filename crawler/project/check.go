@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
@@ -55,9 +55,9 @@ func checkAgentSettings(p *Project) *FieldProblem {
 		field, value string
 		maxBytes     int
 	}{
-		{"agent.product", p.Agent.Product, collyfetch.MaxProductBytes},
-		{"agent.version", p.Agent.Version, collyfetch.MaxProductBytes},
-		{"agent.contact", p.Agent.Contact, collyfetch.MaxContactBytes},
+		{"agent.product", p.Agent.Product, httpheader.MaxProductBytes},
+		{"agent.version", p.Agent.Version, httpheader.MaxProductBytes},
+		{"agent.contact", p.Agent.Contact, httpheader.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
 			return NewFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
@@ -77,7 +77,7 @@ func checkAgentSettings(p *Project) *FieldProblem {
 	switch {
 	case p.Agent.Contact == "":
 		return NewFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
-	case !collyfetch.IsContact(p.Agent.Contact):
+	case !httpheader.IsContact(p.Agent.Contact):
 		return NewFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
 func checkFetchSettings(p *Project) *FieldProblem {
@@ -16,7 +17,7 @@ func checkFetchSettings(p *Project) *FieldProblem {
 		}
 	}
 	for i, rule := range p.Fetch.ConnectToRules {
-		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
+		if _, err := dialrules.ParseConnectTo(rule); err != nil {
 			return NewFieldProblem(indexedFieldName("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
@@ -27,7 +28,7 @@ func checkFetchSettings(p *Project) *FieldProblem {
 		} else {
 			seen[lower] = true
 		}
-		if err := collyfetch.CheckCustomHeader(name, p.Fetch.Headers[name]); err != nil {
+		if err := httpheader.CheckCustom(name, p.Fetch.Headers[name]); err != nil {
 			return NewFieldProblem("fetch.headers."+name, "%v", err)
 		}
 	}
@@ -52,7 +53,7 @@ func checkProxySettings(p *Project) *FieldProblem {
 	if p.Fetch.Proxy == "" {
 		return nil
 	}
-	if _, err := collyfetch.ParseProxy(p.Fetch.Proxy); err != nil {
+	if _, err := dialrules.ParseProxy(p.Fetch.Proxy); err != nil {
 		return NewFieldProblem("fetch.proxy", "%v", err)
 	}
 	if len(p.Fetch.ConnectToRules) > 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	daemon.Main(daemon.NamedCallbacks{"books": registerBookCallbacks, "news": registerNewsCallbacks})
+	daemon.Main(collyfetch.NamedCallbacks{"books": registerBookCallbacks, "news": registerNewsCallbacks})
 }
 
 // registerBookCallbacks prints the price of each book, and goes from shelf to shelf.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -37,14 +37,14 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := mirror(ctx, os.Args[1], os.Args[2], collyfetch.Config{}, politeness.Policy{}); err != nil {
+	if err := mirror(ctx, os.Args[1], os.Args[2], httpfetch.Config{}, politeness.Policy{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // mirror archives the host of a URL in a directory, which one process at a time may use.
-func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, policy politeness.Policy) (err error) {
+func mirror(ctx context.Context, url, dir string, fetch httpfetch.Config, policy politeness.Policy) (err error) {
 	seed, err := decorum.ParseURL(url)
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 }
 
 // newCrawler puts a crawl of one host together.
-func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
+func newCrawler(seed decorum.URL, state storage.Store, fetch httpfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
 	agent, err := robots.NewAgent("mirrorbot") // whom robots.txt speaks to
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.NewHTTPFetcher(fetch)
+	fetcher, err := httpfetch.New(fetch)
 	if err != nil {
 		return nil, err
 	}

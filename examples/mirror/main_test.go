@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -45,12 +45,8 @@ func TestMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	fetch := collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+	fetch := httpfetch.Config{ConnectToRules: []string{"::" + server.Addr}, AllowPrivate: true}
 	for range 2 {
 		if err := mirror(t.Context(), "http://bees.example/", dir, fetch, politeness.Policy{Delay: 10 * time.Millisecond}); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 // TestPriority: a page that is found late goes before those that were found
@@ -20,7 +21,7 @@ func TestPriority(t *testing.T) {
 			"/news/1": page("<a href=/news/2>next</a>"),
 		}})
 		var out strings.Builder
-		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", FetchConfig: collyfetch.Config{Transport: web}}
+		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", FetchConfig: httpfetch.Config{Transport: web}}
 		if err := crawlAndPrint(t.Context(), "http://example.com/", o, &out); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	daemon.Main(daemon.NamedCallbacks{"titles": func(c *collyfetch.Collector) {
+	daemon.Main(collyfetch.NamedCallbacks{"titles": func(c *collyfetch.Collector) {
 		c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Request.URL, e.Text) })
 		c.OnHTML("main a", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -33,7 +34,7 @@ func TestShop(t *testing.T) {
 	}
 	defer server.Close()
 	o := collyfetch.WrapOptions{Agent: "shopbot/1.0", Contact: "https://example.org/bot", StateDir: filepath.Join(t.TempDir(), "crawl"),
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: server.Transport()}}
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: httpfetch.Config{Transport: server.Transport()}}
 	var out strings.Builder
 	for range 2 {
 		if err := scrape(t.Context(), "http://shop.example/catalogue/1", o, &out); err != nil {

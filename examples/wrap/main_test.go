@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 const serverAddrEnv = "WRAP_TEST_SERVER"
@@ -15,12 +15,8 @@ const serverAddrEnv = "WRAP_TEST_SERVER"
 // TestMain runs the program itself, on the server that its parent has started.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(serverAddrEnv); addr != "" {
-		to, err := collyfetch.ParseConnectTo("::" + addr)
-		if err != nil {
-			panic(err)
-		}
 		options.Policy.Delay = 10 * time.Millisecond
-		options.FetchConfig = collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+		options.FetchConfig = httpfetch.Config{ConnectToRules: []string{"::" + addr}, AllowPrivate: true}
 		main()
 		os.Exit(0)
 	}

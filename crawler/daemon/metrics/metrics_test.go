@@ -16,10 +16,10 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -62,7 +62,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
+	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Callbacks: engine.NamedCallbacks{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

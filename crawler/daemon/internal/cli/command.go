@@ -23,7 +23,7 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h engine.NamedCallbacks) {
+func Main(h engine.Handlers) {
 	TuneGC()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
@@ -54,10 +54,10 @@ var heapBallast []byte
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h engine.NamedCallbacks, args ...string) int { return runCommandLine(h, false, args) }
+func Run(h engine.Handlers, args ...string) int { return runCommandLine(h, false, args) }
 
 // runCommandLine runs what args ask for. own says that the process is all for that.
-func runCommandLine(h engine.NamedCallbacks, ownsProcess bool, args []string) int {
+func runCommandLine(h engine.Handlers, ownsProcess bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -66,7 +66,7 @@ func runCommandLine(h engine.NamedCallbacks, ownsProcess bool, args []string) in
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: terminal.NewStickyErrorWriter(os.Stdout), stderr: terminal.NewStatusLineWriter(os.Stderr), signals: signals, Dependencies: engine.Dependencies{Callbacks: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: terminal.NewStickyErrorWriter(os.Stdout), stderr: terminal.NewStatusLineWriter(os.Stderr), signals: signals, Dependencies: engine.Dependencies{Handlers: h}}
 	return a.main(args)
 }
 
@@ -239,7 +239,7 @@ func (a *program) initLog(c *cobra.Command) error {
 // for, and no news to an operator; but callbacks may have something to say by it.
 func (a *program) setDefaultLogger() {
 	level := slog.LevelDebug
-	if len(a.Callbacks) > 0 {
+	if a.Handlers != nil && len(a.Handlers.Names()) > 0 {
 		level = slog.LevelInfo
 	}
 	slog.SetLogLoggerLevel(level)

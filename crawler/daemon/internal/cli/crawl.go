@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -83,7 +84,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	if f := a.Callbacks.CheckHandler(d.Handler); f != nil {
+	if f := engine.CheckHandler(a.Handlers, d.Handler); f != nil {
 		return d.FieldError(*f)
 	}
 	if s.dryRunOptions.enabled {

@@ -86,7 +86,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engine.Config{
-		Stores: files, Callbacks: a.Callbacks, Log: a.Log,
+		Stores: files, Handlers: a.Handlers, Log: a.Log,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), BodyMemory: a.BodyMemory}, FastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {

@@ -211,7 +211,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: terminal.NewStickyErrorWriter(io.Discard), stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Callbacks: engine.NamedCallbacks{"post": post}}}
+	a := &program{stdout: terminal.NewStickyErrorWriter(io.Discard), stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}
 	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

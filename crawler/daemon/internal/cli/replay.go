@@ -111,7 +111,7 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
 		return project.Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
-	if f := a.Callbacks.CheckHandler(d.Handler); f != nil {
+	if f := engine.CheckHandler(a.Handlers, d.Handler); f != nil {
 		return project.Project{}, nil, d.FieldError(*f)
 	}
 	seedPerOrigin, err := d.FirstSeedPerOrigin(os.Open)
@@ -123,7 +123,7 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engine.Config{
 		Stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
-		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Callbacks: a.Callbacks, Log: a.Log,
+		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Handlers: a.Handlers, Log: a.Log,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()}, Transport: replayer, Now: replayer.Now,
 	}
 	r, err := g.NewEngine(p, seedPerOrigin)

@@ -60,7 +60,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 		return nil, err
 	}
 	g := engine.Config{
-		Stores: j.stores, Outputs: o, Callbacks: a.Callbacks, Log: a.Log,
+		Stores: j.stores, Outputs: o, Handlers: a.Handlers, Log: a.Log,
 		Hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}

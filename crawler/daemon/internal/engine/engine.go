@@ -28,8 +28,8 @@ type Config struct {
 	Stores      datadir.CrawlStores
 	Confinement *confine.Paths // of the files that the project names
 	sinks.Outputs
-	Callbacks NamedCallbacks
-	Hooks     crawler.Hooks
+	Handlers Handlers
+	Hooks    crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
 	Transport http.RoundTripper
 	Now       func() time.Time
@@ -158,7 +158,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 		r.Crawler.Coordinator, r.WorkerCoordinator = coordinator, coordinator
 	}
 	r.CloseIdleConns = httpFetcher.CloseIdleConnections
-	g.Callbacks.attachCallbacks(r.Crawler, p, httpFetcher)
+	attachHandler(g.Handlers, r.Crawler, p, httpFetcher)
 	if g.Ledger != nil {
 		r.Crawler.Ledger = g.Ledger
 	}

@@ -7,12 +7,14 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
@@ -54,12 +56,12 @@ func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
 
 // fetcherConfig returns how pages are requested, except for cookies. It opens key files
 // within c.
-func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, error) {
-	cfg := collyfetch.Config{
-		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
-		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
+func fetcherConfig(p *project.Project, c *confine.Paths) (httpfetch.Config, error) {
+	cfg := httpfetch.Config{
+		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
-		CaptureExchanges: p.Output.WARCDir != "",
+		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
 	}
 	if cfg.DNSTTL == 0 {
 		cfg.DNSTTL = -1
@@ -67,41 +69,31 @@ func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, err
 	for name, value := range p.Fetch.Headers {
 		cfg.Headers.Set(name, value)
 	}
-	for _, rule := range p.Fetch.ConnectToRules {
-		to, err := collyfetch.ParseConnectTo(rule)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
-	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil || p.Fetch.Proxy == "" {
-		return cfg, err
-	}
-	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
+	cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput)
 	return cfg, err
 }
 
 // NewFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func NewFetcher(
-	p *project.Project, c *confine.Paths, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
-) (*collyfetch.HTTPFetcher, error) {
+	p *project.Project, c *confine.Paths, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+) (*httpfetch.Fetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Transport, cfg.BodyMemory = transport, bodyMemory
 	if p.Fetch.Cookies {
-		cfg.Cookies = collyfetch.NewCookies(notes)
+		cfg.Cookies = httpfetch.NewCookies(notes)
 	}
-	return collyfetch.NewHTTPFetcher(cfg)
+	return httpfetch.New(cfg)
 }
 
 // NewMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func NewMultiSchemeFetcher(p *project.Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func NewMultiSchemeFetcher(p *project.Project, httpFetcher *httpfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

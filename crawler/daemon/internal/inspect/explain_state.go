@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -97,13 +97,9 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 
 // portRefusal says why visits must not connect to the port of a URL; "" if they may.
 func (q *Inspector) portRefusal(u decorum.URL) string {
-	var rules []collyfetch.ConnectTo
-	for _, rule := range q.Project.Fetch.ConnectToRules {
-		to, _ := collyfetch.ParseConnectTo(rule) // the rule was validated with the project
-		rules = append(rules, to)
-	}
+	rules, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
 	var refused *decorum.Error
-	if errors.As(collyfetch.CheckPort(u.Origin(), rules), &refused) {
+	if errors.As(dialrules.CheckPort(u.Origin(), rules), &refused) {
 		return refused.Err.Error()
 	}
 	return ""

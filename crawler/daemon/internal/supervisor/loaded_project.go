@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -37,7 +38,7 @@ func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	}
 	c := s.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
-		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.Callbacks.CheckHandler(d.Handler),
+		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), engine.CheckHandler(s.env.Handlers, d.Handler),
 	} {
 		if f != nil {
 			return nil, d.FieldError(*f)
@@ -138,7 +139,7 @@ func (s *Supervisor) absolutePath(projectName string, use project.FilePathUse, p
 // an earlier one; nil if there is none.
 func (s *Supervisor) lastValidProject(name string) *loadedProject {
 	d, err := project.ReadFile(s.projectStateDir(name).Path(datadir.ProjectFile))
-	if err != nil || d.Check() != nil || s.env.Callbacks.CheckHandler(d.Handler) != nil {
+	if err != nil || d.Check() != nil || engine.CheckHandler(s.env.Handlers, d.Handler) != nil {
 		return nil
 	}
 	c := s.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))

@@ -309,7 +309,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
 	hooks.Acked = r.recordDelayShortfall
 	g = engine.Config{
-		Stores: *r.storeHandle.stores, Confinement: loaded.pathConfinement, Callbacks: r.env.Callbacks, Log: r.env.Log,
+		Stores: *r.storeHandle.stores, Confinement: loaded.pathConfinement, Handlers: r.env.Handlers, Log: r.env.Log,
 		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
 		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
 	}

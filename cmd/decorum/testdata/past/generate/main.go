@@ -27,7 +27,7 @@ const asCommand = "PAST_AS_COMMAND"
 
 func main() {
 	if os.Getenv(asCommand) != "" {
-		daemon.Main(daemon.NamedCallbacks{"past": callbacks})
+		daemon.Main(collyfetch.NamedCallbacks{"past": callbacks})
 	}
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: generate DIR, where DIR holds web.json and project.yaml")

@@ -1,0 +1,74 @@
+package httpfetch_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+)
+
+// writeUnsizedBody answers with bodies of the letter that the path names, as long as the query
+// says, in chunks.
+func writeUnsizedBody(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.URL.RawQuery)
+	io.WriteString(w, "<")
+	w.(http.Flusher).Flush()
+	w.Write(bytes.Repeat([]byte(path.Base(r.URL.Path)), n-1))
+}
+
+// TestBodiesOfUnknownLength: each visit has a body of its own, whatever the buffer it
+// came through is used for later, and whatever it outgrows.
+func TestBodiesOfUnknownLength(t *testing.T) {
+	site := startServer(t, writeUnsizedBody)
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	must(t, err)
+	sizes := []int{20_000, 100, 1 << 20, 30_000, 1, 300_000}
+	bodies := make([][]byte, len(sizes))
+	for i, n := range sizes {
+		res, err := f.Fetch(t.Context(), pageTicket(t, fmt.Sprintf("%s/%c?%d", site, 'a'+i, n)))
+		must(t, err)
+		bodies[i] = res.Body
+	}
+	for i, n := range sizes {
+		if want := "<" + string(bytes.Repeat([]byte{'a' + byte(i)}, n-1)); string(bodies[i]) != want {
+			t.Errorf("body %d has %d bytes, want %d of %c", i, len(bodies[i]), n, 'a'+i)
+		}
+	}
+}
+
+// BenchmarkFetch shows what a body of 20 KB costs whose length is known before, and
+// one whose length is not.
+func BenchmarkFetch(b *testing.B) {
+	page := strings.Repeat("<p>All happy families are alike.</p>", 569)
+	for name, length := range map[string]int64{"sized": int64(len(page)), "chunked": -1} {
+		b.Run(name, func(b *testing.B) {
+			answer := roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				res := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Request: r,
+					Body: io.NopCloser(strings.NewReader(page)), ContentLength: length}
+				if length > 0 {
+					res.Header["Content-Length"] = []string{strconv.Itoa(len(page))}
+				}
+				return res, nil
+			})
+			f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: answer})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				ticket := pageTicket(b, "http://a.test/page")
+				b.StartTimer()
+				if _, err := f.Fetch(b.Context(), ticket); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package httpfetch
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+)
+
+// maxBufferableBody returns the length of the longest body in memory: Bodies must hold it alone,
+// and also its raw bytes if these are kept.
+func (cfg Config) maxBufferableBody() int64 {
+	if cfg.CaptureExchanges {
+		return cfg.BodyMemory.MaxBodyLen(2) - maxWireOverhead
+	}
+	return cfg.BodyMemory.MaxBodyLen(1)
+}
+
+// inMemoryBodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
+func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
+	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBufferableBody())
+}
+
+// openShareAndReserveIfNeeded opens the share of a visit. It reserves memory before the visit sends
+// its request, if the request is not safe, and so must not be ended for want of memory,
+// or if an earlier visit was ended.
+func (t *ticketTransport) openShareAndReserveIfNeeded(ctx context.Context, p *roundTrip) error {
+	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
+	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
+	if p.ticket.StreamsBody() {
+		total = bodymem.MaxSpoolBytesForBody(t.inMemoryBodyLimit(p.ticket))
+	}
+	if t.cfg.CaptureExchanges {
+		total += 2 * (t.inMemoryBodyLimit(p.ticket) + maxWireOverhead)
+	}
+	return p.memoryShare.ReserveAheadIfNeeded(ctx, total, !p.ticket.Request().IsSafe())
+}
+
+// retainBodyMemory keeps the body of the response, and the captured bytes, reserved until the
+// visit is over. It gives back the memory that decoding took.
+func (p *roundTrip) retainBodyMemory() {
+	var n int64
+	if p.response != nil {
+		n = int64(cap(p.response.Body))
+	}
+	if p.response != nil && p.bodySpool != nil {
+		n += p.bodySpool.ReservedBytes()
+		p.ticket.SetSpooledBody(p.bodySpool)
+	}
+	if p.recorder != nil {
+		n += p.recorder.reservedBytes
+	}
+	p.ticketHoldsShare = true
+	p.memoryShare.ShrinkTo(n)
+	p.ticket.RetainBodyMemoryForVisit(&p.memoryShare)
+}
+
+// readIntoSpool reads the body of a sitemap, n bytes, into a spool.
+func (t *ticketTransport) readIntoSpool(ctx context.Context, r io.Reader, p *roundTrip) (n int64, truncated bool, err error) {
+	stored := t.cfg.BodyMemory.MaxBodyLen(1)
+	if t.cfg.CaptureExchanges {
+		stored = t.cfg.BodyMemory.MaxBodyLen(2)
+	}
+	if p.bodySpool, err = p.memoryShare.NewCompressedSpool(ctx, stored); err != nil {
+		return 0, false, err
+	}
+	truncated, err = p.bodySpool.Fill(r, p.ticket.BodyLimit(t.cfg.MaxBody))
+	return p.bodySpool.Len(), truncated, err
+}
+
+// declaredBodyLength returns the length of an unencoded body by its header; 0 if the header does
+// not say.
+func declaredBodyLength(res *http.Response, limit int64) int64 {
+	if res.ContentLength <= 0 || res.Header["Content-Length"] == nil {
+		return 0
+	}
+	return min(res.ContentLength, limit)
+}
+
+// peekDecoderWindowSize returns how many decoded bytes a decoder keeps, by the first of the coded
+// bytes. It returns 0 for codings that keep few bytes.
+func peekDecoderWindowSize(coding string, src *decodeStageReader) int64 {
+	switch coding {
+	case "br":
+		b, err := src.Peek(1)
+		if err != nil {
+			return 0
+		}
+		return 1 << brotliWindowBits(b[0])
+	case "zstd":
+		b, _ := src.Peek(zstd.HeaderMaxSize)
+		var h zstd.Header
+		if h.Decode(b) != nil || h.Skippable {
+			return maxZstdWindow
+		}
+		return int64(min(h.WindowSize, maxZstdWindow)) + 2*maxZstdBlock
+	}
+	return 0
+}
+
+// maxZstdBlock is the largest size of a zstd block.
+const maxZstdBlock = 128 << 10
+
+// brotliWindowBits returns the logarithm of the window of a brotli stream that begins with b
+// (RFC 7932, section 9.1).
+func brotliWindowBits(b byte) int {
+	if b&1 == 0 {
+		return 16
+	}
+	if n := b >> 1 & 7; n != 0 {
+		return 17 + int(n)
+	}
+	if n := b >> 4 & 7; n != 0 {
+		return 8 + int(n)
+	}
+	return 17
+}

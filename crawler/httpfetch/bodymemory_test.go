@@ -1,0 +1,363 @@
+package httpfetch_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// serveAddr serves on loopback until the test ends, and returns the address.
+func serveAddr(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// gzipped returns text in gzip.
+func gzipped(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBodiesShareMemory: with memory for two bodies while they grow, 64 workers visit every page and
+// every robots.txt of 80 hosts, though nearly each body takes all that is left. What gets
+// no memory is neither a failure of its page nor of its host, and the log has one line.
+func TestBodiesShareMemory(t *testing.T) {
+	const hosts = 80
+	page := gzipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
+	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
+	for _, capture := range []bool{false, true} {
+		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
+			// No answer goes on before a visit got no memory, so that bodies hold memory together.
+			denied := make(chan struct{})
+			address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+				body := page
+				if r.URL.Path == "/robots.txt" {
+					body = rules
+				}
+				w.Header().Set("Content-Encoding", "gzip")
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write(body[:len(body)/2])
+				w.(http.Flusher).Flush()
+				select {
+				case <-denied:
+				case <-r.Context().Done():
+				}
+				_, _ = w.Write(body[len(body)/2:])
+			})
+			memory, err := bodymem.New(bodymem.MinSize)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := hostileConfig
+			cfg.MaxBody, cfg.BodyMemory, cfg.CaptureExchanges = 3<<20, memory, capture
+			cfg.Timeout, cfg.FirstByteTimeout = time.Minute, time.Minute
+			crawl := newCrawlOfHosts(t, hosts, address, cfg)
+			var log bytes.Buffer
+			crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
+			var mu sync.Mutex
+			pages := map[string]int{}
+			closeDenied := sync.OnceFunc(func() { close(denied) })
+			crawl.Hooks.Visited = func(v *crawler.Visit) {
+				mu.Lock()
+				defer mu.Unlock()
+				full := new(bodymem.FullError)
+				switch {
+				case errors.As(v.Err, &full):
+					closeDenied()
+				case v.Err != nil || v.Lease.FailedAttempts > 0:
+					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.FailedAttempts)
+				case !v.Clearance.IsForRobots():
+					pages[v.URL().String()]++
+					if len(v.Response.Body) == 0 || capture && v.Exchange == nil {
+						t.Errorf("%s: %d bytes", v.URL(), len(v.Response.Body))
+					}
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			if err := crawl.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			st, use := crawl.Stats(), memory.Usage()
+			if len(pages) != hosts || st.RobotsFetches < hosts || st.Retries+st.GivenUp+st.Errors+st.Panics != 0 {
+				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
+			}
+			if st.MemoryDeniedVisits == 0 || use.DeniedVisits != st.MemoryDeniedVisits || use.Bytes != 0 || use.WaitingVisits != 0 {
+				t.Errorf("%d visits got no memory, and the memory says %+v", st.MemoryDeniedVisits, use)
+			}
+			if n := strings.Count(log.String(), "bodies take all of their memory"); n != 1 {
+				t.Errorf("the log has %d lines about memory, want 1:\n%s", n, &log)
+			}
+		})
+	}
+}
+
+// TestSitemapsAreStreamed: hosts, each with a sitemap of 50 MiB in little gzip, take
+// no more than the memory for bodies, what they list is queued.
+func TestSitemapsAreStreamed(t *testing.T) {
+	const hosts = 6
+	list := []byte("<urlset>\n")
+	for i := range 3 {
+		list = fmt.Appendf(list, "<url><loc>/%d</loc></url>\n", i)
+	}
+	list = append(list, bytes.Repeat([]byte("<!-- nothing -->\n"), (50<<20-1000)/17)...)
+	list = append(list, "<url><loc>/last</loc></url></urlset>"...)
+	bomb := gzipped(t, list)
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
+		case "/sitemap.xml":
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(bomb)
+		default:
+			_, _ = io.WriteString(w, "<p>a page</p>")
+		}
+	})
+	list = nil
+	memory, err := bodymem.New(bodymem.MinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.MaxBody, cfg.BodyMemory, cfg.Timeout, cfg.FirstByteTimeout = 10<<20, memory, time.Minute, time.Minute
+	crawl := newCrawlOfHosts(t, hosts, address, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	st, use := crawl.Stats(), memory.Usage()
+	if st.SitemapFetches != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.MemoryDeniedVisits != 0 {
+		t.Errorf("got %+v; want %d sitemaps and %d pages", st, hosts, 5*hosts)
+	}
+	if st.Bytes < hosts*49<<20 {
+		t.Errorf("%d bytes were counted", st.Bytes)
+	}
+	if use.PeakBytes > memory.Size() || use.Bytes != 0 {
+		t.Errorf("got %+v of %d bytes", use, memory.Size())
+	}
+	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least. Under
+	// the race detector, where pools drop part of what they are given, it is hosts × 28 MiB.
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > hosts*40<<20 {
+		t.Errorf("%d MiB were allocated for %d sitemaps of 50 MiB", spent>>20, hosts)
+	}
+}
+
+// TestTooLongForMemory: a page that the whole memory cannot hold is cut as one longer
+// than MaxBody is.
+func TestTooLongForMemory(t *testing.T) {
+	random := make([]byte, 20<<20)
+	var noise bytes.Buffer
+	for i := range random {
+		noise.WriteByte("0123456789abcdef"[(i*i*7919+i>>3*31+i>>11)&15])
+	}
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(noise.Bytes()) })
+	memory, err := bodymem.New(bodymem.MinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.MaxBody, cfg.BodyMemory = 100<<20, memory
+	res, err := fetchPage(t, cfg, "http://"+address+"/page")
+	if err != nil || !res.BodyLimitExceeded || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
+		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.MaxBodyLen(1))
+	}
+	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes > memory.Size() {
+		t.Errorf("got %+v of %d bytes", use, memory.Size())
+	}
+}
+
+// TestSitemapTooLongForMemory: of a sitemap that the whole memory cannot hold, compressed,
+// the beginning counts, and the log says so.
+func TestSitemapTooLongForMemory(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{})
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
+		case "/sitemap.xml":
+			_, _ = io.WriteString(w, "<urlset><url><loc>/first</loc></url><!--")
+			_, _ = io.CopyN(hex.NewEncoder(w), random, 10<<20)
+			_, _ = io.WriteString(w, "--><url><loc>/last</loc></url></urlset>")
+		}
+	})
+	memory, err := bodymem.New(bodymem.MinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.BodyMemory, cfg.Timeout, cfg.FirstByteTimeout = memory, time.Minute, time.Minute
+	crawl := newCrawlOfHosts(t, 1, address, cfg)
+	var log bytes.Buffer
+	crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if st := crawl.Stats(); st.Pages != 2 || st.MemoryDeniedVisits != 0 || memory.Usage().PeakBytes > memory.Size() {
+		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Usage())
+	}
+	if !strings.Contains(log.String(), "--body-memory") {
+		t.Errorf("the log does not say what is wrong with the sitemap:\n%s", &log)
+	}
+}
+
+// TestUnsafeRequestsReserveFirst: a POST is not sent while there is no memory for it,
+// and is sent once there is.
+func TestUnsafeRequestsReserveFirst(t *testing.T) {
+	memory, err := bodymem.New(bodymem.MinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := new(bodymem.Share)
+	memory.OpenShare(other, "other")
+	if err := other.Reserve(t.Context(), 6<<20); err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan time.Time, 10)
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			sent <- time.Now()
+		}
+		_, _ = w.Write(make([]byte, 1<<20))
+	})
+	crawl := newCrawl(t, newFetcher(t, httpfetch.Config{AllowPrivate: true, BodyMemory: memory, MaxBody: 2 << 20}))
+	form, err := decorum.ParseURL("http://" + address + "/form")
+	must(t, err)
+	post := &storage.NonGETRequest{Method: http.MethodPost, Body: []byte("a=b")}
+	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: form, Source: storage.SourceSeed, Request: post})
+	must(t, err)
+	given := make(chan time.Time, 1)
+	go func() {
+		for memory.Usage().WaitingVisits == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		given <- time.Now()
+		other.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+		t.Fatal(err)
+	}
+	if at := <-sent; at.Before(<-given) || len(sent) > 0 {
+		t.Error("the request was sent before there was memory, or twice")
+	}
+	if st := crawl.Stats(); st.Pages != 1 || st.InDoubt != 0 || memory.Usage().Bytes != 0 {
+		t.Errorf("got %+v, %+v", st, memory.Usage())
+	}
+}
+
+// TestPanicGivesMemoryBack: a decoder that panics over a hostile body keeps no memory.
+func TestPanicGivesMemoryBack(t *testing.T) {
+	memory, err := bodymem.New(bodymem.MinSize)
+	must(t, err)
+	answer := roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panickingReader{})
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(body), ContentLength: -1}, nil
+	})
+	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: answer, BodyMemory: memory})
+	must(t, err)
+	ticket := pageTicket(t, "http://a.test/page")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the body did not panic")
+			}
+		}()
+		_, _ = f.Fetch(t.Context(), ticket)
+	}()
+	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes < 1<<20 {
+		t.Errorf("got %+v, want nothing in use", use)
+	}
+}
+
+type panickingReader struct{}
+
+func (panickingReader) Read([]byte) (int, error) { panic("cannot be decoded") }
+
+// TestCapturedCounts: what was captured of an answer counts until it is archived, though
+// the answer did not come whole, and says that a sitemap was cut for its length.
+func TestCapturedCounts(t *testing.T) {
+	const part = 300 << 10
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprint(w, "User-agent: *\nAllow: /\n")
+			if strings.HasPrefix(r.Host, "h0.") {
+				fmt.Fprint(w, "Sitemap: http://h0.test/sitemap.xml\n")
+			}
+		case "/sitemap.xml":
+			_, _ = io.WriteString(w, "<urlset>"+strings.Repeat(" ", 10_000)+"</urlset>")
+		default:
+			if strings.HasPrefix(r.Host, "h0.") { // which would rest before its sitemap is visited
+				return
+			}
+			w.Header().Set("Content-Length", "10000000")
+			_, _ = w.Write(make([]byte, part))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
+	memory, err := bodymem.New(bodymem.MinSize)
+	must(t, err)
+	cfg := hostileConfig
+	cfg.BodyMemory, cfg.CaptureExchanges, cfg.Timeout = memory, true, 300*time.Millisecond
+	crawl := newCrawlOfHosts(t, 2, address, cfg)
+	crawl.Settings.MaxSitemapBody = 1000
+	var mu sync.Mutex // guards cuts
+	cuts := map[string]decorum.TruncationReason{}
+	crawl.Hooks.Visited = func(v *crawler.Visit) {
+		if v.Exchange == nil {
+			t.Errorf("nothing of %s was captured", v.URL())
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		cuts[v.URL().String()] = v.Exchange.Truncation
+		if n := int64(len(v.Exchange.RawResponse)); v.Response == nil && (n < part || memory.Usage().Bytes < n) {
+			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Usage())
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if cuts["http://h0.test/sitemap.xml"] != decorum.TruncatedByLength || cuts["http://h1.test/page"] != decorum.TruncatedByTime ||
+		memory.Usage().Bytes != 0 {
+		t.Errorf("got %v, and %+v at the end", cuts, memory.Usage())
+	}
+}

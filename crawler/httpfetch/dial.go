@@ -1,0 +1,174 @@
+package httpfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
+)
+
+// A crawlDialer makes the connections of a crawl.
+type crawlDialer struct {
+	cfg            Config
+	connectToRules []dialrules.ConnectTo
+	proxy          *url.URL // nil: none
+	resolver       *cachingResolver
+	netDialer      net.Dialer
+	// blockedAddrKind says what kind of address one is that must not be connected to, ""
+	// if it may.
+	blockedAddrKind func(netip.Addr) string
+	rootCAs         *x509.CertPool // whose certificates are good; nil: the system's
+}
+
+// newCrawlDialer returns the dialer of cfg. It returns an error if the proxy or a connect-to
+// rule is not well-formed.
+func newCrawlDialer(cfg Config) (*crawlDialer, error) {
+	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
+	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
+	var err error
+	if n.connectToRules, err = dialrules.ParseConnectToRules(cfg.ConnectToRules); err != nil {
+		return nil, err
+	}
+	if cfg.Proxy != "" {
+		if n.proxy, err = dialrules.ParseProxy(cfg.Proxy); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.AllowPrivate {
+		n.blockedAddrKind = func(netip.Addr) string { return "" }
+	}
+	n.netDialer = net.Dialer{KeepAlive: 30 * time.Second,
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+			return n.checkAndClaimServerAddr(ctx, address)
+		}}
+	return n, nil
+}
+
+// maxIdleConns is how many connections are kept open for the next visit. A host has as many
+// of them as it was visited at a time: one, unless the project allows more. All that
+// goes through a proxy in the clear is one host's.
+const maxIdleConns = 512
+
+// newHTTPTransport returns the transport of a crawl.
+func newHTTPTransport(n *crawlDialer) *http.Transport {
+	t := &http.Transport{
+		DialContext:            n.dial,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // requestHeader asks for more than gzip
+		MaxIdleConns:           maxIdleConns,
+		MaxIdleConnsPerHost:    maxIdleConns,
+		IdleConnTimeout:        90 * time.Second,
+		TLSClientConfig:        &tls.Config{RootCAs: n.rootCAs},
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
+	}
+	n.setTransportProxy(t)
+	t.DialContext = n.dialFuncWithTimeout(t.DialContext)
+	wrapConnsWithLeaseCheck(t)
+	if n.cfg.CaptureExchanges {
+		recordConns(t)
+	}
+	return t
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialFuncWithTimeout bounds a dialler by the time of a visit: net/http lets it go on when
+// the request that it is for has ended.
+func (n *crawlDialer) dialFuncWithTimeout(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
+		defer cancel()
+		return dial(ctx, network, addr)
+	}
+}
+
+// wrapDialedConns returns a dialler whose connections are those of dial, wrapped.
+func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}
+}
+
+// dial connects to addr, a host and a port, or to where ConnectToRules sends it.
+func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	host, port = dialrules.ApplyConnectTo(n.connectToRules, host, port)
+	addrs, err := n.resolver.lookup(ctx, host)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	var first error
+	for i, a := range addrs {
+		conn, err := n.dialAddr(ctx, network, net.JoinHostPort(a.String(), port), len(addrs)-i)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil || isNoRoute(first) && !isNoRoute(err) {
+			first = err
+		}
+	}
+	n.resolver.forget(host) // it may have moved
+	return nil, first
+}
+
+// isNoRoute reports whether err says that this machine has no route to an address, for
+// example to one of IPv6 where it only has IPv4. An error of another address of the
+// same host takes precedence.
+func isNoRoute(err error) bool {
+	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)
+}
+
+// dialAddr connects to an address in its share of the time that is left, with so
+// many addresses still to be tried.
+func (n *crawlDialer) dialAddr(ctx context.Context, network, address string, remaining int) (net.Conn, error) {
+	end, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(remaining), time.Second))
+	defer cancel()
+	return n.netDialer.DialContext(ctx, network, address)
+}
+
+// checkAndClaimServerAddr refuses a connection to an address that is not public, unless private
+// ones are allowed, and to one that must not be visited now. It is asked by the
+// socket that is about to be connected, so that no answer of a name server gets
+// past it.
+func (n *crawlDialer) checkAndClaimServerAddr(ctx context.Context, address string) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if err := n.checkPublicAddr(ap); err != nil {
+		return err
+	}
+	p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
+	if p == nil {
+		p = &roundTrip{} // its zero ticket is refused
+	}
+	return p.ticket.ClaimServerAddr(ap.Addr())
+}
+
+// checkPublicAddr returns why address must not be connected to, if so.
+func (n *crawlDialer) checkPublicAddr(address netip.AddrPort) error {
+	if why := n.blockedAddrKind(address.Addr().Unmap().WithZone("")); why != "" {
+		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
+			Err: fmt.Errorf("%s address; fetch.allow_private or --allow-private allows it", why)}
+	}
+	return nil
+}

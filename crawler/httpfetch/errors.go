@@ -1,0 +1,148 @@
+package httpfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A fetchError is an error of the network in words that need no knowledge of Go.
+type fetchError struct {
+	message string
+	kind    decorum.Kind // empty: none of its own
+	err     error        // may be nil
+}
+
+// Error returns the words, and the cause.
+func (t *fetchError) Error() string {
+	if t.err == nil {
+		return t.message
+	}
+	return t.message + ": " + t.err.Error()
+}
+
+// Unwrap lets errors.Is and errors.As see the kind and the cause.
+func (t *fetchError) Unwrap() []error {
+	var errs []error
+	if t.kind != "" {
+		errs = append(errs, t.kind)
+	}
+	if t.err != nil {
+		errs = append(errs, t.err)
+	}
+	return errs
+}
+
+// A timeoutError is a time that was over before the server was done.
+type timeoutError struct {
+	phase string
+	limit time.Duration
+}
+
+// Error says what did not come, and how long it was waited for.
+func (s timeoutError) Error() string { return fmt.Sprintf("no %s within %v", s.phase, s.limit) }
+
+// Timeout makes it one of the timeouts of package net.
+func (timeoutError) Timeout() bool { return true }
+
+// Reasons why no answer came that are ours.
+var (
+	// errProxyAuth is in the place of an answer of the proxy, which is none of the
+	// site's.
+	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
+	// errConnBroken ends a request that net/http is about to send a second time.
+	errConnBroken = errors.New("the server broke the connection off before it answered")
+	// errInvalidStatus is the error of an answer whose status is of no class (RFC 9110,
+	// section 15), which callers cannot interpret. A status beyond 599 counts as a 5xx,
+	// as that section says.
+	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
+	// errUnexpectedUpgrade is the error of an answer for which net/http returns the connection as
+	// the body. Reads of such a body end neither with a context nor at an end of data.
+	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
+		decorum.Malformed, nil}
+)
+
+// translateRequestError returns why a request brought no answer.
+func (t *ticketTransport) translateRequestError(err error) error {
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &certificate):
+		return certificateError(certificate)
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
+		return http.ErrSchemeMismatch
+	case isHeaderTooLong(err):
+		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeaderBytes), decorum.Malformed, nil}
+	case isConnError(err):
+		return err
+	case strings.Contains(err.Error(), "transport connection broken"):
+		return &fetchError{"the answer is no proper HTTP", decorum.Malformed, err}
+	}
+	return err
+}
+
+// certificateError says what is wrong with a server's certificate.
+func certificateError(err *tls.CertificateVerificationError) error {
+	var (
+		invalid   x509.CertificateInvalidError
+		host      x509.HostnameError
+		authority x509.UnknownAuthorityError
+		message   = "the server's certificate is not valid"
+	)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().After(invalid.Cert.NotAfter):
+		message = "the server's certificate has expired on " + invalid.Cert.NotAfter.Format(time.DateOnly)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		message = "the server's certificate is not valid before " + invalid.Cert.NotBefore.Format(time.DateOnly)
+	case errors.As(err, &host):
+		message = "the server's certificate is for another host"
+	case errors.As(err, &authority):
+		message = "the server's certificate is from an unknown authority"
+	}
+	return &fetchError{message, "", err}
+}
+
+// isHeaderTooLong reports whether an answer was given up for the length of its
+// header. net/http has no type for that, only words.
+func isHeaderTooLong(err error) bool {
+	for _, words := range []string{"server response headers exceeded", "response header list larger", "header list too large"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// isConnError reports whether the connection failed, and not what came over it.
+func isConnError(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
+}
+
+// bodyReadError returns why a body could not be read to its end, n bytes of which
+// came.
+func bodyReadError(err error, res *http.Response, n int64) error {
+	switch {
+	case errors.Is(err, decorum.Malformed):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF) && res.ContentLength >= 0:
+		return &fetchError{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &fetchError{"the connection ended before the body did", "", err}
+	case len(res.TransferEncoding) > 0 && !isConnError(err):
+		return &fetchError{"the body is not chunked as it should be", decorum.Malformed, err}
+	}
+	return err
+}

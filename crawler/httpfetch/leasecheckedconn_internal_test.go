@@ -1,0 +1,92 @@
+package httpfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
+)
+
+// A ticketFetcher shows the ticket of each visit while it lasts.
+type ticketFetcher struct{ onFetch func(crawler.Ticket) }
+
+func (v ticketFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	v.onFetch(t)
+	now := time.Now()
+	return &decorum.Response{URL: t.URL(), Status: 404, Start: now, End: now}, nil
+}
+
+// TestLeaseConn: over a connection nothing is written for a visit whose lease does not run,
+// whatever lies between the two; and anything once the connection is nobody's.
+func TestLeaseConn(t *testing.T) {
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := decorum.ParseURL("http://a.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memory.New(memory.Config{})
+	c := &crawler.Crawler{
+		Frontier: frontier.New(store, frontier.Config{}), Gate: gate.New(gate.Config{Agent: agent}, store),
+		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+	}
+	var trips []*roundTrip
+	c.Fetcher = ticketFetcher{onFetch: func(ticket crawler.Ticket) {
+		for _, wrap := range []func(net.Conn) net.Conn{
+			func(c net.Conn) net.Conn { return c },
+			func(c net.Conn) net.Conn { return &recordedConn{Conn: c} },
+			func(c net.Conn) net.Conn { return tls.Client(c, &tls.Config{ServerName: "a.test"}) },
+			func(c net.Conn) net.Conn {
+				return &recordedConn{Conn: tls.Client(c, &tls.Config{ServerName: "a.test"})}
+			},
+		} {
+			p := &roundTrip{ticket: ticket, conn: wrap(&leaseCheckedConn{Conn: discardConn{}})}
+			p.enableLeaseCheck()
+			if err := writeLeaseConn(p); err != nil {
+				t.Errorf("while its lease runs, a visit cannot write: %v", err)
+			}
+			trips = append(trips, p)
+		}
+	}}
+	if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(trips) < 4 {
+		t.Fatalf("%d passages", len(trips))
+	}
+	for _, p := range trips {
+		if err := writeLeaseConn(p); err == nil {
+			t.Error("a visit writes whose lease does not run any more")
+		}
+		p.disableLeaseCheck()
+		if err := writeLeaseConn(p); err != nil {
+			t.Errorf("over a connection that is nobody's: %v", err)
+		}
+	}
+}
+
+// writeLeaseConn writes to the connection below all that is around it.
+func writeLeaseConn(p *roundTrip) error {
+	_, err := leaseCheckedConnOf(p.conn).Write([]byte("GET / HTTP/1.1\r\n"))
+	return err
+}
+
+// A discardConn takes what is written.
+type discardConn struct{ net.Conn }
+
+func (discardConn) Write(b []byte) (int, error) { return len(b), nil }

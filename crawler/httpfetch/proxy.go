@@ -1,0 +1,127 @@
+package httpfetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"golang.org/x/net/proxy"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// setTransportProxy has t send everything through the proxy, if there is one. Its
+// own address is the operator's choice, and not guarded.
+func (n *crawlDialer) setTransportProxy(t *http.Transport) {
+	p := n.proxy
+	switch {
+	case p == nil:
+	case p.Scheme == "http" || p.Scheme == "https":
+		plain := *p
+		plain.Scheme = "http" // dialHTTPProxyServer has seen to TLS, and to HTTP/1.1 within it
+		t.Proxy = http.ProxyURL(&plain)
+		t.DialContext = n.dialHTTPProxyServer
+	default:
+		t.DialContext = n.dialThroughSOCKSProxy
+	}
+}
+
+// dialHTTPProxyServer connects to an HTTP proxy.
+func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
+	if err != nil || n.proxy.Scheme == "http" {
+		return conn, err
+	}
+	encrypted := tls.Client(conn, &tls.Config{ServerName: n.proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return encrypted, nil
+}
+
+// A proxyServerDialer connects to a proxy. If it cannot reach the proxy, the host is not to
+// blame.
+type proxyServerDialer struct{ net.Dialer }
+
+func (d proxyServerDialer) Dial(network, addr string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, addr)
+}
+
+func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.Dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, &crawler.NetworkOutageError{Reason: "the proxy cannot be reached", Err: err}
+	}
+	return conn, nil
+}
+
+// dialThroughSOCKSProxy connects to addr, a host and a port, through a SOCKS5 proxy. With
+// socks5 it is given the address that has been admitted.
+func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr string) (net.Conn, error) {
+	var auth *proxy.Auth
+	if user := n.proxy.User; user != nil {
+		password, _ := user.Password()
+		auth = &proxy.Auth{User: user.Username(), Password: password}
+	}
+	dialer, err := proxy.SOCKS5("tcp", n.proxy.Host, auth, proxyServerDialer{})
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	if n.proxy.Scheme == "socks5" {
+		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
+		if p == nil {
+			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // refused
+		}
+		host = p.serverAddr.Addr().String()
+	}
+	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
+}
+
+// defaultPorts are the default ports of the schemes that are fetched.
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// lookupAddrIfAllPublic returns an address of host, all of whose addresses may be connected to.
+func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (netip.Addr, error) {
+	addrs, err := n.resolver.lookup(ctx, host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, a := range addrs {
+		if err := n.checkPublicAddr(netip.AddrPortFrom(a, 0)); err != nil {
+			return netip.Addr{}, err
+		}
+	}
+	return addrs[0], nil
+}
+
+// checkAndClaimProxiedHost asks of a request that a proxy is to send what the socket of a direct
+// one is asked: whether its host has an address that is not public, or one that
+// must not be visited now. A proxy that is given the name may find another
+// address than is found here; with socks5 it is given the address.
+//
+// Where private addresses are allowed there is nothing to look for, and the
+// proxy may know hosts that are not known here.
+func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
+	if n.cfg.AllowPrivate && n.proxy.Scheme != "socks5" {
+		return netip.AddrPort{}, nil
+	}
+	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())
+	if failed := new(net.DNSError); errors.As(err, &failed) {
+		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
+	}
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, _ := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
+	return netip.AddrPortFrom(a, uint16(port)), t.ClaimServerAddr(a)
+}

@@ -1,0 +1,71 @@
+package httpfetch
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// reservedIPv4 are the ranges of IPv4 that are not public and that netip has no word
+// for (IANA's registry of special-purpose addresses).
+var reservedIPv4 = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // shared by the customers of a carrier (CGNAT)
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+}
+
+// globalUnicastIPv6 is what of IPv6 is public (RFC 4291, section 2.4), but for
+// reserved6. It leaves out what leads to IPv4 addresses: IPv4-compatible ones
+// (::/96), translated ones (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, /48).
+var globalUnicastIPv6 = netip.MustParsePrefix("2000::/3")
+
+// reservedIPv6 are the ranges of globalUnicastIPv6 that are not public.
+var reservedIPv6 = []netip.Prefix{
+	netip.MustParsePrefix("2001::/23"), // Teredo, which leads to IPv4 addresses, among others
+	netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("2002::/16"), // 6to4, likewise
+	netip.MustParsePrefix("3fff::/20"),
+}
+
+// cloudMetadataAddrs are the addresses where clouds tell a machine its secrets. Some of
+// them look public; the others are named so that the error says what they are.
+var cloudMetadataAddrs = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), // AWS, Azure, GCP and most others
+	netip.MustParseAddr("169.254.170.2"),   // AWS, for containers
+	netip.MustParseAddr("168.63.129.16"),   // Azure's wire server
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+	netip.MustParseAddr("fd00:ec2::254"),   // AWS
+	netip.MustParseAddr("fd20:ce::254"),    // GCP
+}
+
+// nonPublicKind says what kind of address a is, "" if it is a public one.
+func nonPublicKind(a netip.Addr) string {
+	switch {
+	case slices.Contains(cloudMetadataAddrs, a):
+		return "a cloud's metadata"
+	case a.IsLoopback():
+		return "a loopback"
+	case a.IsPrivate():
+		return "a private"
+	case a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast(), a.IsInterfaceLocalMulticast():
+		return "a link-local"
+	case a.IsMulticast():
+		return "a multicast"
+	case a.IsUnspecified():
+		return "an unspecified"
+	}
+	ranges := reservedIPv4
+	if a.Is6() {
+		ranges = reservedIPv6
+	}
+	if a.Is6() && !globalUnicastIPv6.Contains(a) || slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) }) {
+		return "a reserved"
+	}
+	return ""
+}

@@ -1,0 +1,227 @@
+package httpfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+)
+
+// A wireRecorder keeps the bytes of one exchange, until stopAndTakeExchange.
+type wireRecorder struct {
+	ctx           context.Context // of the visit
+	memoryShare   *bodymem.Share  // of the visit
+	reservedBytes int64           // bytes of it that are reserved for the response
+
+	mu             sync.Mutex // guards the fields below
+	exchange       decorum.Exchange
+	remainingBytes int64 // bytes of the response that still fit
+	truncated      bool
+	stopped        bool
+}
+
+// maxWireOverhead is what a response may take on the wire beyond the limit of its body:
+// headers, interim answers, the sizes of chunks.
+const maxWireOverhead = 1 << 20
+
+// newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which
+// count in share.
+func newWireRecorder(ctx context.Context, share *bodymem.Share, maxBodyBytes int64) *wireRecorder {
+	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
+}
+
+func (t *wireRecorder) appendRequest(b []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stopped {
+		t.exchange.RawRequest = append(t.exchange.RawRequest, b...)
+	}
+}
+
+// trimRequestTail takes back the last n bytes of the request.
+func (t *wireRecorder) trimRequestTail(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stopped {
+		t.exchange.RawRequest = t.exchange.RawRequest[:len(t.exchange.RawRequest)-n]
+	}
+}
+
+// appendResponse appends to the response. It returns an error if there is no memory for it.
+func (t *wireRecorder) appendResponse(b []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if int64(len(b)) > t.remainingBytes {
+		b, t.truncated = b[:t.remainingBytes], true
+	}
+	if err := t.growResponse(len(b)); err != nil || t.stopped {
+		return err
+	}
+	t.remainingBytes -= int64(len(b))
+	t.exchange.RawResponse = append(t.exchange.RawResponse, b...)
+	return nil
+}
+
+// growResponse makes space for n more bytes. It requires mu, and releases it while it waits for
+// memory, so that stopAndTakeExchange does not wait. No other goroutine calls appendResponse in
+// the meantime.
+func (t *wireRecorder) growResponse(n int) error {
+	length, capacity := len(t.exchange.RawResponse), cap(t.exchange.RawResponse)
+	if t.stopped || length+n <= capacity {
+		return nil
+	}
+	newCapacity := max(min(2*capacity, length+int(t.remainingBytes)), length+n, 4<<10)
+	t.mu.Unlock()
+	err := t.memoryShare.Reserve(t.ctx, int64(newCapacity))
+	t.mu.Lock()
+	if err != nil || t.stopped {
+		return err
+	}
+	t.exchange.RawResponse = append(make([]byte, 0, newCapacity), t.exchange.RawResponse...)
+	t.memoryShare.Release(t.reservedBytes)
+	t.reservedBytes = int64(newCapacity)
+	return nil
+}
+
+// stopAndTakeExchange ends the recording and returns what was recorded, nil if nothing was
+// sent. The recorder drops it, since a connection that is kept open keeps its recorder.
+func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.Exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.exchange
+	t.exchange, t.stopped = decorum.Exchange{}, true
+	if len(x.RawRequest) == 0 {
+		return nil
+	}
+	if x.Truncation = truncation; t.truncated {
+		x.Truncation = decorum.TruncatedByLength
+	}
+	return &x
+}
+
+// finishRecordedExchange ends the capture and returns the captured bytes; err says why there is no
+// answer.
+func (p *roundTrip) finishRecordedExchange(ctx context.Context, err error) *decorum.Exchange {
+	if p.recorder == nil {
+		return nil
+	}
+	return p.recorder.stopAndTakeExchange(p.truncation(ctx, err))
+}
+
+// truncation says how the reading of a visit's answer ended: err is why there is none.
+func (p *roundTrip) truncation(ctx context.Context, err error) decorum.TruncationReason {
+	var (
+		timeout timeoutError
+		netErr  net.Error
+		opErr   *net.OpError
+	)
+	switch {
+	case p.response != nil && !p.response.BodyLimitExceeded:
+		return decorum.NotTruncated
+	case p.response != nil && (len(p.response.Body) > 0 || p.bodySpool != nil):
+		return decorum.TruncatedByLength
+	case p.response != nil:
+		return decorum.TruncatedUnspecified // its type is not wanted
+	case errors.As(context.Cause(ctx), &timeout), errors.As(err, &netErr) && netErr.Timeout():
+		return decorum.TruncatedByTime
+	case errors.Is(err, errEncodedTooLong):
+		return decorum.TruncatedByLength
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errConnBroken), errors.As(err, &opErr):
+		return decorum.TruncatedByDisconnect
+	}
+	return decorum.TruncatedUnspecified
+}
+
+// A recordedConn records what passes through it on its current recorder.
+type recordedConn struct {
+	net.Conn
+	recorder atomic.Pointer[wireRecorder]
+}
+
+// startRecording has c record on t, if c is a recordedConn. A connection that carries other
+// bytes than the exchange's own, as those of TLS, is none.
+func startRecording(c net.Conn, t *wireRecorder, server netip.AddrPort) {
+	if c, ok := c.(*recordedConn); ok && t != nil {
+		t.exchange.Addr = server
+		c.recorder.Store(t)
+	}
+}
+
+// Read is part of net.Conn.
+func (c *recordedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if t := c.recorder.Load(); t != nil {
+		if memoryErr := t.appendResponse(b[:n]); memoryErr != nil {
+			return 0, memoryErr
+		}
+	}
+	return n, err
+}
+
+// Write is part of net.Conn. It notes what it sends before it does: the answer
+// may be there, and the visit over, before it returns.
+func (c *recordedConn) Write(b []byte) (int, error) {
+	t := c.recorder.Load()
+	if t != nil {
+		t.appendRequest(b)
+	}
+	n, err := c.Conn.Write(b)
+	if t != nil && n < len(b) {
+		t.trimRequestTail(len(b) - n)
+	}
+	return n, err
+}
+
+// recordConns makes all connections of t recordedConns, inside TLS. They speak HTTP/1.1: the
+// frames of HTTP/2 are no message that could be kept.
+func recordConns(t *http.Transport) {
+	dial := t.DialContext
+	wrap := func(c net.Conn) net.Conn { return &recordedConn{Conn: c} }
+	t.DialContext = wrapDialedConns(dial, wrap)
+	t.DialTLSContext = wrapDialedConns(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		secure, err := tlsHandshake(ctx, t, c, addr)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return secure, nil
+	}, wrap)
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+}
+
+// tlsHandshake returns c with TLS, as t would speak it to addr.
+func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &tls.Config{}
+	if t.TLSClientConfig != nil {
+		cfg = t.TLSClientConfig.Clone()
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = host
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	if t.TLSHandshakeTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+		defer cancel()
+	}
+	secure := tls.Client(c, cfg)
+	return secure, secure.HandshakeContext(ctx)
+}

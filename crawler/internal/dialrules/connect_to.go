@@ -1,0 +1,76 @@
+package dialrules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A ConnectTo is a rule that sends connections for a host and a port elsewhere, as curl's
+// option --connect-to does.
+type ConnectTo struct {
+	requestedHost, requestedPort string // empty: any
+	targetHost, targetPort       string // empty: the one that is asked for
+}
+
+// ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
+func ParseConnectTo(s string) (ConnectTo, error) {
+	var parts []string
+	rest := s
+	for {
+		end := 0
+		if strings.HasPrefix(rest, "[") {
+			end = strings.IndexByte(rest, ']') + 1
+		}
+		i := strings.IndexByte(rest[end:], ':')
+		if i < 0 {
+			parts = append(parts, rest)
+			break
+		}
+		parts, rest = append(parts, rest[:end+i]), rest[end+i+1:]
+	}
+	if len(parts) != 4 {
+		return ConnectTo{}, fmt.Errorf("%q is not HOST:PORT:HOST2:PORT2", s)
+	}
+	for _, port := range []string{parts[1], parts[3]} {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			return ConnectTo{}, fmt.Errorf("%q: %q is not a port", s, port)
+		}
+	}
+	return ConnectTo{strings.ToLower(parts[0]), parts[1], parts[2], parts[3]}, nil
+}
+
+// ParseConnectToRules returns the rules that texts say, in their order: see ParseConnectTo.
+func ParseConnectToRules(texts []string) ([]ConnectTo, error) {
+	var rules []ConnectTo
+	for _, s := range texts {
+		rule, err := ParseConnectTo(s)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// matches reports whether the rule is for connections to a host and a port.
+func (c ConnectTo) matches(host, port string) bool {
+	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) && (c.requestedPort == "" || c.requestedPort == port)
+}
+
+// ApplyConnectTo returns where a connection to host and port goes, by the first rule
+// that matches.
+func ApplyConnectTo(rules []ConnectTo, host, port string) (string, string) {
+	for _, r := range rules {
+		if r.matches(host, port) {
+			if r.targetHost != "" {
+				host = strings.Trim(r.targetHost, "[]")
+			}
+			if r.targetPort != "" {
+				port = r.targetPort
+			}
+			break
+		}
+	}
+	return host, port
+}

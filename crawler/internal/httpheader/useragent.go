@@ -1,0 +1,60 @@
+package httpheader
+
+import (
+	"cmp"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Bytes that a crawl may say of itself at most: they stand in every request, and in
+// every line of a server's log.
+const (
+	MaxProductBytes = 64 // of a product token, and of a version
+	MaxContactBytes = 256
+)
+
+// IsContact reports whether s is a web page (http or https) or a mail address
+// (mailto:) that a site's owner can reach the crawl's operator by, and may
+// stand in the comment of a User-Agent header (RFC 9110, section 10.1.5): it is
+// ASCII, and has at most MaxContactBytes bytes.
+func IsContact(s string) bool {
+	if len(s) > MaxContactBytes || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
+		return false
+	}
+	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
+		a, err := mail.ParseAddress(address)
+		return err == nil && a.Address == address
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+// ContactMail returns the address of a contact that is one of mail, for the From
+// header; empty if it is none.
+func ContactMail(contact string) string {
+	address, ok := strings.CutPrefix(contact, "mailto:")
+	if !ok {
+		return ""
+	}
+	return address
+}
+
+// BuildUserAgent returns the product token of agent, which is product or
+// product/version, and the User-Agent header.
+func BuildUserAgent(agent, contact string) (product, userAgent string, err error) {
+	product, version, _ := strings.Cut(agent, "/")
+	version = cmp.Or(version, "1.0")
+	switch {
+	case len(product) > MaxProductBytes || len(version) > MaxProductBytes:
+		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProductBytes)
+	case !httpguts.ValidHeaderFieldName(version): // both are tokens (RFC 9110, section 10.1.5)
+		return "", "", fmt.Errorf("agent %q: expected product or product/version, as in examplebot/1.0", agent)
+	case !IsContact(contact):
+		return "", "", fmt.Errorf("contact %q: expected a way to reach you, as in https://example.com/bot or mailto:you@example.com", contact)
+	}
+	return product, product + "/" + version + " (+" + contact + ")", nil
+}
