@@ -13,7 +13,7 @@ import (
 // A heldLease is a lease that this process has.
 type heldLease struct {
 	*client.Partition
-	seq          uint64         // of all that it had
+	seq          uint64         // grows with each lease that is added
 	robotsFor    decorum.Origin // Entry.RobotsFor
 	encodedEntry string         // of the entry, as it is kept
 	sent         bool           // Entry.Sent
@@ -36,6 +36,7 @@ func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry str
 	h.byToken[l.Token] = heldLease{p, h.lastSeq, l.RobotsFor, encodedEntry, l.Sent}
 }
 
+// get returns what is known of a lease.
 func (h *heldLeases) get(token uint64) (l heldLease, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
 // A Durability says what a call that adds something must have seen before it
@@ -17,12 +15,12 @@ type Durability string
 // Durabilities.
 const (
 	// DurabilityReplica: a replica has it. Nothing is lost when one server dies at a time.
-	DurabilityReplica Durability = client.DurabilityReplica
+	DurabilityReplica Durability = "replica"
 	// DurabilityDisk: a replica has it, and it is on the disk of the server
 	// (appendfsync always): nothing is lost when all lose power.
-	DurabilityDisk Durability = client.DurabilityDisk
+	DurabilityDisk Durability = "disk"
 	// DurabilityNone: the server has it. A server that dies may take the last moment with it.
-	DurabilityNone Durability = client.DurabilityNone
+	DurabilityNone Durability = "none"
 )
 
 // Options are the settings of a Store. Addresses and Prefix must be set; zero

@@ -81,7 +81,7 @@ func (k *parkedURLs) unpark(
 	return unparked, nil
 }
 
-// readChunk returns what read_parked.lua does.
+// readChunk returns what read_parked.lua returns.
 func (k *parkedURLs) readChunk(
 	ctx context.Context, o decorum.Origin,
 ) (takenCount int64, parkedCount int, records []string, err error) {
@@ -98,8 +98,8 @@ func (k *parkedURLs) readChunk(
 	return takenCount, parkedCount, records, err
 }
 
-// unparkArgs returns where each record goes, and how many are revived. A record that
-// makes no sense stays.
+// unparkArgs returns where each record goes, and how many are queued. A record that makes
+// no sense stays.
 func (k *parkedURLs) unparkArgs(
 	o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool,
 ) (args []string, unparked int) {

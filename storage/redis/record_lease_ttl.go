@@ -27,22 +27,22 @@ func newLeaseTTLRecorder(c *client.Client, timeout time.Duration) *leaseTTLRecor
 	return &leaseTTLRecorder{client: c, timeout: timeout, recorded: make(map[*client.Partition]time.Duration)}
 }
 
-// maxTTL returns how long leases may run as the partition is known to have noted it.
+// maxTTL returns how long leases may run, as far as p is known to have noted; 0 if it is not.
 func (r *leaseTTLRecorder) maxTTL(p *client.Partition) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded[p]
 }
 
-// raise keeps that the partition has noted, and a replica, how long leases may run.
+// raise remembers that p, and a replica of it, has noted that leases may run for ttl.
 func (r *leaseTTLRecorder) raise(p *client.Partition, ttl time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recorded[p] = max(r.recorded[p], ttl)
 }
 
-// tryRecord has those partitions note that leases run so long that are not known to have,
-// once. Servers that do not answer are passed over.
+// tryRecord calls those partitions once that are not known to have noted that leases may
+// run for ttl. Servers that do not answer are passed over. It changes partitions.
 func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*client.Partition, ttl time.Duration) error {
 	partitions = slices.DeleteFunc(partitions, func(p *client.Partition) bool { return r.maxTTL(p) >= ttl })
 	if len(partitions) == 0 {
@@ -58,8 +58,7 @@ func (r *leaseTTLRecorder) tryRecord(ctx context.Context, partitions []*client.P
 	return nil
 }
 
-// record has the partition note that leases run so long, until it has, if it is not known
-// to have.
+// record calls p until it has noted that leases may run for ttl, if it is not known to have.
 func (r *leaseTTLRecorder) record(ctx context.Context, p *client.Partition, ttl time.Duration) error {
 	if r.maxTTL(p) >= ttl {
 		return nil

@@ -75,8 +75,9 @@ func parseAwaitingRevisitRecords(m client.Reply, items []int, existing []string)
 	return nil
 }
 
-// rescheduleModifiedURL recalls a page that was found to rest, and returns its new record: nothing
-// if it was not recalled. Where others have changed it since, theirs is as new as ours.
+// rescheduleModifiedURL makes a page due now whose record is oldRecord, and returns its new
+// record: empty if it was not rescheduled. Where others have changed the record since, theirs
+// is as new as ours.
 func (r *revisitScheduler) rescheduleModifiedURL(
 	ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string,
 ) (newRecord string, err error) {

@@ -11,19 +11,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// ErrWorkerExpired says that a worker was not heard of for so long that it was taken for dead,
-// and must join anew.
+// ErrWorkerExpired is returned to a worker that sent no heartbeat for so long that it was
+// taken for dead. It must join anew.
 var ErrWorkerExpired = errors.New("the worker was taken for dead")
 
-// A HeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
-// are limits for all workers together. Its numbers count from when it joined: to tell
+// A HeartbeatRequest is what a worker, which is one process, reports of its part in a crawl
+// that has limits for all workers together. Its numbers count from when it joined: to send
 // them again changes nothing.
 type HeartbeatRequest struct {
-	WorkerName                string        // its name, of which there is no other
-	ExpiresAfter              time.Duration // after so long without a report a worker is dead
+	WorkerName                string        // unique
+	ExpiresAfter              time.Duration // how long after its last report a worker is dead
 	Seq                       int64         // number of the report: one that arrives after a later one changes nothing
-	Joining                   bool          // it is the worker's first report
-	Leaving                   bool          // it is its last: what it has not used is for others
+	Joining                   bool          // this is the worker's first report
+	Leaving                   bool          // this is its last: what it has not used is for others
 	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
 	Limits                    CrawlLimits
 	TotalWantedPages          int64 // pages that it would like to be permitted; fewer than before gives some back
@@ -31,17 +31,17 @@ type HeartbeatRequest struct {
 	ReceivedBytesSinceJoin    int64 // bytes of bodies, as decoded
 }
 
-// CrawlLimits are those of all workers together; 0: there is none.
+// CrawlLimits are the limits of all workers together; 0 means that there is none.
 type CrawlLimits struct {
 	MaxPages, MaxReceivedBytes int64         // pages that are visited, bytes of bodies as decoded
-	MaxWorkingTime             time.Duration // in which at least one worker works
+	MaxWorkingTime             time.Duration // during which at least one worker works
 }
 
-// A HeartbeatReply is what a worker is told.
+// A HeartbeatReply is what a worker learns of the others and of the limits.
 type HeartbeatReply struct {
-	WorkerCount                                          int   // that there are, with this one
-	GrantedPages                                         int64 // that the worker has now, used ones included
-	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // the limit is reached
+	WorkerCount                                          int   // how many there are, with this one
+	GrantedPages                                         int64 // how many the worker may visit since it joined, visited ones included
+	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // whether the limit is reached
 }
 
 // SharedLimits are limits that all workers of a crawl keep to together.
@@ -50,9 +50,9 @@ type SharedLimits struct{ client *client.Client }
 // NewSharedLimits returns the limits that are kept by the servers of c.
 func NewSharedLimits(c *client.Client) *SharedLimits { return &SharedLimits{c} }
 
-// Heartbeat makes a report. Permits of all workers, and pages that were used, are never
-// more than CrawlLimits.MaxPages together; those of a worker that has died count as used. The
-// counts are in the first partition, and as safe as what Add adds.
+// Heartbeat makes a report. Pages that are granted to all workers, and pages that were
+// visited, are never more than CrawlLimits.MaxPages together; those of a worker that has died
+// count as visited. The counts are in the first partition, and as safe as what Store.Add adds.
 func (s *SharedLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
@@ -74,6 +74,7 @@ func (s *SharedLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m Hea
 	return m, nil
 }
 
+// scriptArgs returns the arguments of heartbeat.lua.
 func (r *HeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	digit := func(b bool) string {

@@ -19,7 +19,7 @@ func NewSharedValues(c *client.Client) *SharedValues { return &SharedValues{c} }
 
 // CompareAndSet sets a value, for good; an empty one deletes it. If old is not empty, it
 // does so only while the value is old, and reports whether it did. When it returns, the
-// value is as safe as what Add adds. A change whose answer was lost counts as made.
+// value is as safe as what Store.Add adds. A change whose answer was lost counts as made.
 func (s *SharedValues) CompareAndSet(ctx context.Context, name, value, old string) (stored bool, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {

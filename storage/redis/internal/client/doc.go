@@ -15,7 +15,7 @@
 // does. The connections and their goroutines are those of rueidis, from Open to Close.
 //
 // The mutexes of callTracker, partitionServers, Clock, each Partition and the dialer guard
-// the fields below them. A call holds that of callTracker for reading until it ends, and
-// any of the others for a moment; no two of the others are held at a time, but that
-// partitionServers is locked while it asks the cluster.
+// the fields below them. A call holds that of callTracker for reading until it ends; Close
+// holds it for writing while it does what is left. The others are held for a moment, no two
+// at a time, but that partitionServers is locked while it asks the cluster.
 package client
