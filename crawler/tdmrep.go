@@ -44,14 +44,9 @@ func (r *CachedTDMRep) isFresh(now time.Time) bool {
 // tdmrepNote is the note, in the frontier's store, that keeps one.
 const tdmrepNote = "tdmrep"
 
-// NoteReader keep what is known of origins: a storage.Store, or a frontier.Frontier.
-type NoteReader interface {
-	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-}
-
 // ReadCachedTDMRep returns what is known of an origin's tdmrep.json. A note that
 // cannot be read is of nothing known: the file is asked for again.
-func ReadCachedTDMRep(ctx context.Context, notes NoteReader, o decorum.Origin) (*CachedTDMRep, error) {
+func ReadCachedTDMRep(ctx context.Context, notes storage.Notes, o decorum.Origin) (*CachedTDMRep, error) {
 	note, err := notes.ReadNote(ctx, o, tdmrepNote)
 	r := &CachedTDMRep{}
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
@@ -82,7 +77,7 @@ func (r *CachedTDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 // NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
-func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := robotsGate.VerdictFunc(ctx, o)
 	if err != nil || rules == nil || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
 		return rules, err

@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Notes are values that are kept by origin and key, for those who remember something of an
-// origin. The zero Origin has notes, too: a crawl's own.
+// Notes keeps values, each for an origin and under a key. The zero Origin has the values that
+// belong to the crawl itself. Calls take effect in their order.
 type Notes interface {
 	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)

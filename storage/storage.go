@@ -65,6 +65,23 @@ const (
 // becomes durable in order, so that a crash loses a suffix of the calls and
 // never one call out of the middle. All methods may be called at the same time.
 type Store interface {
+	Queue
+	Notes
+	Parking
+	// HostAdmitter counts the hosts whose URLs the crawl queues.
+	HostAdmitter
+
+	// Counts returns how much of what the store holds.
+	Counts(ctx context.Context) (Counts, error)
+
+	// Flush makes all earlier calls durable.
+	Flush(ctx context.Context) error
+	// Close flushes and closes. Leases that are out go back to their queues.
+	Close() error
+}
+
+// A Queue holds the URLs that are to be visited and leases them to workers.
+type Queue interface {
 	// Add queues the entries whose URLs the seen set does not hold, in their
 	// order, and puts them into it, as long as it holds fewer than most URLs of
 	// their origin (0: no limit). Different Requests to a URL count as several. It
@@ -101,7 +118,11 @@ type Store interface {
 	// on the origin itself go ahead of its queue, held or not. A zero time ends
 	// the hold. A dormant hold says that nobody should wait for it: see RemainingSuspended.
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
+}
 
+// Parking changes when URLs are visited that are not simply queued: parked ones, and pages
+// that wait for their revisit.
+type Parking interface {
 	// RescheduleByLastmod makes pages that wait for their revisit due at once which were
 	// visited last before they were modified, notes that time in VisitHistorySummary.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
@@ -114,19 +135,6 @@ type Store interface {
 
 	// OriginsWithParkedURLs returns the origins that have parked URLs.
 	OriginsWithParkedURLs(ctx context.Context) ([]decorum.Origin, error)
-
-	Notes
-
-	// HostAdmitter counts the hosts whose URLs the crawl queues.
-	HostAdmitter
-
-	// Counts returns how much of what the store holds.
-	Counts(ctx context.Context) (Counts, error)
-
-	// Flush makes all earlier calls durable.
-	Flush(ctx context.Context) error
-	// Close flushes and closes. Leases that are out go back to their queues.
-	Close() error
 }
 
 // A Source says how a URL was found.

@@ -35,16 +35,10 @@ type WARCArchive struct {
 	dir                *os.Root
 	lock               *datadir.DirectoryLock
 	log                *slog.Logger
-	onDiskFull         func(error)         // see retryWhileDiskFull
-	captureNotes       originMetadataStore // records what was archived of URLs that are revisited
-	crawlRevisitsPages bool                // pages are revisited
+	onDiskFull         func(error)   // see retryWhileDiskFull
+	captureNotes       storage.Notes // records what was archived of URLs that are revisited
+	crawlRevisitsPages bool          // pages are revisited
 	diskFullRetryMu    sync.Mutex
-}
-
-// An originMetadataStore keeps notes with the state of the crawl, in order with its acks.
-type originMetadataStore interface {
-	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
 // WARCLockFile is held by the process that writes WARC files to a directory.
@@ -94,7 +88,7 @@ func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, err
 // EnableRevisitRecords lets later visits of a URL become revisit records. notes keep what
 // was archived of it; revisitsPages says that the crawl visits pages again, beside control
 // files.
-func (a *WARCArchive) EnableRevisitRecords(notes originMetadataStore, revisitsPages bool) {
+func (a *WARCArchive) EnableRevisitRecords(notes storage.Notes, revisitsPages bool) {
 	a.captureNotes, a.crawlRevisitsPages = notes, revisitsPages
 }
 
