@@ -22,12 +22,12 @@ var (
 // markSentDurably notes durably that the request of l is about to be sent. If that fails,
 // nothing is noted, and nothing is to be sent.
 func (c *Crawler) markSentDurably(ctx context.Context, l storage.Lease) error {
-	err := c.Frontier.MarkSent(ctx, l, true)
+	err := c.Frontier.Store().MarkSent(ctx, l, true)
 	if err == nil {
-		if err = c.Frontier.Flush(ctx); err == nil {
+		if err = c.Frontier.Store().Flush(ctx); err == nil {
 			return nil
 		}
-		err = errors.Join(err, c.Frontier.MarkSent(commitContext(ctx), l, false))
+		err = errors.Join(err, c.Frontier.Store().MarkSent(commitContext(ctx), l, false))
 	}
 	return &decorum.Error{Op: "send", URL: l.URL.String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }

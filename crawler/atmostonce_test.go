@@ -90,7 +90,7 @@ func TestSentBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(c.Frontier.MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Requeue})); err != nil {
+		if err := errors.Join(c.Frontier.Store().MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Requeue})); err != nil {
 			t.Fatal(err)
 		}
 		var failed []error

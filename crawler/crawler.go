@@ -280,7 +280,7 @@ func (c *Crawler) finishRun(cause error) error {
 	c.Limiter.LeaveSharedHosts(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

@@ -235,7 +235,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				if times["http://open.test/"] != 1 {
 					t.Error("the other host was not crawled")
 				}
-				counts, err := c.Frontier.Counts(context.Background())
+				counts, err := c.Frontier.Store().Counts(context.Background())
 				if err != nil || counts.QueuedURLs != 2 {
 					t.Errorf("%d URLs are left (%v), want 2: they are not lost", counts.QueuedURLs, err)
 				}
@@ -424,7 +424,7 @@ func TestMaxPages(t *testing.T) {
 		if n := len(web.Log()); n != 8 {
 			t.Errorf("%d requests, want robots.txt and 7 pages", n)
 		}
-		if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.QueuedURLs != 1 {
+		if counts, err := c.Frontier.Store().Counts(context.Background()); err != nil || counts.QueuedURLs != 1 {
 			t.Errorf("%+v, %v: want one URL left", counts, err)
 		}
 	})
@@ -448,7 +448,7 @@ func TestStop(t *testing.T) {
 				if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run returned %v", err)
 				}
-				counts, err := c.Frontier.Counts(context.Background())
+				counts, err := c.Frontier.Store().Counts(context.Background())
 				if err != nil || counts.LeasedURLs != 0 || counts.QueuedURLs != 1 {
 					t.Errorf("left %+v (%v), want one URL queued", counts, err)
 				}

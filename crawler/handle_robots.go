@@ -81,12 +81,12 @@ const robotsRedirectNote = "hop"
 // the frontier has lost.
 func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *gate.OriginPostponedError) error {
 	id := []byte(postponed.RedirectPendingSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
-	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
+	if done, err := c.Frontier.Store().ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
 	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite, PriorityClass: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
 	if _, err := c.Frontier.Discover(ctx, entry); err != nil {
 		return err
 	}
-	return c.Frontier.SetNote(ctx, o, robotsRedirectNote, id)
+	return c.Frontier.Store().SetNote(ctx, o, robotsRedirectNote, id)
 }

@@ -85,7 +85,7 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 	}
 	t.data.ledgerFailed, t.data.ledgerErr = true, ledgerErrorUnlessCanceled(ctx, err)
 	if t.isUnsafeSendRecorded() { // and yet it is not sent
-		err = errors.Join(err, c.Frontier.MarkSent(commitContext(ctx), t.Lease(), false))
+		err = errors.Join(err, c.Frontier.Store().MarkSent(commitContext(ctx), t.Lease(), false))
 		t.data.unsafeSendRecorded.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}

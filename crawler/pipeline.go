@@ -55,7 +55,7 @@ const minDurableDelay = 10 * time.Second
 // flushAcks makes all that was acked durable. Where that cannot be for now, or the
 // crawl is being halted, it goes the usual way.
 func (c *Crawler) flushAcks(ctx context.Context) error {
-	err := c.Frontier.Flush(ctx)
+	err := c.Frontier.Store().Flush(ctx)
 	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Orig
 	if c.appliedRobots.isApplied(o, id) {
 		return nil
 	}
-	note, err := c.Frontier.ReadNote(ctx, o, appliedRobotsNote)
+	note, err := c.Frontier.Store().ReadNote(ctx, o, appliedRobotsNote)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Orig
 		if err := c.queueSitemapsAndUnpark(ctx, o); err != nil {
 			return err
 		}
-		if err := c.Frontier.SetNote(ctx, o, appliedRobotsNote, []byte(id)); err != nil {
+		if err := c.Frontier.Store().SetNote(ctx, o, appliedRobotsNote, []byte(id)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (c *Crawler) queueSitemapsAndUnpark(ctx context.Context, o decorum.Origin) 
 // unparkAllowed queues the parked URLs of an origin again that its robots.txt and its
 // tdmrep.json allow, as they are known now.
 func (c *Crawler) unparkAllowed(ctx context.Context, o decorum.Origin) error {
-	evaluate, err := NewVerdictFunc(ctx, c.Gate, c.Frontier, o)
+	evaluate, err := NewVerdictFunc(ctx, c.Gate, c.Frontier.Store(), o)
 	if err != nil || evaluate == nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (c *Crawler) notedOriginsWithDelay(ctx context.Context, host string) (origi
 	if !ok {
 		return nil, nil
 	}
-	note, err := c.Frontier.ReadNote(ctx, httpOrigin, portsNote)
+	note, err := c.Frontier.Store().ReadNote(ctx, httpOrigin, portsNote)
 	for line := range strings.Lines(string(note)) {
 		if o, ok := parseOrigin(strings.TrimSpace(line)); ok {
 			origins = append(origins, o)
@@ -224,7 +224,7 @@ func (c *Crawler) noteOriginWithDelay(ctx context.Context, o decorum.Origin) err
 	for _, p := range append(noted, o) {
 		note.WriteString(p.String() + "\n")
 	}
-	return c.Frontier.SetNote(ctx, httpOrigin, portsNote, []byte(note.String()))
+	return c.Frontier.Store().SetNote(ctx, httpOrigin, portsNote, []byte(note.String()))
 }
 
 // parseOrigin returns an origin from its text.

@@ -72,11 +72,11 @@ type lastmodAccuracyLock struct{ mu sync.Mutex }
 func (c *Crawler) updateOriginLastmodAccuracy(ctx context.Context, o decorum.Origin, changed bool) error {
 	c.lastmodAccuracyLock.mu.Lock()
 	defer c.lastmodAccuracyLock.mu.Unlock()
-	note, err := c.Frontier.ReadNote(ctx, o, lastmodNote)
+	note, err := c.Frontier.Store().ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return err
 	}
-	return c.Frontier.SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
+	return c.Frontier.Store().SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
 }
 
 // sitemapLastmodSummary is the dates that a sitemap gives for its pages, or an index for its
@@ -157,7 +157,7 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 	if remaining, known := r.remainingQuotaByOrigin[o]; known {
 		return remaining, nil
 	}
-	note, err := r.crawler.Frontier.ReadNote(ctx, o, lastmodNote)
+	note, err := r.crawler.Frontier.Store().ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return 0, err
 	}

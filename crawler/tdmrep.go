@@ -172,7 +172,7 @@ func (c *Crawler) cachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTD
 // loadCachedTDMRep returns what the notes say of it: another process may have learnt
 // more than this one has in mind.
 func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
-	r, err := ReadCachedTDMRep(ctx, c.Frontier, o)
+	r, err := ReadCachedTDMRep(ctx, c.Frontier.Store(), o)
 	if err == nil {
 		c.tdmrepCache.put(o, r)
 	}
@@ -251,7 +251,7 @@ func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, erro
 	if err != nil {
 		return ack, err
 	}
-	if err := c.Frontier.SetNote(ctx, o, tdmrepNote, note); err != nil {
+	if err := c.Frontier.Store().SetNote(ctx, o, tdmrepNote, note); err != nil {
 		return ack, err
 	}
 	c.tdmrepCache.put(o, r)

@@ -28,7 +28,7 @@ type Config struct {
 	CleanURL func(decorum.URL) decorum.URL
 	// Budget limits the whole crawl; nil: no limit.
 	Budget VisitBudget
-	// LeaseTTL is how long a URL stays in hand without a sign of life.
+	// LeaseTTL returns how long a URL stays in hand without a sign of life.
 	// Default 2 min.
 	LeaseTTL time.Duration
 	// AssignOrder gives an entry that is discovered its Class and Rank, by which the
@@ -100,26 +100,27 @@ func New(store storage.Store, cfg Config) *Frontier {
 		leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
-// Ack ends leases: see storage.Store.
+// Store returns the store that New was given. A crawl keeps its notes in it and makes it
+// durable by Store().Flush. Call the methods of the Frontier for what changes which URL is next:
+// a worker that waits in Next does not see a change that is made in the store directly.
+func (f *Frontier) Store() storage.Store { return f.store }
+
+// Ack ends leases and wakes Next: see storage.Queue.
 func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	defer f.wakeNext()
 	return f.store.Ack(ctx, acks)
 }
 
-// MarkSent notes whether a leased request was sent: see storage.Store.
-func (f *Frontier) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	return f.store.MarkSent(ctx, l, sent)
-}
-
-// Renew keeps a lease for another LeaseTTL.
+// Renew keeps a lease for another LeaseTTL by the clock of the Frontier: see storage.Queue.
 func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
 	return f.store.Renew(ctx, l, f.cfg.Now(), f.cfg.LeaseTTL)
 }
 
-// LeaseTTL is how long a lease runs unless it is renewed.
+// LeaseTTL returns how long a lease runs unless it is renewed.
 func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
 
-// Hold hands out no URL of the origin before until: see storage.Store.
+// Hold hands out no URL of the origin before until, and wakes Next, which may wait for a hold
+// that ends earlier than it did: see storage.Queue.
 func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	defer f.wakeNext()
 	return f.store.Hold(ctx, o, until, suspended)
@@ -205,19 +206,3 @@ func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(stora
 	}
 	return nil
 }
-
-// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
-func (f *Frontier) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	return f.store.ReadNote(ctx, o, key)
-}
-
-// SetNote keeps a value for the origin, in order with all other calls.
-func (f *Frontier) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	return f.store.SetNote(ctx, o, key, value)
-}
-
-// Counts returns how much the frontier holds.
-func (f *Frontier) Counts(ctx context.Context) (storage.Counts, error) { return f.store.Counts(ctx) }
-
-// Flush makes everything so far durable.
-func (f *Frontier) Flush(ctx context.Context) error { return f.store.Flush(ctx) }

@@ -30,7 +30,7 @@ func TestReturnUnusedLeases(t *testing.T) {
 	if err := f.ReturnUnusedLeases(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.Counts(t.Context()); err != nil || n.LeasedURLs != 0 || n.QueuedURLs != 2 {
+	if n, err := store.Counts(t.Context()); err != nil || n.LeasedURLs != 0 || n.QueuedURLs != 2 {
 		t.Errorf("%+v, %v: want two queued", n, err)
 	}
 }

@@ -49,7 +49,7 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 		if linkBytes > maxBytes {
 			t.Errorf("%d bytes of contexts were held, want %d at most", linkBytes, maxBytes)
 		}
-		counts, err := crawl.Frontier.Counts(t.Context())
+		counts, err := crawl.Frontier.Store().Counts(t.Context())
 		must(t, err)
 		if counts.QueuedURLs != links {
 			t.Errorf("%d URLs are queued, want %d", counts.QueuedURLs, links)

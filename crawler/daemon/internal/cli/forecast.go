@@ -206,7 +206,7 @@ func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum
 	if !file.FetchedAt.IsZero() {
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
-	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier, o)
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier.Store(), o)
 	if err != nil {
 		return origin, nil, err
 	}

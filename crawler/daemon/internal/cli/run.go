@@ -227,6 +227,6 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 	if mode == "none" {
 		return
 	}
-	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Frontier.Counts, limits: j.Project.Limits, start: j.startedAt}
+	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts, limits: j.Project.Limits, start: j.startedAt}
 	p.run(ended, a.stderr, mode == "auto" && a.stderr.IsTerminal())
 }

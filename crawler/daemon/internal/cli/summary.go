@@ -54,7 +54,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	if st.Panics > 0 {
 		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)
 	}
-	c, err := j.Frontier.Counts(ctx)
+	c, err := j.Stores.Frontier.Counts(ctx)
 	switch {
 	case err != nil:
 		fmt.Fprintf(&b, "what is left is not known: %v\n", err)

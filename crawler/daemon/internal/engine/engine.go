@@ -163,7 +163,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 		r.Crawler.Ledger = g.Ledger
 	}
 	if g.Archive != nil {
-		g.Archive.EnableRevisitRecords(r.Frontier, settings.Revisit.IsEnabled())
+		g.Archive.EnableRevisitRecords(g.Stores.Frontier, settings.Revisit.IsEnabled())
 		r.Crawler.Archive = g.Archive
 	}
 	return r, nil
@@ -185,7 +185,7 @@ func (r *Engine) QueueSeeds(ctx context.Context) error {
 // that, so that a kill in between repeats it.
 func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.Project) {
-		if err := errors.Join(r.Frontier.UnparkAll(ctx), r.Frontier.Flush(ctx)); err != nil {
+		if err := errors.Join(r.Frontier.UnparkAll(ctx), r.Stores.Frontier.Flush(ctx)); err != nil {
 			return err
 		}
 	}

@@ -217,7 +217,7 @@ func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 		return adder.Result(), err
 	}
 	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
-		return crawl.Frontier.Flush(ctx)
+		return crawl.Stores.Frontier.Flush(ctx)
 	})
 	return adder.Result(), err
 }
