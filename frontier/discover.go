@@ -40,10 +40,10 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 	}
 	// A host beyond the limits is refused before anything of it is stored. Seeds come
 	// first, so that their hosts exist when links to them are judged.
-	if unlimited, err = f.filterByHostLimits(ctx, refused, unlimited); err != nil {
+	if unlimited, err = f.hosts.filter(ctx, refused, unlimited); err != nil {
 		return 0, err
 	}
-	if limited, err = f.filterByHostLimits(ctx, refused, limited); err != nil {
+	if limited, err = f.hosts.filter(ctx, refused, limited); err != nil {
 		return 0, err
 	}
 	if len(unlimited) > 0 {
@@ -56,7 +56,7 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 		added, err = added+n, e
 	}
 	if added > 0 {
-		f.wakeNext()
+		f.dispatcher.wakeNext()
 	}
 	return added, err
 }
@@ -69,7 +69,7 @@ func (f *Frontier) AddReplacement(ctx context.Context, e storage.Entry) error {
 		return err
 	}
 	_, err := f.addWithoutPatternLimit(ctx, e)
-	f.wakeNext()
+	f.dispatcher.wakeNext()
 	return err
 }
 
@@ -79,7 +79,7 @@ func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Ent
 		return nil, err
 	}
 	if refusal = f.CheckScope(*e); refusal != nil {
-		f.countAndReportRefusal(*e, refusal)
+		f.refusals.countAndReport(*e, refusal)
 	}
 	return refusal, nil
 }
@@ -109,7 +109,7 @@ func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.A
 // (CLEAN-05).
 func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.Entry) error {
 	if e.Source != storage.SourcePrerequisite && e.Request == nil { // others go exactly to where they were meant to
-		if err := f.upgradeEntryIfOriginMovedToHTTPS(ctx, e); err != nil {
+		if err := f.httpsUpgrades.upgradeEntry(ctx, e); err != nil {
 			return err
 		}
 		found := e.URL
@@ -117,7 +117,9 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 			if e.UncleanedURL.IsZero() {
 				e.UncleanedURL = found
 			}
-			f.countPathSessionIDRemoval(found, *e)
+			if hasSessionIDInPath(found) && f.CheckScope(*e) == nil {
+				f.sessionIDRemovals.countSessionIDRemoval(found)
+			}
 		}
 	}
 	f.cfg.AssignOrder(e)
@@ -139,9 +141,4 @@ func (f *Frontier) ParamCleaner() *ParamCleaner { return f.cfg.ParamCleaner }
 
 // CheckScope returns nil if e belongs to the crawl, else an error of Kind
 // OutOfScope that says why not.
-func (f *Frontier) CheckScope(e storage.Entry) error {
-	if f.cfg.Scope == nil {
-		return nil
-	}
-	return f.cfg.Scope.Check(e)
-}
+func (f *Frontier) CheckScope(e storage.Entry) error { return f.cfg.Scope.Check(e) }

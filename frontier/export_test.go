@@ -1,4 +1,4 @@
 package frontier
 
 // PatternCount returns how many patterns are held.
-func (f *Frontier) PatternCount() int { return len(f.patternCounts.counts) }
+func (f *Frontier) PatternCount() int { return len(f.patterns.counts.counts) }

@@ -3,7 +3,6 @@ package frontier
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -64,19 +63,13 @@ type Frontier struct {
 	store storage.Store
 	cfg   Config
 
-	waitingWorkers     atomic.Int64  // workers in Next
-	leaseLock          chan struct{} // held by the one worker that asks the store
-	readyLeases        []storage.Lease
-	storeGeneration    uint64          // as the store counts
-	wake               chan struct{}   // something changed: ask the store again
-	storeFailureSignal <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
-
-	recentURLs             seenCache
-	recentlyAdmittedHosts  boundedTextSet // hosts that the store has lately admitted
-	patternCounts          patternCounts
-	httpsUpgradeTracker    httpsUpgradeTracker
-	refusals               refusalCounter
-	sessionIDRemovalCounts refusalCounter
+	dispatcher        *dispatcher         // hands out URLs
+	recentURLs        seenCache           // URLs of the seen set that were offered lately
+	hosts             hostLimiter         // how many hosts there may be
+	patterns          patternLimiter      // how many URLs of a pattern there may be
+	httpsUpgrades     httpsUpgradeTracker // which origins have moved to https
+	refusals          refusalCounter      // what Discover has refused
+	sessionIDRemovals refusalCounter      // what CleanURL has taken the id of a session off
 }
 
 // New returns a frontier kept in store.
@@ -90,14 +83,21 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	var failed <-chan struct{}
-	if f, ok := store.(storage.FailureNotifier); ok {
-		failed = f.FailureChannel()
+	f := &Frontier{store: store, cfg: cfg,
+		recentURLs:        seenCache{newBoundedTextSet(maxRecentURLs)},
+		httpsUpgrades:     httpsUpgradeTracker{notes: store, scope: cfg.Scope},
+		refusals:          refusalCounter{noteKey: refusalsNoteKey, onRefused: cfg.OnRefused},
+		sessionIDRemovals: refusalCounter{noteKey: sessionIDsNoteKey},
 	}
-	return &Frontier{store: store, cfg: cfg, storeFailureSignal: failed,
-		recentURLs: seenCache{newBoundedTextSet(maxRecentURLs)}, recentlyAdmittedHosts: newBoundedTextSet(maxRecentHosts),
-		refusals: refusalCounter{noteKey: refusalsNoteKey}, sessionIDRemovalCounts: refusalCounter{noteKey: sessionIDsNoteKey},
-		leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	f.hosts = hostLimiter{store: store, scope: cfg.Scope, isMemoryLow: cfg.IsMemoryLow, refusals: &f.refusals,
+		recentlyAdmitted: newBoundedTextSet(maxRecentHosts)}
+	f.patterns.refusals = &f.refusals
+	f.patterns.seen, _ = store.(storage.Inspector)
+	if cfg.Scope != nil {
+		f.patterns.maxURLs = cfg.Scope.cfg.MaxURLsPerPattern
+	}
+	f.dispatcher = newDispatcher(store, cfg, &f.recentURLs.boundedTextSet, &f.hosts.recentlyAdmitted)
+	return f
 }
 
 // Store returns the store that New was given. A crawl keeps its notes in it and makes it
@@ -107,7 +107,7 @@ func (f *Frontier) Store() storage.Store { return f.store }
 
 // Ack ends leases and wakes Next: see storage.Queue.
 func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
-	defer f.wakeNext()
+	defer f.dispatcher.wakeNext()
 	return f.store.Ack(ctx, acks)
 }
 
@@ -122,7 +122,7 @@ func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
 // Hold hands out no URL of the origin before until, and wakes Next, which may wait for a hold
 // that ends earlier than it did: see storage.Queue.
 func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	defer f.wakeNext()
+	defer f.dispatcher.wakeNext()
 	return f.store.Hold(ctx, o, until, suspended)
 }
 
@@ -149,13 +149,13 @@ func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.
 		}
 		rewritten[i].URL = f.CleanURL(u)
 	}
-	defer f.wakeNext()
+	defer f.dispatcher.wakeNext()
 	return f.store.RescheduleByLastmod(ctx, f.cfg.Now(), rewritten)
 }
 
 // UnparkMatchingURLs queues the origin's parked URLs again for which judge returns true.
 func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
-	defer f.wakeNext()
+	defer f.dispatcher.wakeNext()
 	_, err := f.store.UnparkMatchingURLs(ctx, o, match)
 	return err
 }
@@ -179,9 +179,9 @@ func (f *Frontier) UnparkAll(ctx context.Context) error {
 // reason still stands it is found again, without a request; but not before the
 // host is due, so that holds stay of which stands says that they should.
 //
-// A run that goes on may find a store that counted no hosts yet: see EnsureHostsCounted.
+// A run that goes on may find a store that counted no hosts yet. It counts them first.
 func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
-	if err := f.EnsureHostsCounted(ctx); err != nil {
+	if err := f.hosts.ensureCounted(ctx); err != nil {
 		return err
 	}
 	const batch = 10_000

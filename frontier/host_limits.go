@@ -35,12 +35,22 @@ func newHostToAdmit(host string) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: host, Domain: RegistrableDomain(host)}
 }
 
-// hostAdmissionLimits returns the present limits of hosts.
-func (f *Frontier) hostAdmissionLimits() storage.HostAdmissionLimits {
-	cfg := &f.cfg.Scope.cfg
+// A hostLimiter refuses the URLs of new hosts when the crawl, or their domain, has all the
+// hosts that it may have. The store counts the hosts.
+type hostLimiter struct {
+	store            storage.Store
+	scope            *Scope          // has the limits; nil: there are none
+	isMemoryLow      func() bool     // new hosts are refused while it returns true; nil: never
+	refusals         *refusalCounter // counts what filter refuses
+	recentlyAdmitted boundedTextSet  // hosts that the store has lately admitted
+}
+
+// admissionLimits returns the present limits of hosts.
+func (h *hostLimiter) admissionLimits() storage.HostAdmissionLimits {
+	cfg := &h.scope.cfg
 	return storage.HostAdmissionLimits{
 		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
-		RefuseNewHosts: f.cfg.IsMemoryLow != nil && f.cfg.IsMemoryLow(),
+		RefuseNewHosts: h.isMemoryLow != nil && h.isMemoryLow(),
 	}
 }
 
@@ -51,34 +61,34 @@ func isExemptFromHostLimits(e *storage.Entry) bool {
 	return e.Source == storage.SourceSeed || e.Source == storage.SourcePrerequisite && !e.RobotsFor.IsZero()
 }
 
-// filterByHostLimits refuses the entries whose hosts are new and exceed a limit, and returns
-// the others in the same slice.
-func (f *Frontier) filterByHostLimits(
+// filter refuses the entries whose hosts are new and exceed a limit, and returns
+// the others in the same slice. It calls refused, if that is not nil, with each that it refuses.
+func (h *hostLimiter) filter(
 	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
 ) ([]storage.Entry, error) {
-	if f.cfg.Scope == nil {
+	if h.scope == nil {
 		return entries, nil
 	}
 	// Usually all hosts were admitted a moment ago; then the store is not needed.
-	candidates, at := f.hostsNotRecentlyAdmitted(entries)
+	candidates, at := h.hostsNotRecentlyAdmitted(entries)
 	if len(candidates) == 0 {
 		return entries, nil
 	}
-	limits := f.hostAdmissionLimits()
-	results, err := f.store.AdmitHostsWithinLimits(ctx, candidates, limits)
+	limits := h.admissionLimits()
+	results, err := h.store.AdmitHostsWithinLimits(ctx, candidates, limits)
 	if err != nil {
 		return nil, err
 	}
 	for i, result := range results {
 		if result == storage.HostAdmitted || result == storage.HostAlreadyCounted {
-			f.recentlyAdmittedHosts.add(candidates[i].Host)
+			h.recentlyAdmitted.add(candidates[i].Host)
 		}
 	}
 	in := entries[:0]
 	for i := range entries {
 		e := entries[i]
-		if why := f.hostAdmissionError(e.URL, results, at[i]); why != nil {
-			f.countAndReportRefusal(e, why)
+		if why := h.admissionError(e.URL, results, at[i]); why != nil {
+			h.refusals.countAndReport(e, why)
 			if refused != nil {
 				refused(e, why)
 			}
@@ -92,12 +102,12 @@ func (f *Frontier) filterByHostLimits(
 // hostsNotRecentlyAdmitted returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (f *Frontier) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
+func (h *hostLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
 		host := e.URL.Origin().Host()
-		if f.recentlyAdmittedHosts.contains(host) {
+		if h.recentlyAdmitted.contains(host) {
 			continue
 		}
 		if at == nil {
@@ -116,12 +126,12 @@ func (f *Frontier) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates
 	return candidates, at
 }
 
-// hostAdmissionError returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostAdmissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
+// admissionError returns why u is refused for the fate of its host, nil if it is not.
+func (h *hostLimiter) admissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
 	if at < 0 {
 		return nil
 	}
-	return f.cfg.Scope.hostAdmissionError(u, results[at])
+	return h.scope.hostAdmissionError(u, results[at])
 }
 
 // hostAdmissionError returns the error that refuses u for the fate of its host, nil if
@@ -139,14 +149,14 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostAdmissionRe
 	return nil
 }
 
-// checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
-// not. It counts nothing.
-func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.AdmittedHostTotalsFor(ctx, newHostToAdmit(u.Origin().Host()))
+// check returns why the crawl would refuse a link to u for its host; nil if it would
+// not. It counts nothing. The crawl has a scope.
+func (h *hostLimiter) check(ctx context.Context, u decorum.URL) (refusal, err error) {
+	count, err := h.store.AdmittedHostTotalsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
-	return f.cfg.Scope.hostAdmissionError(u, f.hostAdmissionLimits().CheckNewHost(count, false)), nil
+	return h.scope.hostAdmissionError(u, h.admissionLimits().CheckNewHost(count, false)), nil
 }
 
 // hostsCountedNoteKey records that all hosts of the store are counted.
@@ -156,15 +166,15 @@ const hostsCountedNoteKey = "hosts_counted"
 // an import must not copy it.
 func IsStoreSpecificNote(key string) bool { return key == hostsCountedNoteKey }
 
-// EnsureHostsCounted counts the hosts of a store that did not count hosts before: of an earlier
+// ensureCounted counts the hosts of a store that did not count hosts before: of an earlier
 // version, or filled by an import. It does so once for a store, and holds the names of
 // all hosts in memory while it counts.
-func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
-	store, ok := f.store.(storage.Inspector)
-	if !ok || f.cfg.Scope == nil {
+func (h *hostLimiter) ensureCounted(ctx context.Context) error {
+	store, ok := h.store.(storage.Inspector)
+	if !ok || h.scope == nil {
 		return nil
 	}
-	if done, err := f.store.ReadNote(ctx, decorum.Origin{}, hostsCountedNoteKey); err != nil || len(done) > 0 {
+	if done, err := h.store.ReadNote(ctx, decorum.Origin{}, hostsCountedNoteKey); err != nil || len(done) > 0 {
 		return err
 	}
 	// The store must not be called while it is inspected.
@@ -183,9 +193,9 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 		for i, host := range batch {
 			hosts[i] = newHostToAdmit(host)
 		}
-		if _, err := f.store.AdmitHostsWithinLimits(ctx, hosts, storage.HostAdmissionLimits{}); err != nil {
+		if _, err := h.store.AdmitHostsWithinLimits(ctx, hosts, storage.HostAdmissionLimits{}); err != nil {
 			return err
 		}
 	}
-	return f.store.SetNote(ctx, decorum.Origin{}, hostsCountedNoteKey, []byte("1"))
+	return h.store.SetNote(ctx, decorum.Origin{}, hostsCountedNoteKey, []byte("1"))
 }

@@ -23,17 +23,21 @@ const redirectsToUpgrade = 3
 // rest is read from the store again.
 const maxCachedOrigins = 10_000
 
-// httpsUpgradeTracker is what is known of http origins.
+// An httpsUpgradeTracker knows which http origins have moved to https. It keeps that in
+// notes.
 type httpsUpgradeTracker struct {
-	mu                           sync.Mutex // guards consecutiveRedirectsByOrigin
+	notes storage.Notes
+	scope *Scope // nil: every URL belongs to the crawl
+
+	mu                           sync.Mutex // guards consecutiveRedirectsByOrigin, and orders the notes
 	consecutiveRedirectsByOrigin recent.Map[decorum.Origin, byte]
-	anyOriginUpgraded            atomic.Bool // of them, or of those before, one is of an origin on https
-	upgradeCount                 atomic.Int64
+	anyOriginUpgraded            atomic.Bool  // of them, or of those before, one is of an origin on https
+	upgradeCount                 atomic.Int64 // entries that upgradeEntry has changed
 }
 
 // HTTPSUpgradeCount returns how many URLs on http that were found were taken for their
 // twins on https, by this Frontier.
-func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgradeTracker.upgradeCount.Load() }
+func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgrades.upgradeCount.Load() }
 
 // HTTPSVariant returns the URL on https of one on http, and false if u is on https, or on
 // a port of its own.
@@ -78,9 +82,14 @@ func HTTPVariant(u decorum.URL) (decorum.URL, bool) {
 // https. On https, failed says that no answer came, or one that leads back to
 // http: then its host is not on https after all.
 func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
+	return f.httpsUpgrades.recordEvidence(ctx, u, toHTTPS, failed)
+}
+
+// recordEvidence is Frontier.RecordHTTPSEvidence.
+func (t *httpsUpgradeTracker) recordEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	o := u.Origin()
 	if _, ok := HTTPSVariant(u); ok {
-		return f.updateConsecutiveHTTPSRedirects(ctx, o, toHTTPS)
+		return t.updateConsecutiveHTTPSRedirects(ctx, o, toHTTPS)
 	}
 	if !failed {
 		return nil
@@ -89,14 +98,14 @@ func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTT
 	if !ok {
 		return nil
 	}
-	return f.updateConsecutiveHTTPSRedirects(ctx, plain.Origin(), false)
+	return t.updateConsecutiveHTTPSRedirects(ctx, plain.Origin(), false)
 }
 
 // updateConsecutiveHTTPSRedirects adds to the row of an origin, or ends it.
-func (f *Frontier) updateConsecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin, redirected bool) error {
-	f.httpsUpgradeTracker.mu.Lock()
-	defer f.httpsUpgradeTracker.mu.Unlock()
-	before, err := f.consecutiveHTTPSRedirects(ctx, o)
+func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin, redirected bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, err := t.consecutiveHTTPSRedirects(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -111,17 +120,17 @@ func (f *Frontier) updateConsecutiveHTTPSRedirects(ctx context.Context, o decoru
 	if now > 0 {
 		note = []byte{now}
 	}
-	f.httpsUpgradeTracker.setConsecutiveRedirects(o, now)
-	return f.store.SetNote(ctx, o, httpsRedirectsNoteKey, note)
+	t.setConsecutiveRedirects(o, now)
+	return t.notes.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
-// consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It requires
-// secured.mu.
-func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin.Get(o, maxCachedOrigins); known {
+// consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It needs
+// t.mu.
+func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
+	if n, known := t.consecutiveRedirectsByOrigin.Get(o, maxCachedOrigins); known {
 		return n, nil
 	}
-	note, err := f.store.ReadNote(ctx, o, httpsRedirectsNoteKey)
+	note, err := t.notes.ReadNote(ctx, o, httpsRedirectsNoteKey)
 	if err != nil {
 		return 0, err
 	}
@@ -129,30 +138,30 @@ func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Orig
 	if len(note) == 1 {
 		n = min(note[0], redirectsToUpgrade)
 	}
-	f.httpsUpgradeTracker.setConsecutiveRedirects(o, n)
+	t.setConsecutiveRedirects(o, n)
 	return n, nil
 }
 
-// setConsecutiveRedirects remembers the row of an origin. It requires mu.
-func (s *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) {
-	s.consecutiveRedirectsByOrigin.Put(o, n, maxCachedOrigins)
+// setConsecutiveRedirects remembers the row of an origin. It needs t.mu.
+func (t *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) {
+	t.consecutiveRedirectsByOrigin.Put(o, n, maxCachedOrigins)
 	if n >= redirectsToUpgrade {
-		s.anyOriginUpgraded.Store(true)
+		t.anyOriginUpgraded.Store(true)
 	}
 }
 
-// upgradeEntryIfOriginMovedToHTTPS takes an entry for its twin on https if that is where its origin has gone:
+// upgradeEntry takes an entry for its twin on https if that is where its origin has gone:
 // once, for one that has come back to http from there stays.
-func (f *Frontier) upgradeEntryIfOriginMovedToHTTPS(ctx context.Context, e *storage.Entry) error {
+func (t *httpsUpgradeTracker) upgradeEntry(ctx context.Context, e *storage.Entry) error {
 	if e.HTTPSUpgradeTried {
 		return nil
 	}
-	upgraded, err := f.UpgradeIfOriginMovedToHTTPS(ctx, e.URL)
+	upgraded, err := t.upgrade(ctx, e.URL)
 	if err != nil || upgraded == e.URL {
 		return err
 	}
 	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
-	f.httpsUpgradeTracker.upgradeCount.Add(1)
+	t.upgradeCount.Add(1)
 	return nil
 }
 
@@ -160,16 +169,21 @@ func (f *Frontier) upgradeEntryIfOriginMovedToHTTPS(ctx context.Context, e *stor
 // else u itself. A URL that belongs to the crawl stays as it is if its twin does
 // not: not all of its origin need have gone.
 func (f *Frontier) UpgradeIfOriginMovedToHTTPS(ctx context.Context, u decorum.URL) (decorum.URL, error) {
+	return f.httpsUpgrades.upgrade(ctx, u)
+}
+
+// upgrade is Frontier.UpgradeIfOriginMovedToHTTPS.
+func (t *httpsUpgradeTracker) upgrade(ctx context.Context, u decorum.URL) (decorum.URL, error) {
 	if !hasHTTPSVariant(u) {
 		return u, nil
 	}
-	f.httpsUpgradeTracker.mu.Lock()
-	defer f.httpsUpgradeTracker.mu.Unlock()
-	if n, err := f.consecutiveHTTPSRedirects(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n, err := t.consecutiveHTTPSRedirects(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
 		return u, err
 	}
 	variant, ok := HTTPSVariant(u)
-	if !ok || f.CheckScope(storage.Entry{URL: variant}) != nil && f.CheckScope(storage.Entry{URL: u}) == nil {
+	if !ok || t.scope.Check(storage.Entry{URL: variant}) != nil && t.scope.Check(storage.Entry{URL: u}) == nil {
 		return u, nil
 	}
 	return variant, nil
@@ -177,12 +191,12 @@ func (f *Frontier) UpgradeIfOriginMovedToHTTPS(ctx context.Context, u decorum.UR
 
 // isKnownToStayHTTP reports whether u is known not to be taken for its twin on https, as far
 // as that is in memory.
-func (f *Frontier) isKnownToStayHTTP(u decorum.URL) bool {
-	if !f.httpsUpgradeTracker.anyOriginUpgraded.Load() || !hasHTTPSVariant(u) {
+func (t *httpsUpgradeTracker) isKnownToStayHTTP(u decorum.URL) bool {
+	if !t.anyOriginUpgraded.Load() || !hasHTTPSVariant(u) {
 		return true
 	}
-	f.httpsUpgradeTracker.mu.Lock()
-	defer f.httpsUpgradeTracker.mu.Unlock()
-	n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin.Get(u.Origin(), maxCachedOrigins)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, known := t.consecutiveRedirectsByOrigin.Get(u.Origin(), maxCachedOrigins)
 	return known && n < redirectsToUpgrade
 }

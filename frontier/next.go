@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
@@ -37,93 +38,128 @@ func (e *OnlyRevisitsLeftError) Unwrap() error { return ErrOnlyRevisitsLeft }
 // Next waits until a URL is due and leases it. It returns ErrEmpty,
 // ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when the crawl has come to its end, and the cause of
 // ctx when that is done.
-func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
-	f.waitingWorkers.Add(1)
-	defer f.waitingWorkers.Add(-1)
+func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) { return f.dispatcher.next(ctx) }
+
+// ReturnUnusedLeases returns leases that no worker took to their queues. Call it when
+// the workers have stopped.
+func (f *Frontier) ReturnUnusedLeases(ctx context.Context) error {
+	return f.dispatcher.returnUnusedLeases(ctx)
+}
+
+// A dispatcher leases URLs from a queue for the workers that wait in next. One worker at a
+// time asks the queue, for all of them.
+type dispatcher struct {
+	queue        storage.Queue
+	cfg          Config            // its clock, LeaseTTL and Budget, and what next waits for
+	recentCaches []*boundedTextSet // of what the store holds: emptied when the store has lost some of it
+
+	waitingWorkers     atomic.Int64    // workers in next
+	leaseLock          chan struct{}   // held by the one worker that asks the queue; guards the two fields that follow
+	readyLeases        []storage.Lease // leased, and taken by no worker yet
+	storeGeneration    uint64          // storage.Wait.LossGeneration of the last Lease
+	wake               chan struct{}   // something changed: ask the queue again
+	storeFailureSignal <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
+}
+
+// newDispatcher returns the dispatcher of a queue. cfg has its defaults.
+func newDispatcher(queue storage.Queue, cfg Config, recentCaches ...*boundedTextSet) *dispatcher {
+	d := &dispatcher{queue: queue, cfg: cfg, recentCaches: recentCaches, leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	if n, ok := queue.(storage.FailureNotifier); ok {
+		d.storeFailureSignal = n.FailureChannel()
+	}
+	return d
+}
+
+// next is Frontier.Next.
+func (d *dispatcher) next(ctx context.Context) (storage.Lease, error) {
+	d.waitingWorkers.Add(1)
+	defer d.waitingWorkers.Add(-1)
 	select {
-	case f.leaseLock <- struct{}{}:
-		defer func() { <-f.leaseLock }()
+	case d.leaseLock <- struct{}{}:
+		defer func() { <-d.leaseLock }()
 	case <-ctx.Done():
 		return storage.Lease{}, context.Cause(ctx)
 	}
-	for len(f.readyLeases) == 0 {
-		if err := f.refillReadyOrWait(ctx); err != nil {
+	for len(d.readyLeases) == 0 {
+		if err := d.refillReadyOrWait(ctx); err != nil {
 			return storage.Lease{}, err
 		}
 	}
-	l := f.readyLeases[0]
-	f.readyLeases = f.readyLeases[1:]
+	l := d.readyLeases[0]
+	d.readyLeases = d.readyLeases[1:]
 	return l, nil
 }
 
 // stallPollInterval is how often a store that cannot write is asked again.
 const stallPollInterval = time.Second
 
-// refillReadyOrWait asks the store for a lease for each worker that waits, and if there
-// is none waits until there may be one. The caller holds the turn.
-func (f *Frontier) refillReadyOrWait(ctx context.Context) error {
+// refillReadyOrWait asks the queue for a lease for each worker that waits, and if there
+// is none waits until there may be one. It needs leaseLock.
+func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	now := f.cfg.Now()
-	want := max(1, int(f.waitingWorkers.Load()))
+	now := d.cfg.Now()
+	want := max(1, int(d.waitingWorkers.Load()))
 	var wait time.Duration
-	if f.cfg.Budget != nil {
-		want, wait = f.cfg.Budget.AvailableVisits(now, want)
+	if d.cfg.Budget != nil {
+		want, wait = d.cfg.Budget.AvailableVisits(now, want)
 	}
-	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want) // if none: is it the end?
+	leases, next, err := d.queue.Lease(ctx, now, d.cfg.LeaseTTL, want) // if none: is it the end?
 	if errors.Is(err, storage.ErrWriteStalled) {
-		return f.waitForTimerOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
+		return d.waitForTimerOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
 	}
 	if err != nil {
 		return err
 	}
-	if next.LossGeneration != f.storeGeneration {
-		f.storeGeneration = next.LossGeneration
-		f.recentURLs.reset() // before what was lost is given out again
-		f.recentlyAdmittedHosts.reset()
+	if next.LossGeneration != d.storeGeneration {
+		d.storeGeneration = next.LossGeneration
+		for _, cache := range d.recentCaches {
+			cache.reset() // before what was lost is given out again
+		}
 	}
 	if len(leases) > 0 {
-		f.readyLeases = leases
+		d.readyLeases = leases
 		return nil
 	}
 	switch {
-	case next.RemainingWorkKind == storage.RemainingNone && f.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
-		return f.waitForTimerOrWake(ctx, next.PollAt.Sub(now), f.wake)
-	case next.RemainingWorkKind == storage.RemainingNone && f.cfg.WaitWhenEmpty:
-		return f.waitForChange(ctx)
+	case next.RemainingWorkKind == storage.RemainingNone && d.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
+		return d.waitForTimerOrWake(ctx, next.PollAt.Sub(now), d.wake)
+	case next.RemainingWorkKind == storage.RemainingNone && d.cfg.WaitWhenEmpty:
+		return d.waitForChange(ctx)
 	case next.RemainingWorkKind == storage.RemainingNone:
 		return ErrEmpty
-	case next.RemainingWorkKind == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndSuspensions:
+	case next.RemainingWorkKind == storage.RemainingRevisits && !d.cfg.WaitForRevisitsAndSuspensions:
 		return &OnlyRevisitsLeftError{FirstRevisit: next.Until}
-	case next.RemainingWorkKind == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxWaitInNext(next.Until.Sub(now)):
+	case next.RemainingWorkKind == storage.RemainingSuspended && !d.cfg.WaitForRevisitsAndSuspensions,
+		d.exceedsMaxWait(next.Until.Sub(now)):
 		return ErrOnlySuspendedLeft
 	case want == 0:
-		return f.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
+		return d.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
 	}
 	at := next.Until
 	if !next.PollAt.IsZero() && next.PollAt.Before(at) {
 		at = next.PollAt
 	}
-	return f.waitForTimerOrWake(ctx, at.Sub(now), f.wake)
+	return d.waitForTimerOrWake(ctx, at.Sub(now), d.wake)
 }
 
-// exceedsMaxWaitInNext reports whether nobody should wait for so long.
-func (f *Frontier) exceedsMaxWaitInNext(d time.Duration) bool {
-	return !f.cfg.WaitForRevisitsAndSuspensions && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
+// exceedsMaxWait reports whether nobody should wait for so long.
+func (d *dispatcher) exceedsMaxWait(wait time.Duration) bool {
+	return !d.cfg.WaitForRevisitsAndSuspensions && d.cfg.MaxNextWait > 0 && wait > d.cfg.MaxNextWait
 }
 
-// waitForTimerOrWake waits for d to pass, for a change that may make the wait shorter, or for the
+// waitForTimerOrWake waits for the timeout to pass, for a change that may make the wait shorter, or for the
 // store to fail. A nil wake never comes.
-func (f *Frontier) waitForTimerOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
-	t := time.NewTimer(d)
+func (d *dispatcher) waitForTimerOrWake(ctx context.Context, timeout time.Duration, wake <-chan struct{}) error {
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
 	case <-wake:
 		return nil
-	case <-f.storeFailureSignal: // the store gives the reason
+	case <-d.storeFailureSignal: // the store gives the reason
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -131,32 +167,32 @@ func (f *Frontier) waitForTimerOrWake(ctx context.Context, d time.Duration, wake
 }
 
 // waitForChange waits for a change, or for the store to fail.
-func (f *Frontier) waitForChange(ctx context.Context) error {
+func (d *dispatcher) waitForChange(ctx context.Context) error {
 	select {
-	case <-f.wake:
+	case <-d.wake:
 		return nil
-	case <-f.storeFailureSignal:
+	case <-d.storeFailureSignal:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// wakeNext makes the worker that waits in refill ask the store again.
-func (f *Frontier) wakeNext() {
+// wakeNext makes the worker that waits in refillReadyOrWait ask the queue again.
+func (d *dispatcher) wakeNext() {
 	select {
-	case f.wake <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// ReturnUnusedLeases returns leases that no worker took to their queues. Call it when
-// the workers have stopped.
-func (f *Frontier) ReturnUnusedLeases(ctx context.Context) error {
-	acks := make([]storage.Ack, len(f.readyLeases))
-	for i, l := range f.readyLeases {
+// returnUnusedLeases returns leases that no worker took to their queues. The workers have
+// stopped.
+func (d *dispatcher) returnUnusedLeases(ctx context.Context) error {
+	acks := make([]storage.Ack, len(d.readyLeases))
+	for i, l := range d.readyLeases {
 		acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue}
 	}
-	f.readyLeases = nil
-	return f.store.Ack(ctx, acks)
+	d.readyLeases = nil
+	return d.queue.Ack(ctx, acks)
 }

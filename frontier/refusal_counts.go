@@ -44,16 +44,19 @@ type refusalKey struct {
 	reason RefusalReason
 }
 
-// refusalCounter is what this Frontier has seen, and what of it is not in the note.
+// A refusalCounter counts sightings of URLs by host and reason, and adds them to a note of the
+// crawl.
 type refusalCounter struct {
-	noteKey  string
-	mu       sync.Mutex
-	byReason map[RefusalReason]int64
-	unsaved  map[refusalKey]*RefusalCount
+	noteKey   string
+	onRefused func(storage.Entry, error) // observes each refusal; nil: nobody
+
+	mu       sync.Mutex                   // guards the two maps
+	byReason map[RefusalReason]int64      // since New
+	unsaved  map[refusalKey]*RefusalCount // not in the note yet
 }
 
-// countAndReportRefusal counts an entry that does not belong to the crawl.
-func (f *Frontier) countAndReportRefusal(e storage.Entry, why error) {
+// countAndReport counts an entry that does not belong to the crawl, and reports it to onRefused.
+func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	c := RefusalCount{Reason: RefusalReasonOf(why), Why: why.Error(), Example: e.URL.String()}
 	var refusal *Refusal
 	if errors.As(why, &refusal) {
@@ -66,23 +69,22 @@ func (f *Frontier) countAndReportRefusal(e storage.Entry, why error) {
 	default:
 		c.Host = e.URL.Origin().Host()
 	}
-	f.refusals.countOne(c)
-	if f.cfg.OnRefused != nil {
-		f.cfg.OnRefused(e, why)
+	s.countOne(c)
+	if s.onRefused != nil {
+		s.onRefused(e, why)
 	}
 }
 
-// countPathSessionIDRemoval counts an entry of the crawl that was found with the id of a
-// session in its path: a site that puts a new one into every link has pages
-// without end, of which no limit tells.
-func (f *Frontier) countPathSessionIDRemoval(found decorum.URL, e storage.Entry) {
-	path, _, _ := strings.Cut(found.PathAndQuery(), "?")
-	if stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) == path || f.CheckScope(e) != nil {
-		return
-	}
-	f.sessionIDRemovalCounts.countOne(RefusalCount{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})
+// countSessionIDRemoval counts a URL of the crawl that was found with the id of a session in
+// its path: a site that puts a new one into every link has pages without end, of which no
+// limit tells.
+func (s *refusalCounter) countSessionIDRemoval(found decorum.URL) {
+	s.countOne(RefusalCount{
+		Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String(),
+	})
 }
 
+// countOne counts one sighting.
 func (s *refusalCounter) countOne(c RefusalCount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,24 +116,31 @@ func addRefusalCount(dst *map[refusalKey]*RefusalCount, s RefusalCount) {
 // RefusalsByReason returns how many sightings of URLs this Frontier has refused, by
 // reason.
 func (f *Frontier) RefusalsByReason() map[RefusalReason]int64 {
-	f.refusals.mu.Lock()
-	defer f.refusals.mu.Unlock()
-	return maps.Clone(f.refusals.byReason)
+	return f.refusals.countsByReason()
+}
+
+// countsByReason returns how many sightings were counted, by reason.
+func (s *refusalCounter) countsByReason() map[RefusalReason]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.byReason)
 }
 
 // SaveRefusalAndSessionIDCounts adds what was refused and cleaned since the last call to what
 // the store has of it. What comes after the last call is not counted for good.
 func (f *Frontier) SaveRefusalAndSessionIDCounts(ctx context.Context) error {
-	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovalCounts.save(ctx, f.store))
+	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovals.save(ctx, f.store))
 }
 
-func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
+// save adds what was counted since the last call to the note. What cannot be saved is saved by a
+// later call.
+func (s *refusalCounter) save(ctx context.Context, notes storage.Notes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unsaved) == 0 {
 		return nil
 	}
-	stored, err := loadRefusalCounts(ctx, store, s.noteKey)
+	stored, err := loadRefusalCounts(ctx, notes, s.noteKey)
 	if err != nil {
 		return err
 	}
@@ -146,27 +155,27 @@ func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
 	if err != nil {
 		return fmt.Errorf("keep what was %s: %w", s.noteKey, err)
 	}
-	if err := store.SetNote(ctx, decorum.Origin{}, s.noteKey, note); err != nil {
+	if err := notes.SetNote(ctx, decorum.Origin{}, s.noteKey, note); err != nil {
 		return err
 	}
 	s.unsaved = nil
 	return nil
 }
 
-// LoadRefusalCounts returns what the crawl in the store has refused in all runs, most
+// LoadRefusalCounts returns what the crawl with these notes has refused in all runs, most
 // first. A note that cannot be read says nothing.
-func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
-	return loadRefusalCounts(ctx, store, refusalsNoteKey)
+func LoadRefusalCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
+	return loadRefusalCounts(ctx, notes, refusalsNoteKey)
 }
 
-// LoadStrippedSessionIDCounts returns what the crawl in the store has taken ids of sessions
+// LoadStrippedSessionIDCounts returns what the crawl with these notes has taken ids of sessions
 // off in all runs, most first. A note that cannot be read says nothing.
-func LoadStrippedSessionIDCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
-	return loadRefusalCounts(ctx, store, sessionIDsNoteKey)
+func LoadStrippedSessionIDCounts(ctx context.Context, notes storage.Notes) ([]RefusalCount, error) {
+	return loadRefusalCounts(ctx, notes, sessionIDsNoteKey)
 }
 
-func loadRefusalCounts(ctx context.Context, store storage.Store, name string) (list []RefusalCount, err error) {
-	note, err := store.ReadNote(ctx, decorum.Origin{}, name)
+func loadRefusalCounts(ctx context.Context, notes storage.Notes, name string) (list []RefusalCount, err error) {
+	note, err := notes.ReadNote(ctx, decorum.Origin{}, name)
 	if err != nil {
 		return nil, err
 	}

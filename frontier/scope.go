@@ -117,8 +117,11 @@ func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 
 // Check returns nil if e belongs to the crawl, else an error of Kind OutOfScope
 // with a *Refusal. How many URLs there are already is for Frontier.Discover to
-// judge.
+// judge. To a crawl without a scope, which is nil, every URL belongs.
 func (s *Scope) Check(e storage.Entry) error {
+	if s == nil {
+		return nil
+	}
 	if why := s.refusal(&e); why != nil {
 		return outOfScopeError(e.URL, why)
 	}

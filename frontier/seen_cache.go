@@ -101,5 +101,5 @@ func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddOutc
 // would change nothing: it would still be queued under the same name. It is quick, and
 // asks nobody: false says nothing.
 func (f *Frontier) WasRecentlyOffered(u decorum.URL) bool {
-	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.isKnownToStayHTTP(u)
+	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.httpsUpgrades.isKnownToStayHTTP(u)
 }

@@ -1,6 +1,10 @@
 package frontier
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+)
 
 // sessionNames are the names under which servers put the id of a session into
 // the path, after a semicolon or as a segment name=id. Who comes without a
@@ -13,6 +17,12 @@ const minSIDLength = 8
 
 // sessionRule is what ParamCleaner.CleanURLAndExplain names.
 const sessionRule = "session id in the path"
+
+// hasSessionIDInPath reports whether the path of u has the id of a session.
+func hasSessionIDInPath(u decorum.URL) bool {
+	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
+	return stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) != path
+}
 
 // stripSessionIDsFromPath returns path without ids of sessions: ;jsessionid=…, the
 // segment /(S(…))/ of ASP.NET, and segments such as /PHPSESSID=…/.
