@@ -153,7 +153,8 @@ func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.
 	return f.store.RescheduleByLastmod(ctx, f.cfg.Now(), rewritten)
 }
 
-// UnparkMatchingURLs queues the origin's parked URLs again for which judge returns true.
+// UnparkMatchingURLs queues the origin's parked URLs again for which match returns true. The zero
+// Origin stands for every origin.
 func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.dispatcher.wakeNext()
 	_, err := f.store.UnparkMatchingURLs(ctx, o, match)
@@ -162,16 +163,7 @@ func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, mat
 
 // UnparkAll queues all parked URLs again: what parked them is no longer so.
 func (f *Frontier) UnparkAll(ctx context.Context) error {
-	origins, err := f.store.OriginsWithParkedURLs(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range origins {
-		if err := f.UnparkMatchingURLs(ctx, o, func(storage.Entry) bool { return true }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
 }
 
 // EndSuspensionsExcept ends all dormant holds, if the store can name them: a run that goes on

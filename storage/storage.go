@@ -128,13 +128,11 @@ type Parking interface {
 	// and returns how many they were. URLs that do not wait so are passed over.
 	RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
-	// Unpark offers the origin's parked URLs to judge, and queues again those
-	// for which it returns true, some at a time: a crash may leave the rest
-	// parked. judge must not call the Store.
+	// UnparkMatchingURLs offers the origin's parked URLs to shouldUnpark, and queues again
+	// those for which it returns true, some at a time: a crash may leave the rest
+	// parked. The zero Origin stands for every origin that has parked URLs.
+	// shouldUnpark must not call the Store.
 	UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
-
-	// OriginsWithParkedURLs returns the origins that have parked URLs.
-	OriginsWithParkedURLs(ctx context.Context) ([]decorum.Origin, error)
 }
 
 // A Source says how a URL was found.

@@ -160,21 +160,18 @@ func (s *PerHostStore) RescheduleByLastmod(ctx context.Context, now time.Time, l
 }
 
 // UnparkMatchingURLs implements storage.Store.
-func (s *PerHostStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
-	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.UnparkMatchingURLs(ctx, o, shouldUnpark)
-}
-
-// OriginsWithParkedURLs implements storage.Store.
-func (s *PerHostStore) OriginsWithParkedURLs(ctx context.Context) (parked []decorum.Origin, err error) {
-	for _, m := range s.allHostStores() {
-		origins, err := m.OriginsWithParkedURLs(ctx)
-		if err != nil {
-			return nil, err
-		}
-		parked = append(parked, origins...)
+func (s *PerHostStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	if !o.IsZero() {
+		m, _ := s.getOrCreateHostStore(o.Host())
+		return m.UnparkMatchingURLs(ctx, o, shouldUnpark)
 	}
-	return parked, nil
+	for _, m := range s.allHostStores() {
+		n, err := m.UnparkMatchingURLs(ctx, o, shouldUnpark)
+		if unparked += n; err != nil {
+			return unparked, err
+		}
+	}
+	return unparked, nil
 }
 
 // ReadNote implements storage.Store.

@@ -233,6 +233,9 @@ func (s *Store) RescheduleByLastmod(
 func (s *Store) UnparkMatchingURLs(
 	ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
+	if name.IsZero() {
+		return s.unparkOfAllOrigins(ctx, shouldUnpark)
+	}
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		if err := s.engine.lockForChange(ctx); err != nil {
@@ -261,15 +264,21 @@ func (s *Store) UnparkMatchingURLs(
 	return unparked, nil
 }
 
-// OriginsWithParkedURLs implements storage.Store.
-func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
+// unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs.
+func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	var origins []decorum.Origin
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.ParkedURLs > 0 {
 			origins = append(origins, i.Origin)
 		}
 		return true
 	})
-	return origins, err
+	for i := 0; i < len(origins) && err == nil; i++ {
+		var n int
+		n, err = s.UnparkMatchingURLs(ctx, origins[i], shouldUnpark)
+		unparked += n
+	}
+	return unparked, err
 }
 
 // ReadNote implements storage.Store.

@@ -51,9 +51,19 @@ func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 		return 0, err
 	}
 	defer m.mu.Unlock()
-	origin := m.origins[o]
-	if origin == nil {
-		return 0, nil
+	if !o.IsZero() {
+		return m.unpark(m.origins[o], shouldUnpark), nil
+	}
+	for _, origin := range m.origins {
+		unparked += m.unpark(origin, shouldUnpark)
+	}
+	return unparked, nil
+}
+
+// unpark is UnparkMatchingURLs of one origin, nil if the store does not have it. It needs m.mu.
+func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bool) (unparked int) {
+	if origin == nil || len(origin.parkedEntries) == 0 {
+		return 0
 	}
 	var stillParked []storage.Entry
 	for _, e := range origin.parkedEntries {
@@ -67,19 +77,5 @@ func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 	origin.parkedEntries = stillParked
 	m.parkedCount -= unparked
 	m.schedule.UpdateOrigin(&origin.Origin)
-	return unparked, nil
-}
-
-// OriginsWithParkedURLs implements storage.Store.
-func (m *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
-	if err := m.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	for name, o := range m.origins {
-		if len(o.parkedEntries) > 0 {
-			origins = append(origins, name)
-		}
-	}
-	return origins, nil
+	return unparked
 }

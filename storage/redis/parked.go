@@ -47,6 +47,17 @@ func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err
 	return origins, nil
 }
 
+// unparkOfAllOrigins calls unpark for each origin that has parked URLs.
+func (k *parkedURLs) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	origins, err := k.origins(ctx)
+	for i := 0; i < len(origins) && err == nil; i++ {
+		var n int
+		n, err = k.unpark(ctx, origins[i], shouldUnpark)
+		unparked += n
+	}
+	return unparked, err
+}
+
 // unpark queues parked URLs again: see Store.UnparkMatchingURLs.
 func (k *parkedURLs) unpark(
 	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,

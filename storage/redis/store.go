@@ -119,15 +119,13 @@ func (s *Store) RescheduleByLastmod(
 	return s.revisits.reschedule(ctx, now, lastmods)
 }
 
-// OriginsWithParkedURLs implements storage.Store.
-func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
-	return s.parked.origins(ctx)
-}
-
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(
 	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
+	if o.IsZero() {
+		return s.parked.unparkOfAllOrigins(ctx, shouldUnpark)
+	}
 	return s.parked.unpark(ctx, o, shouldUnpark)
 }
 

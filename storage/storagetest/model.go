@@ -349,11 +349,12 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 	return 0
 }
 
+// unpark is UnparkMatchingURLs: the zero Origin stands for every origin.
 func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int) {
 	parked := m.parkedEntries
 	m.parkedEntries = nil
 	for _, e := range parked {
-		if e.URL.Origin() == o && shouldUnpark(e) {
+		if (o.IsZero() || e.URL.Origin() == o) && shouldUnpark(e) {
 			m.enqueue(&modelURL{Entry: e})
 			unparked++
 		} else {

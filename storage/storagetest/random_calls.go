@@ -244,6 +244,9 @@ func (w *randomRun) doReschedule() error {
 
 func (w *randomRun) doUnpark() error {
 	o, kind := w.randomOrigin(), w.rand.IntN(3)
+	if w.rand.IntN(8) == 0 {
+		o = decorum.Origin{} // of all origins
+	}
 	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
 	n, err := w.store.UnparkMatchingURLs(w.Context(), o, shouldUnpark)
 	if want := w.model.unpark(o, shouldUnpark); err == nil && n != want {

@@ -157,6 +157,7 @@ var holdTests = []testCase{
 
 var parkAndNoteTests = []testCase{
 	{"Revive queues what judge returns true for, and keeps the rest", testUnpark},
+	{"Unpark of all origins", testUnparkOfAllOrigins},
 	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
@@ -253,27 +254,26 @@ func testUnpark(f *fixture) {
 	if c := f.mustGetCounts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
-	f.wantParkedOrigins("https://a.example", "https://b.example")
 	f.mustAddExactly(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
 	f.wantOrder(at(1), "https://a.example/1", "https://a.example/3")
-	_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://b.example"), func(storage.Entry) bool { return true })
-	f.must(err)
-	f.wantParkedOrigins("https://a.example")
-	f.wantOrder(at(1), "https://b.example/")
 }
 
-// wantParkedOrigins checks which origins have parked URLs.
-func (f *fixture) wantParkedOrigins(want ...string) {
-	f.Helper()
-	origins, err := f.store.OriginsWithParkedURLs(f.Context())
-	f.must(err)
-	var got []string
-	for _, o := range origins {
-		got = append(got, o.String())
+// testUnparkOfAllOrigins: the zero Origin stands for every origin, and for those of which nothing
+// is parked, too.
+func testUnparkOfAllOrigins(f *fixture) {
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example:8443/1")...)
+	for range 4 {
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Park})
 	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		f.Errorf("parked URLs at %v, want %v", got, want)
+	f.mustAddExactly(1, linkEntry("https://c.example/1"))
+	f.must(f.store.SetNote(f.Context(), decorum.Origin{}, "key", []byte("of the crawl")))
+	shouldUnpark := func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/1" }
+	for call, want := range []int{3, 0} {
+		n, err := f.store.UnparkMatchingURLs(f.Context(), decorum.Origin{}, shouldUnpark)
+		f.must(err)
+		if c := f.mustGetCounts(); n != want || c.ParkedURLs != 1 || c.QueuedURLs != 4 {
+			f.Errorf("call %d: revived %d, counts %+v, want %d, 1 parked, 4 queued", call, n, c, want)
+		}
 	}
 }
 
@@ -369,7 +369,7 @@ func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
 	_, errs["Recall"] = s.RescheduleByLastmod(ctx, at(0), nil)
 	_, errs["Revive"] = s.UnparkMatchingURLs(ctx, a, func(storage.Entry) bool { return true })
-	_, errs["Parked"] = s.OriginsWithParkedURLs(ctx)
+	_, errs["Unpark of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
 	_, errs["Note"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.Counts(ctx)
