@@ -81,7 +81,7 @@ func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 		if err := c.Run(t.Context()); !errors.Is(err, errBrokenArchive) {
 			t.Errorf("error %v, want that of the archive", err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 1 {
+		if n, err := countsOf(store); err != nil || n.QueuedURLs != 1 {
 			t.Errorf("%d URLs queued (%v), want the page", n.QueuedURLs, err)
 		}
 	})

@@ -258,7 +258,7 @@ func checkReached(t *testing.T, web *crawltest.Web, store storage.Store) {
 			t.Errorf("%s can be reached, and was not", url)
 		}
 	}
-	if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 0 || n.LeasedURLs != 0 {
+	if n, err := countsOf(store); err != nil || n.QueuedURLs != 0 || n.LeasedURLs != 0 {
 		t.Errorf("%+v, %v: want nothing left in the queue", n, err)
 	}
 }

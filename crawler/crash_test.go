@@ -105,7 +105,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			}
 			time.Sleep(25*time.Hour + time.Second)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.ParkedURLs != 1 {
+		if n, err := countsOf(store); err != nil || n.ParkedURLs != 1 {
 			t.Errorf("%+v, %v: want the page parked", n, err)
 		}
 	})

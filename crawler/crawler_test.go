@@ -48,6 +48,11 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	return c
 }
 
+// countsOf returns how much a store holds, which is a storage.Inspector, too.
+func countsOf(store storage.Store) (storage.Counts, error) {
+	return store.(storage.Inspector).Counts(context.Background())
+}
+
 // newFetcher returns a fetcher that sends its requests over transport.
 func newFetcher(t *testing.T, transport http.RoundTripper) *httpfetch.Fetcher {
 	t.Helper()
@@ -235,7 +240,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				if times["http://open.test/"] != 1 {
 					t.Error("the other host was not crawled")
 				}
-				counts, err := c.Frontier.Store().Counts(context.Background())
+				counts, err := countsOf(c.Frontier.Store())
 				if err != nil || counts.QueuedURLs != 2 {
 					t.Errorf("%d URLs are left (%v), want 2: they are not lost", counts.QueuedURLs, err)
 				}
@@ -424,7 +429,7 @@ func TestMaxPages(t *testing.T) {
 		if n := len(web.Log()); n != 8 {
 			t.Errorf("%d requests, want robots.txt and 7 pages", n)
 		}
-		if counts, err := c.Frontier.Store().Counts(context.Background()); err != nil || counts.QueuedURLs != 1 {
+		if counts, err := countsOf(c.Frontier.Store()); err != nil || counts.QueuedURLs != 1 {
 			t.Errorf("%+v, %v: want one URL left", counts, err)
 		}
 	})
@@ -448,7 +453,7 @@ func TestStop(t *testing.T) {
 				if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run returned %v", err)
 				}
-				counts, err := c.Frontier.Store().Counts(context.Background())
+				counts, err := countsOf(c.Frontier.Store())
 				if err != nil || counts.LeasedURLs != 0 || counts.QueuedURLs != 1 {
 					t.Errorf("left %+v (%v), want one URL queued", counts, err)
 				}

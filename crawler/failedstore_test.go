@@ -60,7 +60,7 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	_ = store.Close() // says the same again
 	pages := len(pageTimes(web.Log(), "a.test"))
 	reopened := openBolt(t, file)
-	n, err := reopened.Counts(t.Context())
+	n, err := countsOf(reopened)
 	if err != nil || n.SeenURLs != 3 || n.QueuedURLs+pages < 3 {
 		t.Errorf("%+v (%v) after %d pages, want all three URLs known and none lost", n, err, pages)
 	}

@@ -33,7 +33,7 @@ func TestHandlerIsHalted(t *testing.T) {
 				if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 					t.Fatal(err)
 				}
-				counts, err := store.Counts(t.Context())
+				counts, err := countsOf(store)
 				if s := c.Stats(); err != nil || counts.QueuedURLs != 1 || len(records) != 0 || s.GivenUp+s.Retries != 0 {
 					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.QueuedURLs, len(records), s, err)
 				}

@@ -1,7 +1,6 @@
 package crawler_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -87,7 +86,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		if n := refused.Load(); n > int64(2*slots+2) {
 			t.Errorf("run %d: %d URLs were handed out in vain", run, n)
 		}
-		counts, err := c.Frontier.Store().Counts(context.Background())
+		counts, err := countsOf(c.Frontier.Store())
 		if err != nil || counts.QueuedURLs+budget < 500 || counts.SuspendedURLs != counts.QueuedURLs {
 			t.Errorf("run %d leaves %+v, %v: want the others queued, set aside", run, counts, err)
 		}
@@ -210,7 +209,7 @@ func TestMaxBytes(t *testing.T) {
 			if n := countPages(web, "a.test"); n != want {
 				t.Errorf("%d pages after run %d, want %d", n, run, want)
 			}
-			if counts, err := c.Frontier.Store().Counts(context.Background()); err != nil || counts.QueuedURLs != 1 {
+			if counts, err := countsOf(c.Frontier.Store()); err != nil || counts.QueuedURLs != 1 {
 				t.Errorf("%+v, %v: want one URL left", counts, err)
 			}
 		}

@@ -508,7 +508,7 @@ func TestRulesChange(t *testing.T) {
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.ParkedURLs != 1 {
+		if n, err := countsOf(store); err != nil || n.ParkedURLs != 1 {
 			t.Fatalf("%+v, %v: want one URL parked", n, err)
 		}
 		time.Sleep(25 * time.Hour)

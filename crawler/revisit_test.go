@@ -276,7 +276,7 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day)
 		wantLines(t, j.lines, "200 seed /", "200 link /1", "200 link /2")
-		counts, err := c.Frontier.Store().Counts(context.Background())
+		counts, err := countsOf(c.Frontier.Store())
 		if err != nil || counts.ParkedURLs != 3 {
 			t.Errorf("%+v, %v: want the 3 pages parked", counts, err)
 		}

@@ -122,7 +122,7 @@ func TestLongOutage(t *testing.T) {
 		}
 		store := openBolt(t, file)
 		defer store.Close()
-		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 0 || n.SeenURLs != 2*pages || n.ParkedURLs != n.SeenURLs-len(pageTimes(log, "known.test"))-len(pageTimes(log, "new.test")) {
+		if n, err := countsOf(store); err != nil || n.QueuedURLs != 0 || n.SeenURLs != 2*pages || n.ParkedURLs != n.SeenURLs-len(pageTimes(log, "known.test"))-len(pageTimes(log, "new.test")) {
 			t.Errorf("%+v, %v: want all pages that were not visited to be parked, and none lost", n, err)
 		}
 	})
@@ -199,7 +199,7 @@ func TestSleepOf31Days(t *testing.T) {
 		}
 		store := openBolt(t, file)
 		defer store.Close()
-		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != pages {
+		if n, err := countsOf(store); err != nil || n.QueuedURLs != pages {
 			t.Errorf("%+v, %v: want shut.test's pages in the queue", n, err)
 		}
 	})

@@ -124,7 +124,7 @@ func TestRecorderOnFullDisk(t *testing.T) {
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Errorf("error %v, want ErrHalted", err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 1 {
+		if n, err := countsOf(store); err != nil || n.QueuedURLs != 1 {
 			t.Errorf("%d URLs queued (%v), want the page", n.QueuedURLs, err)
 		}
 		second := newCrawl(t, web, store)

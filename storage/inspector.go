@@ -12,6 +12,8 @@ import (
 // during the call; a crawl may go on meanwhile. yield must not call the Store
 // nor write to what it is given; it returns false to end the call.
 type Inspector interface {
+	// Counts returns how much of what the store holds.
+	Counts(ctx context.Context) (Counts, error)
 	// Origins tells of all origins that were ever met, in no order. The zero
 	// Origin, which a crawl may keep notes for that are its own, is not one.
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
@@ -53,4 +55,16 @@ type OriginInfo struct {
 	// NextDue is when its next URL can be handed out, were there a slot: zero if
 	// there is none, and at any time that has passed if it waits for nothing.
 	NextDue time.Time
+}
+
+// Counts is how much a Store holds.
+type Counts struct {
+	QueuedHosts     int // with at least one URL queued, leased or put off
+	DueHosts        int // of them, with a URL that could be leased now
+	QueuedURLs      int // URLs in queues, put off ones included, leased ones not
+	LeasedURLs      int // in hand
+	ParkedURLs      int // kept aside: disallowed, or out of scope
+	SeenURLs        int // in the seen set: ever queued
+	SuspendedURLs   int // of QueuedURLs, under a dormant hold
+	AwaitingRevisit int // pages that wait for their revisit, or whose revisit has come
 }

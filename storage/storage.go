@@ -71,9 +71,6 @@ type Store interface {
 	// HostAdmitter counts the hosts whose URLs the crawl queues.
 	HostAdmitter
 
-	// Counts returns how much of what the store holds.
-	Counts(ctx context.Context) (Counts, error)
-
 	// Flush makes all earlier calls durable.
 	Flush(ctx context.Context) error
 	// Close flushes and closes. Leases that are out go back to their queues.
@@ -311,16 +308,4 @@ type Wait struct {
 	// was lost is given out again, and what is found then may be new again. It is right
 	// with leases, too, and 0 if the store is of one process.
 	LossGeneration uint64
-}
-
-// Counts is how much a Store holds.
-type Counts struct {
-	QueuedHosts     int // with at least one URL queued, leased or put off
-	DueHosts        int // of them, with a URL that could be leased now
-	QueuedURLs      int // URLs in queues, put off ones included, leased ones not
-	LeasedURLs      int // in hand
-	ParkedURLs      int // kept aside: disallowed, or out of scope
-	SeenURLs        int // in the seen set: ever queued
-	SuspendedURLs   int // of QueuedURLs, under a dormant hold
-	AwaitingRevisit int // pages that wait for their revisit, or whose revisit has come
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // TestLinksHeldAreBounded: a page of many links, each with a context of its own,
@@ -49,7 +50,7 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 		if linkBytes > maxBytes {
 			t.Errorf("%d bytes of contexts were held, want %d at most", linkBytes, maxBytes)
 		}
-		counts, err := crawl.Frontier.Store().Counts(t.Context())
+		counts, err := crawl.Frontier.Store().(storage.Inspector).Counts(t.Context())
 		must(t, err)
 		if counts.QueuedURLs != links {
 			t.Errorf("%d URLs are queued, want %d", counts.QueuedURLs, links)

@@ -186,7 +186,7 @@ func (s *PerHostStore) SetNote(ctx context.Context, o decorum.Origin, key string
 	return m.SetNote(ctx, o, key, value)
 }
 
-// Counts implements storage.Store.
+// Counts implements storage.Inspector.
 func (s *PerHostStore) Counts(ctx context.Context) (sum storage.Counts, err error) {
 	for _, m := range s.allHostStores() {
 		c, err := m.Counts(ctx)

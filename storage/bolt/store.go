@@ -381,7 +381,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	return nil
 }
 
-// Counts implements storage.Store.
+// Counts implements storage.Inspector.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return storage.Counts{}, err

@@ -240,7 +240,7 @@ func (m *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	return nil
 }
 
-// Counts implements storage.Store.
+// Counts implements storage.Inspector.
 func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return storage.Counts{}, err

@@ -129,7 +129,7 @@ func (s *Store) UnparkMatchingURLs(
 	return s.parked.unpark(ctx, o, shouldUnpark)
 }
 
-// Counts implements storage.Store.
+// Counts implements storage.Inspector.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Run tests that the Stores open returns keep the contract. Every test asks
-// for an empty Store of its own, and closes it.
+// Run tests that the Stores open returns, which must be Inspectors as well, keep the contract.
+// Every test asks for an empty Store of its own, and closes it.
 func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, group := range [][]testCase{addTests, orderTests, rankTests, schedulingTests, leaseTests, waitTests,
 		ackTests, requestTests, revisitTests, rescheduleTests, holdTests, parkAndNoteTests, hostCounterTests} {
@@ -149,7 +149,7 @@ func (f *fixture) mustHoldOrigin(o string, until time.Time, suspended bool) {
 
 func (f *fixture) mustGetCounts() storage.Counts {
 	f.Helper()
-	c, err := f.store.Counts(f.Context())
+	c, err := f.store.(storage.Inspector).Counts(f.Context())
 	f.must(err)
 	return c
 }

@@ -372,7 +372,7 @@ func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	_, errs["Unpark of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
 	_, errs["Note"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
-	_, errs["Counts"] = s.Counts(ctx)
+	_, errs["Counts"] = s.(storage.Inspector).Counts(ctx)
 	errs["Flush"] = s.Flush(ctx)
 	return errs
 }
