@@ -19,21 +19,20 @@ import (
 // asked for by GET, or rests until its
 // revisit, or has been missing so often that it is given up.
 func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, error) {
-	plan := c.Settings.Revisit
-	if !plan.IsEnabled() || v.Lease.Request != nil {
+	policy := c.Settings.Revisit
+	if !policy.IsEnabled() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
-	before, observed := v.Lease.VisitHistorySummary, pageObservation(v)
-	if before != nil && !observed.IsMissing() {
-		if err := c.recordRevisitResult(ctx, v, observed.DiffersFrom(*before)); err != nil {
+	plan := policy.Plan(v.Lease.VisitHistorySummary, pageObservation(v))
+	if plan.IsComparable {
+		if err := c.recordRevisitResult(ctx, v, plan.Changed); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
-	page, delay := plan.SummaryAndRevisitDelay(before, observed)
-	if page.ConsecutiveMissing >= frontier.MaxConsecutiveMissing {
+	if plan.GiveUp {
 		return storage.Ack{Outcome: storage.Drop}, nil
 	}
-	return revisitAck(v, page, delay), nil
+	return revisitAck(v, plan.Summary, plan.Delay), nil
 }
 
 // recordRevisitResult counts a visit to a page that had been visited before, and what a

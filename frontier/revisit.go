@@ -51,8 +51,8 @@ type RevisitPolicy struct {
 	MinInterval, MaxInterval time.Duration
 }
 
-// MaxConsecutiveMissing is how many visits in a row find nothing before a page is given up.
-const MaxConsecutiveMissing = 3
+// maxConsecutiveMissing is how many visits in a row find nothing before a page is given up.
+const maxConsecutiveMissing = 3
 
 const (
 	// maxObservations is how many observations count in full: when there are so many,
@@ -72,15 +72,15 @@ type PageObservation struct {
 	Hash         uint64 // of what the page is; 0 if that is not known
 }
 
-// IsMissing reports whether nothing was there.
-func (s PageObservation) IsMissing() bool {
+// isMissing reports whether nothing was there.
+func (s PageObservation) isMissing() bool {
 	return s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
 
-// DiffersFrom reports whether the page is another than at the visit that left
+// differsFrom reports whether the page is another than at the visit that left
 // before. Where both know what the page was, validators do not matter: servers
 // make new ones for old pages. Where nothing can be compared, it does not.
-func (s PageObservation) DiffersFrom(before storage.VisitHistorySummary) bool {
+func (s PageObservation) differsFrom(before storage.VisitHistorySummary) bool {
 	switch {
 	case s.Status == http.StatusNotModified:
 		return false
@@ -95,20 +95,40 @@ func (s PageObservation) DiffersFrom(before storage.VisitHistorySummary) bool {
 // IsEnabled reports whether pages are visited again at all.
 func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 
-// SummaryAndRevisitDelay returns what a visit leaves of a page, and how long the page rests
+// A RevisitPlan is what follows from a visit to a page for the next one.
+type RevisitPlan struct {
+	Summary storage.VisitHistorySummary // what the visit leaves of the page
+	Delay   time.Duration               // from the end of the visit to the next one
+	GiveUp  bool                        // nothing was there so often in a row that there is no next one
+	// IsComparable says that there was a visit before, and that the page is still there; Changed,
+	// that it is another than it was then, as far as that can be told.
+	IsComparable, Changed bool
+}
+
+// Plan returns what follows from a visit. before is what the visit before has left, nil if there
+// was none.
+func (r RevisitPolicy) Plan(before *storage.VisitHistorySummary, s PageObservation) (p RevisitPlan) {
+	p.Summary, p.Delay = r.summaryAndDelay(before, s)
+	p.GiveUp = p.Summary.ConsecutiveMissing >= maxConsecutiveMissing
+	p.IsComparable = before != nil && !s.isMissing()
+	p.Changed = p.IsComparable && s.differsFrom(*before)
+	return p
+}
+
+// summaryAndDelay returns what a visit leaves of a page, and how long the page rests
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitHistorySummary, s PageObservation) (storage.VisitHistorySummary, time.Duration) {
+func (r RevisitPolicy) summaryAndDelay(before *storage.VisitHistorySummary, s PageObservation) (storage.VisitHistorySummary, time.Duration) {
 	if before == nil {
 		before = &storage.VisitHistorySummary{}
 	}
 	p := *before
 	p.VisitedAt, p.Status, p.SitemapLastmod = s.At, s.Status, time.Time{}
-	if s.IsMissing() {
+	if s.isMissing() {
 		p.ETag, p.LastModified = "", ""
 		p.ConsecutiveMissing++
-		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), MaxConsecutiveMissing))
+		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), maxConsecutiveMissing))
 	}
 	p.ConsecutiveMissing = 0
 	if s.Status != http.StatusNotModified {
@@ -120,7 +140,7 @@ func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitHistorySummar
 		return p, r.DelayAfterFailure(p)
 	}
 	elapsed := max(s.At.Sub(before.VisitedAt), 0)
-	addVisitComparison(&p, elapsed, s.DiffersFrom(*before))
+	addVisitComparison(&p, elapsed, s.differsFrom(*before))
 	return p, r.interval(p, elapsed)
 }
 

@@ -21,7 +21,7 @@ var (
 	epoch    = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func TestDiffersFrom(t *testing.T) {
+func TestPlanChanged(t *testing.T) {
 	page := func(hash uint64, etag, modified string) storage.VisitHistorySummary {
 		return storage.VisitHistorySummary{BodyHash: hash, ETag: etag, LastModified: modified}
 	}
@@ -41,9 +41,25 @@ func TestDiffersFrom(t *testing.T) {
 		{"no body, other date", page(0, "", "x"), frontier.PageObservation{Status: 200, LastModified: "y"}, true},
 		{"nothing to compare", page(0, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, LastModified: "y"}, false},
 	} {
-		if got := tt.now.DiffersFrom(tt.before); got != tt.want {
+		if got := weekly.Plan(&tt.before, tt.now).Changed; got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestPlanGiveUp: a page is given up when nothing was there three times in a row. A visit that finds
+// nothing cannot be compared, nor can the first.
+func TestPlanGiveUp(t *testing.T) {
+	var before *storage.VisitHistorySummary
+	for i, tt := range []struct {
+		status             int
+		comparable, giveUp bool
+	}{{200, false, false}, {404, false, false}, {410, false, false}, {200, true, false}, {404, false, false}, {404, false, false}, {410, false, true}} {
+		plan := weekly.Plan(before, frontier.PageObservation{At: epoch, Status: tt.status})
+		if plan.IsComparable != tt.comparable || plan.GiveUp != tt.giveUp || plan.Changed {
+			t.Errorf("visit %d: %+v, want %+v", i, plan, tt)
+		}
+		before = &plan.Summary
 	}
 }
 
@@ -65,14 +81,14 @@ func TestUpdateHistory(t *testing.T) {
 		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
 			storage.VisitHistorySummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
 	} {
-		if got, _ := adaptive.SummaryAndRevisitDelay(&before, tt.observed); got != tt.want {
+		if got := adaptive.Plan(&before, tt.observed).Summary; got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)
 		}
 	}
 	if before.ComparedVisits != 2 || before.ConsecutiveMissing != 2 {
 		t.Error("the page before was written to")
 	}
-	first, _ := adaptive.SummaryAndRevisitDelay(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`})
+	first := adaptive.Plan(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`}).Summary
 	if want := (storage.VisitHistorySummary{VisitedAt: at, Status: 200, BodyHash: 7, ETag: `"a"`}); first != want {
 		t.Errorf("a first visit leaves %+v, want %+v", first, want)
 	}
@@ -107,13 +123,14 @@ func TestRevisitDelays(t *testing.T) {
 	} {
 		observed := tt.observed
 		observed.At = epoch.Add(tt.after)
-		if _, got := tt.policy.SummaryAndRevisitDelay(tt.before, observed); got != tt.want {
+		if got := tt.policy.Plan(tt.before, observed).Delay; got != tt.want {
 			t.Errorf("%s: rests %v, want %v", tt.name, got, tt.want)
 		}
 	}
 	// Half of the visits found a change: by the estimator the page changes
 	// every 4 days / -ln(4.5/8.5).
-	page, delay := adaptive.SummaryAndRevisitDelay(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
+	plan := adaptive.Plan(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
+	page, delay := plan.Summary, plan.Delay
 	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (delay - want).Abs() > time.Microsecond {
 		t.Errorf("rests %v, want %v", delay, want)
 	}
@@ -128,7 +145,8 @@ func TestDelayFollowsChanges(t *testing.T) {
 	p, at, delay := storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1}, epoch, hour
 	visit := func(hash uint64) {
 		at = at.Add(delay)
-		p, delay = adaptive.SummaryAndRevisitDelay(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
+		plan := adaptive.Plan(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
+		p, delay = plan.Summary, plan.Delay
 		if p.ComparedVisits > 16 || p.ChangedVisits > p.ComparedVisits || delay < hour || delay > 30*day {
 			t.Fatalf("%+v, rests %v", p, delay)
 		}
@@ -155,7 +173,7 @@ func TestDelayIsBounded(t *testing.T) {
 		p := storage.VisitHistorySummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()), ChangedVisits: int(number()),
 			TotalComparedInterval: time.Duration(number()), ConsecutiveMissing: r.IntN(80) - 9, BodyHash: r.Uint64N(3)}
 		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
-		if _, delay := adaptive.SummaryAndRevisitDelay(&p, s); delay < hour || delay > 30*day {
+		if delay := adaptive.Plan(&p, s).Delay; delay < hour || delay > 30*day {
 			t.Fatalf("%+v, seen %+v: rests %v", p, s, delay)
 		}
 	}
