@@ -161,11 +161,6 @@ func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, mat
 	return err
 }
 
-// UnparkAll queues all parked URLs again: what parked them is no longer so.
-func (f *Frontier) UnparkAll(ctx context.Context) error {
-	return f.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
-}
-
 // EndSuspensionsExcept ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the

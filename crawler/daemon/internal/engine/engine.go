@@ -185,7 +185,8 @@ func (r *Engine) QueueSeeds(ctx context.Context) error {
 // that, so that a kill in between repeats it.
 func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.Project) {
-		if err := errors.Join(r.Frontier.UnparkAll(ctx), r.Stores.Frontier.Flush(ctx)); err != nil {
+		unparkErr := r.Frontier.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
+		if err := errors.Join(unparkErr, r.Stores.Frontier.Flush(ctx)); err != nil {
 			return err
 		}
 	}
