@@ -4,8 +4,12 @@
 // An Entry that is new to the seen set is added to the queue of its origin. A
 // Lease takes it out when its host is due, for a time; an Ack ends the lease, says
 // what became of the URL, and sets the host's clock. Whoever dies with a lease
-// loses nothing: it runs out. Hold keeps an origin's queue shut, Revive brings back
-// what was parked, Recall what rests.
+// loses nothing: it runs out. Hold keeps an origin's queue shut, UnparkMatchingURLs
+// brings back what was parked, RescheduleByLastmod what rests.
+//
+// A Store is composed of small interfaces, so that a part of a crawl asks for no more than it
+// uses: a Queue hands out URLs, Parking brings back what is parked or rests, Notes keep values
+// by origin and key, and a HostAdmitter counts hosts.
 //
 // The verbs are the crawl's own, not a key-value store's, so that each engine
 // can do each of them atomically in its own way. storage/memory is for tests
@@ -196,7 +200,7 @@ type Entry struct {
 	UseUncleanedURL     bool                 // Found is to be visited: nothing is at the URL
 	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
 	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
-	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.MarkSent
+	Sent                bool                 // it was about to be sent, and must not be sent again: see Queue.MarkSent
 	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
