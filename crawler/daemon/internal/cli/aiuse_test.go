@@ -196,11 +196,11 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-	}}}}
+	}}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
 	if read = slices.Compact(read); code != ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {

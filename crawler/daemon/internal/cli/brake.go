@@ -102,7 +102,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 		if err := client.LiftBrake(ctx, host, b.reason); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(a.stdout, "%s has no brake any more\n", host)
+		_, err := fmt.Fprintf(a.Stdout, "%s has no brake any more\n", host)
 		return err
 	}
 	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
@@ -111,7 +111,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", brakeTargetText(*on), brakeEffectText(*on), brakeExpiryText(*on))
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s, %s\n", brakeTargetText(*on), brakeEffectText(*on), brakeExpiryText(*on))
 	return err
 }
 
@@ -126,7 +126,7 @@ func (a *program) listBrakes(ctx context.Context, b *brakeOptions) error {
 	}
 	var s textBuilder
 	s.writeBrakes(brakes)
-	_, err = s.WriteTo(a.stdout)
+	_, err = s.WriteTo(a.Stdout)
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -66,17 +65,14 @@ func runCommandLine(h engine.Handlers, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: terminal.NewStickyErrorWriter(os.Stdout), stderr: terminal.NewStatusLineWriter(os.Stderr), signals: signals, Dependencies: engine.Dependencies{Handlers: h}}
+	a := &program{ownsProcess: ownsProcess, Env: Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout), Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals, Dependencies: engine.Dependencies{Handlers: h}}}
 	return a.main(args)
 }
 
 // A program is one call of the command.
 type program struct {
 	ownsProcess bool // the call is all that the process does
-	stdout      *terminal.StickyErrorWriter
-	stderr      *terminal.StatusLineWriter // standard error
-	signals     <-chan os.Signal
-	engine.Dependencies
+	Env
 }
 
 // main runs the command line args and returns the exit code.
@@ -84,7 +80,7 @@ func (a *program) main(args []string) int {
 	root := a.newRootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
-	return printError(a.stderr, withWriteError(a.stdout, root.Execute()))
+	return printError(a.Stderr, withWriteError(a.Stdout, root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
@@ -114,8 +110,8 @@ func (a *program) newRootCommand() *cobra.Command {
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
@@ -156,28 +152,6 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 	}
 }
 
-// rejectUnknownCommand refuses a word that is no command.
-func rejectUnknownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
-}
-
-// argsOrUsageError makes cobra's check of arguments an error of usage.
-func argsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
-		}
-		return nil
-	}
-}
-
 // rejectEmptyFlags refuses a flag whose value is empty, as that of a variable of a shell may
 // be that was never set: to crawl without the project file, or to verify without the
 // key, is not what was meant.
@@ -206,7 +180,7 @@ func (a *program) newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, "decorum", decorum.Version())
+			_, err := fmt.Fprintln(a.Stdout, "decorum", decorum.Version())
 			return err
 		},
 	}
@@ -222,9 +196,9 @@ func (a *program) initLog(c *cobra.Command) error {
 	options := &slog.HandlerOptions{Level: level}
 	switch format, _ := c.Flags().GetString("log-format"); format {
 	case "text":
-		a.Log = slog.New(slog.NewTextHandler(a.stderr, options))
+		a.Log = slog.New(slog.NewTextHandler(a.Stderr, options))
 	case "json":
-		a.Log = slog.New(slog.NewJSONHandler(a.stderr, options))
+		a.Log = slog.New(slog.NewJSONHandler(a.Stderr, options))
 	default:
 		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}

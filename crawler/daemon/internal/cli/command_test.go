@@ -34,7 +34,7 @@ func runCommand(t *testing.T, args ...string) commandResult {
 func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&stdout), stderr: terminal.NewStatusLineWriter(&stderr), signals: signals}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	code := a.main(args)
 	return commandResult{code, stdout.String(), stderr.String()}
 }
@@ -98,7 +98,7 @@ func openBrokenPipe(t *testing.T) *os.File {
 func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(stdout), stderr: terminal.NewStatusLineWriter(&stderr)}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	code = a.main(args)
 	return code, stderr.String()
 }

@@ -61,9 +61,9 @@ func (a *program) newDemoCommand() *cobra.Command {
 
 // serveDemo serves the web until somebody interrupts it.
 func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
-	fmt.Fprintf(a.stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
+	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
 		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlPlan.Seeds, " "))
-	<-a.signals
+	<-a.Signals
 	if err := server.Close(); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 	}
 	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
 	if errors.Is(crawlErr, engine.ErrInterrupted) {
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	}
 	return report
 }
@@ -108,11 +108,11 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) project.Project {
 
 // printDemoReport prints what the servers saw.
 func (a *program) printDemoReport(r crawltest.JudgeReport) error {
-	if _, err := fmt.Fprintf(a.stdout, "What the servers saw:\n\n%s", r); err != nil {
+	if _, err := fmt.Fprintf(a.Stdout, "What the servers saw:\n\n%s", r); err != nil {
 		return err
 	}
 	if !r.OK() {
-		return &exitError{code: ExitCheckFailed}
+		return &exitError{Code: ExitCheckFailed}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	out := sinks.NewJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = sinks.OpenJSONLRecorder(sinks.JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.stdout}); err != nil {
+		if out, err = sinks.OpenJSONLRecorder(sinks.JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.Stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -94,7 +94,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, engine.ErrInterrupted):
-		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
+		return &exitError{Code: ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
 	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
 		return err
 	}
@@ -102,9 +102,9 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	if err != nil {
 		return err
 	}
-	var table io.Writer = a.stdout
+	var table io.Writer = a.Stdout
 	if s.dryRunOptions.output == "-" {
-		table = a.stderr
+		table = a.Stderr
 	}
 	return errors.Join(f.writeJSONL(out), f.writeTable(table))
 }

@@ -18,7 +18,7 @@ func TestLostOutput(t *testing.T) {
 		says string
 	}{
 		{nil, ExitFailed, "decorum: disk full\n"},
-		{&exitError{code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
+		{&exitError{Code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
 		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {

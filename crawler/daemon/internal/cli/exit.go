@@ -22,18 +22,18 @@ const (
 
 // An exitError is an error that knows its exit code.
 type exitError struct {
-	code int
-	err  error // nil: everything has been said
+	Code int
+	Err  error // nil: everything has been said
 }
 
 func (e *exitError) Error() string {
-	if e.err == nil {
+	if e.Err == nil {
 		return ""
 	}
-	return e.err.Error()
+	return e.Err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.err }
+func (e *exitError) Unwrap() error { return e.Err }
 
 // exitCode returns the exit code for the error that a command ended with.
 func exitCode(err error) int {
@@ -42,7 +42,7 @@ func exitCode(err error) int {
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &exit):
-		return exit.code
+		return exit.Code
 	case errors.As(err, &wrongUsage), errors.As(err, &wrongFile):
 		return ExitUsage
 	}
@@ -66,14 +66,14 @@ func withWriteError(p *terminal.StickyErrorWriter, err error) error {
 	}
 	var e *exitError
 	switch {
-	case errors.As(err, &e) && e.code != ExitCheckFailed, exitCode(err) == ExitUsage: // it says why, and that all is not well
+	case errors.As(err, &e) && e.Code != ExitCheckFailed, exitCode(err) == ExitUsage: // it says why, and that all is not well
 		return err
 	case errors.Is(p.WriteErr, syscall.EPIPE):
-		return &exitError{code: ExitFailed}
+		return &exitError{Code: ExitFailed}
 	case errors.Is(err, p.WriteErr):
 		return err
 	case err == nil || err.Error() == "": // a verdict says nothing
-		return &exitError{ExitFailed, p.WriteErr}
+		return &exitError{Code: ExitFailed, Err: p.WriteErr}
 	}
-	return &exitError{ExitFailed, errors.Join(err, p.WriteErr)}
+	return &exitError{Code: ExitFailed, Err: errors.Join(err, p.WriteErr)}
 }

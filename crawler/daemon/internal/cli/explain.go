@@ -88,9 +88,9 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 		case err != nil:
 			return err
 		case q.format == "json":
-			return jsonline.WriteIndented(a.stdout, e)
+			return jsonline.WriteIndented(a.Stdout, e)
 		}
-		return writeURLExplanation(a.stdout, e)
+		return writeURLExplanation(a.Stdout, e)
 	})
 }
 

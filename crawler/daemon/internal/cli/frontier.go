@@ -61,9 +61,9 @@ func (a *program) printFrontierStats(ctx context.Context, dataDir, format string
 			return err
 		}
 		if format == "json" {
-			return jsonline.WriteIndented(a.stdout, s)
+			return jsonline.WriteIndented(a.Stdout, s)
 		}
-		return writeFrontierStats(a.stdout, s)
+		return writeFrontierStats(a.Stdout, s)
 	})
 }
 

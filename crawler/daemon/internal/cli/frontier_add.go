@@ -75,9 +75,9 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
 		if format == "json" {
-			return errors.Join(addErr, jsonline.WriteIndented(a.stdout, result))
+			return errors.Join(addErr, jsonline.WriteIndented(a.Stdout, result))
 		}
-		return errors.Join(addErr, printAddURLsResult(a.stdout, result))
+		return errors.Join(addErr, printAddURLsResult(a.Stdout, result))
 	})
 }
 

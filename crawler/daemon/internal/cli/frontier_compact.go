@@ -52,7 +52,7 @@ func (a *program) compactFrontier(dir datadir.StateDir) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
+		fmt.Fprintf(a.Stdout, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 		if err != nil {
 			return err
 		}
-		w := bufio.NewWriterSize(a.stdout, 1<<16)
+		w := bufio.NewWriterSize(a.Stdout, 1<<16)
 		x := &frontierExporter{stoppedCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})

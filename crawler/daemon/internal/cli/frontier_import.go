@@ -81,7 +81,7 @@ func (a *program) importFrontier(ctx context.Context, in io.Reader, q importOpti
 	defer stop()
 	err := a.importExportedCrawl(ctx, in, q)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		err = &exitError{ExitStopped, cmp.Or(err, engine.ErrInterrupted)}
+		err = &exitError{Code: ExitStopped, Err: cmp.Or(err, engine.ErrInterrupted)}
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 		return err
 	}
 	if isComplete {
-		_, err := fmt.Fprintln(m.program.stdout, "this export was imported before; nothing is changed")
+		_, err := fmt.Fprintln(m.program.Stdout, "this export was imported before; nothing is changed")
 		return err
 	}
 	for {
@@ -170,11 +170,11 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			err = m.verifyAndFinishImport(ctx)
 		}
 		if err != nil {
-			m.program.stderr.DrawStatusLine("")
+			m.program.Stderr.DrawStatusLine("")
 			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originErrorSuffix(), err)
 		}
 		if !more {
-			m.program.stderr.DrawStatusLine("")
+			m.program.Stderr.DrawStatusLine("")
 			return m.printSummary()
 		}
 	}

@@ -100,7 +100,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 		if err != nil {
 			return err
 		}
-		w := bufio.NewWriterSize(a.stdout, 1<<16)
+		w := bufio.NewWriterSize(a.Stdout, 1<<16)
 		l := &urlLister{stoppedCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.listOrigin(ctx, &origins[i], states); err != nil {

@@ -43,11 +43,11 @@ func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResu
 func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&stdout), stderr: terminal.NewStatusLineWriter(&stderr), signals: signals}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
-	code := printError(a.stderr, root.Execute())
+	code := printError(a.Stderr, root.Execute())
 	return commandResult{code, stdout.String(), stderr.String()}
 }
 
@@ -264,7 +264,7 @@ func TestFrontierExport(t *testing.T) {
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
-	a := &program{stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	a := &program{Env: Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}}
 	k, err := a.openStoppedCrawl(v.DataDir())
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func (a *program) createIdentityKey(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, k.ID())
+	_, err = fmt.Fprintln(a.Stdout, k.ID())
 	return err
 }
 
@@ -59,7 +59,7 @@ func (a *program) printKeyDirectory(names []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", botauth.MarshalDirectory(keys...))
+	_, err = fmt.Fprintf(a.Stdout, "%s\n", botauth.MarshalDirectory(keys...))
 	return err
 }
 

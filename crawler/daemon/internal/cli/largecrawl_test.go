@@ -70,7 +70,7 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{stdout: terminal.NewStickyErrorWriter(io.Discard), stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}}
 	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)

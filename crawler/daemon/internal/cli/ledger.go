@@ -114,12 +114,12 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		return err
 	}
 	if format == "json" {
-		err = jsonline.WriteIndented(a.stdout, report)
+		err = jsonline.WriteIndented(a.Stdout, report)
 	} else {
 		err = a.printVerifyReport(report, opts)
 	}
 	if err == nil && !report.OK() {
-		err = &exitError{code: ExitCheckFailed}
+		err = &exitError{Code: ExitCheckFailed}
 	}
 	return err
 }
@@ -127,12 +127,12 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 // printVerifyReport prints what was found.
 func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(a.stdout, plaintext.ReplaceNonPrintable(f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, plaintext.ReplaceNonPrintable(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, f := range r.Warnings {
-		if _, err := fmt.Fprintln(a.stdout, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOp
 	if n := len(opts.ExpectedRecordHashes); n > 0 {
 		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedHashesFound, n)
 	}
-	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
+	_, err := fmt.Fprintf(a.Stdout, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
 %d verdicts derived again, from %d robots.txt files
 %d rests measured

@@ -63,7 +63,7 @@ func (a *program) showLedger(q ledgerShowOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &ledgerPrinter{ledgerShowOptions: q, out: a.stdout, unansweredRequests: map[int64]*ledger.Record{}}
+	s := &ledgerPrinter{ledgerShowOptions: q, out: a.Stdout, unansweredRequests: map[int64]*ledger.Record{}}
 	for r, err := range ledger.Records(dir) {
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (a *program) showLedger(q ledgerShowOptions) (err error) {
 		return err
 	}
 	if !s.anyPrinted {
-		return &exitError{ExitCheckFailed, fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
+		return &exitError{Code: ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
 	}
 	return nil
 }

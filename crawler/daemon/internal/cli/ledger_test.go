@@ -186,7 +186,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 // A warning is told, and nothing is wrong with it.
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &program{stdout: terminal.NewStickyErrorWriter(&out)}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&out)}}
 	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, UnlistedWarnings: 2}
 	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
@@ -211,7 +211,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: terminal.NewStickyErrorWriter(io.Discard), stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}}
 	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

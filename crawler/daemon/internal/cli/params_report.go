@@ -98,9 +98,9 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	s, err := inspect.AnalyzeParams(ctx, name, host)
 	switch {
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case err != nil:
 		return err
 	}
-	return writeParamReport(s.Report(), a.stdout, q)
+	return writeParamReport(s.Report(), a.Stdout, q)
 }

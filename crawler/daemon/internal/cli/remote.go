@@ -98,7 +98,7 @@ func (r *daemonClientOptions) explainError(ctx context.Context, err error) error
 	var netErr net.Error
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.dialedAddress, err)
 	case errors.As(err, &netErr) && netErr.Timeout():

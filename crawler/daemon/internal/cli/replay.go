@@ -84,14 +84,14 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	differences := 0
 	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
-			fmt.Fprintln(a.stdout, plaintext.ReplaceControlChars(d.String()))
+			fmt.Fprintln(a.Stdout, plaintext.ReplaceControlChars(d.String()))
 		}
 	}
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	report, err := a.replayRecordedCrawl(ctx, replayer, p, seedPerOrigin)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot replay the crawl in %s: %w", dir, err)
@@ -136,21 +136,21 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 // printReplayReport tells what came of a replay.
 func (a *program) printReplayReport(r replay.Report, limit int) error {
 	if more := r.DifferenceCount - int64(limit); limit > 0 && more > 0 {
-		fmt.Fprintf(a.stdout, "… and %d differences more: --limit 0 tells them all\n", more)
+		fmt.Fprintf(a.Stdout, "… and %d differences more: --limit 0 tells them all\n", more)
 	}
-	fmt.Fprintf(a.stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
+	fmt.Fprintf(a.Stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
 		r.Requests, r.Refusals, r.MatchingVerdicts, r.DifferenceCount)
 	if r.HeaderOnlyPages > 0 {
-		fmt.Fprintf(a.stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.HeaderOnlyPages)
+		fmt.Fprintf(a.Stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.HeaderOnlyPages)
 	}
 	if r.Unanswered > 0 {
-		fmt.Fprintf(a.stdout, "requests without an answer, not replayed: %d\n", r.Unanswered)
+		fmt.Fprintf(a.Stdout, "requests without an answer, not replayed: %d\n", r.Unanswered)
 	}
 	if r.LaterRunRecords > 0 {
-		fmt.Fprintf(a.stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
+		fmt.Fprintf(a.Stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
 	}
 	if r.DifferenceCount > 0 {
-		return &exitError{code: ExitCheckFailed}
+		return &exitError{Code: ExitCheckFailed}
 	}
 	return nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -123,7 +121,7 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 		if err != nil {
 			return err
 		}
-		return q.writeReport(ctx, a.stdout, s)
+		return q.writeReport(ctx, a.Stdout, s)
 	})
 }
 
@@ -144,26 +142,4 @@ func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *inspect.
 		return writeHostReport(w, r, q.limit)
 	}
 	return writeReportText(ctx, s, w, q.dataDir, q.limit)
-}
-
-// checkFormat returns an error unless format is one of those given.
-func checkFormat(format string, formats ...string) error {
-	for _, f := range formats {
-		if f == format {
-			return nil
-		}
-	}
-	return usage.Errorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
-}
-
-// parseHostFlag returns the host that --host names, as the crawl does; empty: none.
-func parseHostFlag(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	host, ok := project.CanonicalHost(s)
-	if !ok {
-		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
-	}
-	return host, nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,31 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
-
-// A textBuilder is text for people, in the making.
-type textBuilder struct{ bytes.Buffer }
-
-func (s *textBuilder) writeLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
-
-// writeTable writes rows in columns.
-func (s *textBuilder) writeTable(rows func(row func(cells ...any))) {
-	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
-	rows(func(cells ...any) {
-		texts := make([]string, len(cells))
-		for i, c := range cells {
-			texts[i] = fmt.Sprint(c)
-		}
-		fmt.Fprintln(t, strings.Join(texts, "\t"))
-	})
-	t.Flush() // into memory: it cannot fail
-}
 
 // writeReportText writes the report for people: the totals, the hosts, what is closed.
 func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer, dataDir string, limit int) error {

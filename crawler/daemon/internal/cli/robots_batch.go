@@ -64,7 +64,7 @@ func (a *program) newRobotsBatchCommand() *cobra.Command {
 			}
 			defer in.Close()
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
-			return evaluateRobotsBatch(in, a.stdout, newRobotsBatchEvaluator(d, agent))
+			return evaluateRobotsBatch(in, a.Stdout, newRobotsBatchEvaluator(d, agent))
 		},
 	}
 	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")

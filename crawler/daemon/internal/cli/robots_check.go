@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,35 +105,17 @@ func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []
 			continue
 		}
 		isDisallowed = isDisallowed || !e.Allowed
-		if err := q.printCheckResult(a.stdout, u, e); err != nil {
+		if err := q.printCheckResult(a.Stdout, u, e); err != nil {
 			return err
 		}
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case explainErrs == nil && isDisallowed:
-		return &exitError{code: ExitCheckFailed}
+		return &exitError{Code: ExitCheckFailed}
 	}
 	return explainErrs
-}
-
-// withSignalCancel returns a context that the first signal ends, with ErrInterrupted for
-// its cause.
-func (a *program) withSignalCancel(ctx context.Context) (context.Context, func()) {
-	ctx, stop := context.WithCancelCause(ctx)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		select {
-		case <-a.signals:
-			stop(engine.ErrInterrupted)
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		stop(nil)
-		listening.Wait()
-	}
 }
 
 func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {

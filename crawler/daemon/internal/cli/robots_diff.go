@@ -79,12 +79,12 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 	}
 	old, new := robots.Parse(bodies[0], dialect), robots.Parse(bodies[1], dialect)
 	changes := lint.Diff(old, new)
-	if err := q.printChanges(a.stdout, changes); err != nil {
+	if err := q.printChanges(a.Stdout, changes); err != nil {
 		return err
 	}
 	anyChanged, err := a.printChangedURLVerdicts(q, stdin, old, new)
 	if err == nil && (anyChanged || !changes.IsEmpty()) {
-		return &exitError{code: ExitCheckFailed}
+		return &exitError{Code: ExitCheckFailed}
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 				continue
 			}
 			anyChanged = true
-			if err := q.printChangedURL(a.stdout, text, agent.name, before, after); err != nil {
+			if err := q.printChangedURL(a.Stdout, text, agent.name, before, after); err != nil {
 				return anyChanged, err
 			}
 		}

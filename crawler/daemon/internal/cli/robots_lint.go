@@ -61,12 +61,12 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 	bad := false
 	for _, f := range lint.Check(body, robots.ParseOptions{Dialect: dialect}) {
 		bad = bad || f.Severity > lint.Hint
-		if err := printLintFinding(a.stdout, q.asJSON, name, f); err != nil {
+		if err := printLintFinding(a.Stdout, q.asJSON, name, f); err != nil {
 			return err
 		}
 	}
 	if bad {
-		return &exitError{code: ExitCheckFailed}
+		return &exitError{Code: ExitCheckFailed}
 	}
 	return nil
 }

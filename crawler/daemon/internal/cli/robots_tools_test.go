@@ -116,11 +116,11 @@ func TestRobotsDiff(t *testing.T) {
 
 func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&stdout), stderr: terminal.NewStatusLineWriter(&stderr)}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", testfile.Write(t, "old.txt", ""), testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})
-	if code := printError(a.stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {
+	if code := printError(a.Stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }

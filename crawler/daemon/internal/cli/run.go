@@ -131,7 +131,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	cfg.Resume, cfg.StartFresh, cfg.Log, cfg.OnDiskFull = s.resume, s.startFresh, a.Log, a.OnDiskFull
 	// Standard output is passed without its StickyErrorWriter: the outputs write a line that
 	// could not be written again.
-	cfg.Stdout = a.stdout.Underlying
+	cfg.Stdout = a.Stdout.Underlying
 	if s.resume {
 		if cfg.Durable, err = dir.ReadDurableOutputLengths(p, a.Log); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		}
 	}
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
-	fmt.Fprint(a.stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
+	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
@@ -203,20 +203,20 @@ func (j *foregroundRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
 // the second.
 func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
 	select {
-	case <-a.signals:
-		fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+	case <-a.Signals:
+		fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
 		stop(engine.ErrInterrupted)
 	case <-ended:
 		return
 	}
 	select {
-	case <-a.signals:
+	case <-a.Signals:
 		j.Crawler.Halt()
 	case <-ended:
 		return
 	}
 	select {
-	case <-a.signals: // a callback does not give way: the state is as safe as after a crash
+	case <-a.Signals: // a callback does not give way: the state is as safe as after a crash
 		os.Exit(ExitStopped)
 	case <-ended:
 	}
@@ -228,5 +228,5 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 		return
 	}
 	p := &progressReporter{crawlStats: j.Crawler.Stats, frontierCounts: j.Stores.Frontier.Counts, limits: j.Project.Limits, start: j.startedAt}
-	p.run(ended, a.stderr, mode == "auto" && a.stderr.IsTerminal())
+	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal())
 }

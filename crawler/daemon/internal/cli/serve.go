@@ -71,7 +71,7 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	env := a.Dependencies
-	env.StandardOutput = a.stdout.Underlying
+	env.StandardOutput = a.Stdout.Underlying
 	d, err := supervisor.Open(&env, s.Options)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	background.Go(func() { serveErr <- g.Serve(ctx) })
 	var listenerErr error
 	select {
-	case <-a.signals:
+	case <-a.Signals:
 	case listenerErr = <-serveErr:
 	}
 	_ = server.NotifySystemd("STOPPING=1") // it sees the end by itself
@@ -104,14 +104,14 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 // shutDown ends the daemon when the visits in hand are over, or breaks them off at
 // the next signal.
 func (a *program) shutDown(d *supervisor.Supervisor) error {
-	fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+	fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
 	closed := make(chan error, 1)
 	go func() { closed <- d.Close() }()
 	for isRepeated := false; ; isRepeated = true {
 		select {
 		case err := <-closed:
-			return errors.Join(err, &exitError{ExitStopped, errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
-		case <-a.signals:
+			return errors.Join(err, &exitError{Code: ExitStopped, Err: errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
+		case <-a.Signals:
 			if isRepeated { // a callback does not give way: the state is as safe as after a crash
 				os.Exit(ExitStopped)
 			}

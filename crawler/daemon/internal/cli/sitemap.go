@@ -85,7 +85,7 @@ func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Re
 	if err != nil {
 		return err
 	}
-	lister := newSitemapLister(q, e, a.stdout, a.stderr)
+	lister := newSitemapLister(q, e, a.Stdout, a.Stderr)
 	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
 		err = lister.printLocalSitemap(stdin, name, base)
@@ -101,9 +101,9 @@ func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Re
 	case err != nil:
 		return err
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{ExitStopped, engine.ErrInterrupted}
+		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case lister.hasProblems:
-		return &exitError{code: ExitFailed}
+		return &exitError{Code: ExitFailed}
 	}
 	return nil
 }

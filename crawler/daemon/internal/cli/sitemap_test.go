@@ -89,11 +89,11 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(&stdout), stderr: terminal.NewStatusLineWriter(&stderr)}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
-	if code := printError(a.stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
+	if code := printError(a.Stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }
@@ -113,7 +113,7 @@ func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk fu
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &program{stdout: terminal.NewStickyErrorWriter(diskFullWriter{}), stderr: terminal.NewStatusLineWriter(&stderr)}
+	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(diskFullWriter{}), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	if code := a.main([]string{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}

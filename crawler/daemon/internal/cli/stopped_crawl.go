@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
@@ -27,11 +25,6 @@ type stoppedCrawl struct {
 	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
-// addDataFlag adds the flag that says which crawl is meant.
-func addDataFlag(fs *pflag.FlagSet, dir *string) {
-	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
-}
-
 // openStoppedCrawlAndDo opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
 func (a *program) openStoppedCrawlAndDo(ctx context.Context, name string, do func(context.Context, *stoppedCrawl) error) error {
@@ -48,7 +41,7 @@ func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, 
 	defer stop()
 	err = do(ctx, k)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		err = &exitError{ExitStopped, engine.ErrInterrupted}
+		err = &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	}
 	return errors.Join(err, k.Close())
 }

@@ -45,13 +45,13 @@ func (a *program) newTopCommand() *cobra.Command {
 
 // runTop shows what there is to see, once or until somebody has seen enough.
 func (a *program) runTop(ctx context.Context, w *topSession, interval time.Duration) error {
-	out, ok := a.stdout.Underlying.(*os.File)
+	out, ok := a.Stdout.Underlying.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.fetchSnapshot(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = v.render(time.Now()).WriteTo(a.stdout)
+		_, err = v.render(time.Now()).WriteTo(a.Stdout)
 		return err
 	}
 	oldState, err := term.MakeRaw(int(os.Stdin.Fd()))
