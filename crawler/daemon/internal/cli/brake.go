@@ -33,14 +33,15 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
 
 // A brakeOptions is what decorum brake is asked for.
 type brakeOptions struct {
+	env *Env
 	daemonClientOptions
 	stop, withSubdomains, lift bool
 	delay, duration            project.Duration
 	reason                     string
 }
 
-func (a *program) newBrakeCommand() *cobra.Command {
-	var b brakeOptions
+func newBrakeCommand(env *Env) *cobra.Command {
+	b := brakeOptions{env: env}
 	c := &cobra.Command{
 		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),
 	}
@@ -53,7 +54,7 @@ func (a *program) newBrakeCommand() *cobra.Command {
 	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay", "rest between two visits, as 30s")
 	fs.Var(server.DurationFlag{Duration: &b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := a.withSignalCancel(c.Context())
+		ctx, stop := env.withSignalCancel(c.Context())
 		defer stop()
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
@@ -61,9 +62,9 @@ func (a *program) newBrakeCommand() *cobra.Command {
 			}
 		}
 		if len(args) == 0 {
-			return b.explainError(ctx, a.listBrakes(ctx, &b))
+			return b.explainError(ctx, b.listBrakes(ctx))
 		}
-		return b.explainError(ctx, a.setOrLiftBrake(ctx, &b, args[0]))
+		return b.explainError(ctx, b.setOrLiftBrake(ctx, args[0]))
 	}
 	return c
 }
@@ -82,7 +83,7 @@ func (b *brakeOptions) check() error {
 	return nil
 }
 
-func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name string) error {
+func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 	if err := b.check(); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 		if err := client.LiftBrake(ctx, host, b.reason); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(a.Stdout, "%s has no brake any more\n", host)
+		_, err := fmt.Fprintf(b.env.Stdout, "%s has no brake any more\n", host)
 		return err
 	}
 	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
@@ -111,11 +112,11 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: %s, %s\n", brakeTargetText(*on), brakeEffectText(*on), brakeExpiryText(*on))
+	_, err = fmt.Fprintf(b.env.Stdout, "%s: %s, %s\n", brakeTargetText(*on), brakeEffectText(*on), brakeExpiryText(*on))
 	return err
 }
 
-func (a *program) listBrakes(ctx context.Context, b *brakeOptions) error {
+func (b *brakeOptions) listBrakes(ctx context.Context) error {
 	client, err := b.newClient(ctx)
 	if err != nil {
 		return err
@@ -125,13 +126,13 @@ func (a *program) listBrakes(ctx context.Context, b *brakeOptions) error {
 		return err
 	}
 	var s textBuilder
-	s.writeBrakes(brakes)
-	_, err = s.WriteTo(a.Stdout)
+	writeBrakes(&s, brakes)
+	_, err = s.WriteTo(b.env.Stdout)
 	return err
 }
 
 // writeBrakes writes the brakes that are on.
-func (s *textBuilder) writeBrakes(brakes []api.Brake) {
+func writeBrakes(s *textBuilder, brakes []api.Brake) {
 	if len(brakes) == 0 {
 		s.writeLine("no brake is on")
 		return

@@ -117,13 +117,8 @@ func (a *program) newRootCommand() *cobra.Command {
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
-	robots := &cobra.Command{
-		Use: "robots", Short: "Ask robots.txt files", Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	robots.AddCommand(a.newRobotsCheckCommand(), a.newRobotsBatchCommand(), a.newRobotsLintCommand(), a.newRobotsDiffCommand())
-	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), a.newExplainCommand(), a.newReportCommand(), a.newFrontierCommand(), a.newLedgerCommand(),
-		robots, a.newSitemapCommand(), a.newReplayCommand(), a.newBrakeCommand(), a.newTopCommand(), a.newIdentityCommand(), a.newVersionCommand())
+	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), newExplainCommand(&a.Env), newReportCommand(&a.Env), newFrontierCommand(&a.Env), newLedgerCommand(&a.Env),
+		newRobotsCommand(&a.Env), newSitemapCommand(&a.Env), a.newReplayCommand(), newBrakeCommand(&a.Env), newTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
 	return root
 }
 

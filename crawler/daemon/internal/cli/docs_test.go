@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // markdownDocs are the documents of the project, by the path from its root.

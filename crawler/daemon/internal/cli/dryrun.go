@@ -181,7 +181,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		return nil
 	}
 	averages := map[string]hostAverages{}
-	k, err := a.openStoppedCrawl(p.Store.Path)
+	k, err := openStoppedCrawl(&a.Env, p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {

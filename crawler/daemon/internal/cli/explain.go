@@ -38,12 +38,13 @@ const explainExample = `  decorum explain 'https://example.com/shop?ref=home&ite
 
 // An explainOptions is what somebody wants to have explained.
 type explainOptions struct {
+	env                         *Env
 	dataDir, configFile, format string
 	fetchRobots                 bool
 }
 
-func (a *program) newExplainCommand() *cobra.Command {
-	var q explainOptions
+func newExplainCommand(env *Env) *cobra.Command {
+	q := explainOptions{env: env}
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
 		Long: explainHelp, Example: explainExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
@@ -51,7 +52,7 @@ func (a *program) newExplainCommand() *cobra.Command {
 			if q.configFile != "" && c.Flags().Changed("data") {
 				return usage.Errorf("--data and -c name two crawls: choose one")
 			}
-			return a.explain(c.Context(), q, args[0])
+			return q.explain(c.Context(), args[0])
 		},
 	}
 	fs := c.Flags()
@@ -63,23 +64,23 @@ func (a *program) newExplainCommand() *cobra.Command {
 }
 
 // explain prints what the crawl makes of a URL.
-func (a *program) explain(ctx context.Context, q explainOptions, text string) error {
+func (q explainOptions) explain(ctx context.Context, text string) error {
 	if err := checkFormat(q.format, "table", "json"); err != nil {
 		return err
 	}
 	if _, err := decorum.ParseURL(text); err != nil {
 		return usage.Errorf("%q is not a URL: %s", text, engine.InnerErrorText(err))
 	}
-	k, err := a.openCrawlToExplain(q)
+	k, err := q.openCrawl()
 	if err != nil {
 		return err
 	}
-	return a.useAndCloseStoppedCrawl(ctx, k, func(ctx context.Context, k *stoppedCrawl) error {
+	return k.useAndClose(ctx, q.env, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.LoadScope(); err != nil {
-			a.Log.Warn("what is out of scope cannot be told", "why", err)
+			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
 		if q.fetchRobots {
-			if err := k.ensureRobotsFetched(ctx, text); err != nil {
+			if err := ensureRobotsFetched(ctx, k, text); err != nil {
 				return err
 			}
 		}
@@ -88,27 +89,27 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 		case err != nil:
 			return err
 		case q.format == "json":
-			return jsonline.WriteIndented(a.Stdout, e)
+			return jsonline.WriteIndented(q.env.Stdout, e)
 		}
-		return writeURLExplanation(a.Stdout, e)
+		return writeURLExplanation(q.env.Stdout, e)
 	})
 }
 
-// openCrawlToExplain opens the crawl that is asked about.
-func (a *program) openCrawlToExplain(q explainOptions) (*stoppedCrawl, error) {
+// openCrawl opens the crawl that is asked about.
+func (q explainOptions) openCrawl() (*stoppedCrawl, error) {
 	if q.configFile == "" {
-		return a.openStoppedCrawl(q.dataDir)
+		return openStoppedCrawl(q.env, q.dataDir)
 	}
 	p, err := project.Read(q.configFile)
 	if err != nil {
 		return nil, err
 	}
-	return a.openStoppedProjectCrawl(p)
+	return openStoppedProjectCrawl(q.env, p)
 }
 
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
-func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) error {
+func ensureRobotsFetched(ctx context.Context, k *stoppedCrawl, text string) error {
 	u, _, err := k.RewriteURL(ctx, text)
 	if err != nil {
 		return err

@@ -36,13 +36,19 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
-func (a *program) newFrontierAddCommand() *cobra.Command {
-	var dataDir, format string
+// A frontierAddOptions is where URLs are added, and how the result is written.
+type frontierAddOptions struct {
+	env             *Env
+	dataDir, format string
+}
+
+func newFrontierAddCommand(env *Env) *cobra.Command {
+	q := frontierAddOptions{env: env}
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
 		Example: frontierAddExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
-			if err := checkFormat(format, "table", "json"); err != nil {
+			if err := checkFormat(q.format, "table", "json"); err != nil {
 				return err
 			}
 			for _, u := range urls {
@@ -54,16 +60,16 @@ func (a *program) newFrontierAddCommand() *cobra.Command {
 			if urls[0] != "-" {
 				readURLs = func(_ io.Reader, yield func(string) bool) error { return yieldAll(urls, yield) }
 			}
-			return a.addToFrontier(c.Context(), dataDir, format, func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
+			return q.addToFrontier(c.Context(), func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
 		},
 	}
-	addDataFlag(c.Flags(), &dataDir)
-	c.Flags().StringVar(&format, "format", "table", "write `FORMAT`: table or json")
+	addDataFlag(c.Flags(), &q.dataDir)
+	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
-func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lines func(yield func(string) bool) error) error {
-	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+func (q frontierAddOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
+	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.LoadScope(); err != nil {
 			return err
 		}
@@ -74,10 +80,10 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 		if addErr == nil && result.InvalidLines > 0 {
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
-		if format == "json" {
-			return errors.Join(addErr, jsonline.WriteIndented(a.Stdout, result))
+		if q.format == "json" {
+			return errors.Join(addErr, jsonline.WriteIndented(q.env.Stdout, result))
 		}
-		return errors.Join(addErr, printAddURLsResult(a.Stdout, result))
+		return errors.Join(addErr, printAddURLsResult(q.env.Stdout, result))
 	})
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -17,18 +18,18 @@ not shrink by themselves when a crawl has worked off its queues. decorum frontie
 stats says how much is free. The disk must have room for the new files beside the
 old ones, which stay as they are until the new ones are whole.`
 
-func (a *program) newFrontierCompactCommand() *cobra.Command {
+func newFrontierCompactCommand(env *Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
 		Example: "  decorum frontier compact --data decorum-data", Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(datadir.StateDir(dataDir)) },
+		RunE: func(*cobra.Command, []string) error { return compactFrontier(env.Stdout, datadir.StateDir(dataDir)) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
-func (a *program) compactFrontier(dir datadir.StateDir) (err error) {
+func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *program) compactFrontier(dir datadir.StateDir) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Stdout, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
+		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ decorum frontier import reads. Nobody may be at work on the crawl. Each line has
 Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
 fingerprints, value.`
 
-func (a *program) newFrontierExportCommand() *cobra.Command {
+func newFrontierExportCommand(env *Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "export", Short: "Write a whole crawl as JSON Lines", Long: frontierExportHelp,
 		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.exportFrontier(c.Context(), dataDir) },
+		RunE: func(c *cobra.Command, _ []string) error { return exportFrontier(c.Context(), env, dataDir) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
 	return c
@@ -99,13 +99,13 @@ const exportFormat = 1
 // maxFingerprintsPerLine is how many fingerprints a line has at most.
 const maxFingerprintsPerLine = 1024
 
-func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
-	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+func exportFrontier(ctx context.Context, env *Env, dataDir string) error {
+	return openStoppedCrawlAndDo(ctx, env, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		text, err := os.ReadFile(k.dir.Path(datadir.ProjectFile))
 		if err != nil {
 			return err
 		}
-		w := bufio.NewWriterSize(a.Stdout, 1<<16)
+		w := bufio.NewWriterSize(env.Stdout, 1<<16)
 		x := &frontierExporter{stoppedCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 const frontierImportHelp = `Take over a crawl that decorum frontier export wrote, from standard input: URLs that
@@ -40,16 +41,17 @@ const frontierImportExample = `  decorum frontier export --data decorum-data | d
 
 // An importOptions is where an import goes.
 type importOptions struct {
+	env          *Env
 	configFile   string
 	projectFlags []*pflag.Flag
 }
 
-func (a *program) newFrontierImportCommand() *cobra.Command {
-	var q importOptions
+func newFrontierImportCommand(env *Env) *cobra.Command {
+	q := importOptions{env: env}
 	c := &cobra.Command{
 		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
 		Example: frontierImportExample, Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.importFrontier(c.Context(), c.InOrStdin(), q) },
+		RunE: func(c *cobra.Command, _ []string) error { return q.importFrontier(c.Context(), c.InOrStdin()) },
 	}
 	q.projectFlags = project.AddFieldFlags(c.Flags(), "data")
 	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
@@ -76,10 +78,10 @@ func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err 
 	return d.Project, nil
 }
 
-func (a *program) importFrontier(ctx context.Context, in io.Reader, q importOptions) error {
-	ctx, stop := a.withSignalCancel(ctx)
+func (q *importOptions) importFrontier(ctx context.Context, in io.Reader) error {
+	ctx, stop := q.env.withSignalCancel(ctx)
 	defer stop()
-	err := a.importExportedCrawl(ctx, in, q)
+	err := q.importExportedCrawl(ctx, in)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
 		err = &exitError{Code: ExitStopped, Err: cmp.Or(err, engine.ErrInterrupted)}
 	}
@@ -87,7 +89,7 @@ func (a *program) importFrontier(ctx context.Context, in io.Reader, q importOpti
 }
 
 // importExportedCrawl imports what it reads.
-func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q importOptions) error {
+func (q *importOptions) importExportedCrawl(ctx context.Context, in io.Reader) error {
 	next, stop := iter.Pull2(readInBackground(ctx, 0, exportLineReader(in)))
 	defer stop()
 	first, err, _ := next()
@@ -103,8 +105,8 @@ func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q impor
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{program: a, lineNumber: 1, marker: datadir.ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
-	return m.withStores(p, func() error { return m.importLines(ctx, next) })
+	m := &importer{stdout: q.env.Stdout, stderr: q.env.Stderr, lineNumber: 1, marker: datadir.ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
+	return m.withStores(p, q.env.BoltOptions(p, nil), func() error { return m.importLines(ctx, next) })
 }
 
 // parseExportHeader reads the first line.
@@ -123,7 +125,7 @@ func parseExportHeader(line string) (*exportHeader, error) {
 
 // withStores opens the stores of the project, which must be empty or hold a part of this
 // export, for as long as do works with them.
-func (m *importer) withStores(p project.Project, do func() error) (err error) {
+func (m *importer) withStores(p project.Project, opts bolt.Options, do func() error) (err error) {
 	dir := datadir.StateDir(p.Store.Path)
 	lock, err := dir.Lock()
 	if err != nil {
@@ -139,7 +141,7 @@ func (m *importer) withStores(p project.Project, do func() error) (err error) {
 			return err
 		}
 	}
-	if m.stores, err = datadir.OpenStoresAllowingPartialImport(p, m.program.BoltOptions(p, nil)); err != nil {
+	if m.stores, err = datadir.OpenStoresAllowingPartialImport(p, opts); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.stores.Close()) }()
@@ -157,7 +159,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 		return err
 	}
 	if isComplete {
-		_, err := fmt.Fprintln(m.program.Stdout, "this export was imported before; nothing is changed")
+		_, err := fmt.Fprintln(m.stdout, "this export was imported before; nothing is changed")
 		return err
 	}
 	for {
@@ -170,11 +172,11 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			err = m.verifyAndFinishImport(ctx)
 		}
 		if err != nil {
-			m.program.Stderr.DrawStatusLine("")
+			m.stderr.DrawStatusLine("")
 			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originErrorSuffix(), err)
 		}
 		if !more {
-			m.program.Stderr.DrawStatusLine("")
+			m.stderr.DrawStatusLine("")
 			return m.printSummary()
 		}
 	}

@@ -25,8 +25,8 @@ import (
 // sortedStoreItems returns all that the stores of a directory hold, sorted.
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
-	a := &program{Env: Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}}
-	k, err := a.openStoppedCrawl(dir)
+	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	k, err := openStoppedCrawl(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {
-		k, err := (&program{Env: Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}}).openStoppedCrawl(dir)
+		k, err := openStoppedCrawl(&Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

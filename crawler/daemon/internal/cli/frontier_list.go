@@ -38,16 +38,17 @@ const frontierListExample = `  decorum frontier list --host example.com --limit 
 
 // A frontierListOptions is which URLs somebody wants to see.
 type frontierListOptions struct {
+	env                                  *Env
 	dataDir, host, origin, state, format string
 	limit                                int
 }
 
-func (a *program) newFrontierListCommand() *cobra.Command {
-	var q frontierListOptions
+func newFrontierListCommand(env *Env) *cobra.Command {
+	q := frontierListOptions{env: env}
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
 		Example: frontierListExample, Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listFrontier(c.Context(), q) },
+		RunE: func(c *cobra.Command, _ []string) error { return q.listFrontier(c.Context()) },
 	}
 	fs := c.Flags()
 	addDataFlag(fs, &q.dataDir)
@@ -85,14 +86,14 @@ func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host 
 	return states, host, o, err
 }
 
-func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error {
+func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	states, host, only, err := q.parseFilters()
 	if err != nil {
 		return err
 	}
-	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.LoadScope(); err != nil {
-			a.Log.Warn("what is out of scope cannot be told", "why", err)
+			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
 		origins, err := k.MatchingOrigins(ctx, func(o *storage.OriginInfo) bool {
 			return (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only)
@@ -100,7 +101,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 		if err != nil {
 			return err
 		}
-		w := bufio.NewWriterSize(a.Stdout, 1<<16)
+		w := bufio.NewWriterSize(q.env.Stdout, 1<<16)
 		l := &urlLister{stoppedCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.listOrigin(ctx, &origins[i], states); err != nil {

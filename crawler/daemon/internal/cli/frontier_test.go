@@ -264,8 +264,8 @@ func TestFrontierExport(t *testing.T) {
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
-	a := &program{Env: Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}}
-	k, err := a.openStoppedCrawl(v.DataDir())
+	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	k, err := openStoppedCrawl(env, v.DataDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -62,7 +63,8 @@ func decodeExportLine[T any](line string) (*T, error) {
 
 // An importer puts the lines of an export into stores.
 type importer struct {
-	program     *program
+	stdout      io.Writer
+	stderr      *terminal.StatusLineWriter
 	stores      datadir.CrawlStores
 	saveProject func() error // keeps the project in the directory
 	marker      datadir.ImportMarker

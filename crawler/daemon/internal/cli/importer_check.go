@@ -33,16 +33,16 @@ func (l exportTotals) String() string {
 
 // printSummary says what was imported.
 func (m *importer) printSummary() error {
-	_, err := fmt.Fprintf(m.program.Stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
+	_, err := fmt.Fprintf(m.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
 		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked])
 	return err
 }
 
 // showProgress tells how far the import has come, if it takes long.
 func (m *importer) showProgress(now time.Time) {
-	interval, show := printInterval, func(line string) { fmt.Fprintln(m.program.Stderr, line) }
-	if m.program.Stderr.IsTerminal() {
-		interval, show = drawInterval, m.program.Stderr.DrawStatusLine
+	interval, show := printInterval, func(line string) { fmt.Fprintln(m.stderr, line) }
+	if m.stderr.IsTerminal() {
+		interval, show = drawInterval, m.stderr.DrawStatusLine
 	}
 	if m.lastProgress.IsZero() {
 		m.lastProgress = now

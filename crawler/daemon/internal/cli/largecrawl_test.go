@@ -70,8 +70,8 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}}
-	k, err := a.openStoppedCrawl(dir)
+	env := &Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
+	k, err := openStoppedCrawl(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

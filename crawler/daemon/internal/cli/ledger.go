@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,13 +23,13 @@ whose records are chained by hashes. docs/ledger.md tells what it proves.
 
 --data names the directory of a crawl, or one that holds a ledger alone.`
 
-func (a *program) newLedgerCommand() *cobra.Command {
+func newLedgerCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
 		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.newLedgerVerifyCommand(), a.newLedgerShowCommand())
+	c.AddCommand(newLedgerVerifyCommand(env), newLedgerShowCommand(env))
 	return c
 }
 
@@ -47,20 +48,26 @@ const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
   decorum ledger verify --data evidence --key public.pem
   decorum ledger verify --data evidence --holds kept.txt`
 
-func (a *program) newLedgerVerifyCommand() *cobra.Command {
-	var dataDir, key, recordsFile, format string
+// A ledgerVerifyOptions is what of a ledger is checked, and by what.
+type ledgerVerifyOptions struct {
+	env                               *Env
+	dataDir, key, recordsFile, format string
+}
+
+func newLedgerVerifyCommand(env *Env) *cobra.Command {
+	q := ledgerVerifyOptions{env: env}
 	c := &cobra.Command{
 		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
 		Example: ledgerVerifyExample, Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(dataDir, key, recordsFile, format) },
+		RunE: func(*cobra.Command, []string) error { return q.verifyLedger() },
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &dataDir)
-	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
-	fs.StringVar(&recordsFile, "holds", "",
+	addDataFlag(fs, &q.dataDir)
+	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
+	fs.StringVar(&q.recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
 			"or the number and hash of one as an earlier verify printed them")
-	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
+	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }
 
@@ -82,41 +89,41 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 }
 
 // verifyLedger checks a ledger, and says what is wrong with it.
-func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
-	if err := checkFormat(format, "text", "json"); err != nil {
+func (q ledgerVerifyOptions) verifyLedger() error {
+	if err := checkFormat(q.format, "text", "json"); err != nil {
 		return err
 	}
-	dir, isRunning, err := findLedger(dataDir)
+	dir, isRunning, err := findLedger(q.dataDir)
 	if err != nil {
 		return err
 	}
 	opts := ledger.VerifyOptions{StillBeingWritten: isRunning}
-	if key != "" {
-		text, err := inputfile.ReadSmall(os.Open, key)
+	if q.key != "" {
+		text, err := inputfile.ReadSmall(os.Open, q.key)
 		if err != nil {
 			return usage.Errorf("--key: %w", err)
 		}
 		if opts.PublicKey, err = ledger.ParsePublicKey(text); err != nil {
-			return usage.Errorf("--key: %s: %w", key, err)
+			return usage.Errorf("--key: %s: %w", q.key, err)
 		}
 	}
-	if recordsFile != "" {
-		text, err := inputfile.ReadSmall(os.Open, recordsFile)
+	if q.recordsFile != "" {
+		text, err := inputfile.ReadSmall(os.Open, q.recordsFile)
 		if err != nil {
 			return usage.Errorf("--holds: %w", err)
 		}
 		if opts.ExpectedRecordHashes, err = ledger.ParseRecordHashes(text); err != nil {
-			return usage.Errorf("--holds: %s: %w", recordsFile, err)
+			return usage.Errorf("--holds: %s: %w", q.recordsFile, err)
 		}
 	}
 	report, err := ledger.Verify(dir, opts)
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = jsonline.WriteIndented(a.Stdout, report)
+	if q.format == "json" {
+		err = jsonline.WriteIndented(q.env.Stdout, report)
 	} else {
-		err = a.printVerifyReport(report, opts)
+		err = printVerifyReport(q.env.Stdout, report, opts)
 	}
 	if err == nil && !report.OK() {
 		err = &exitError{Code: ExitCheckFailed}
@@ -125,14 +132,14 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 }
 
 // printVerifyReport prints what was found.
-func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
+func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(a.Stdout, plaintext.ReplaceNonPrintable(f.String())); err != nil {
+		if _, err := fmt.Fprintln(w, plaintext.ReplaceNonPrintable(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, f := range r.Warnings {
-		if _, err := fmt.Fprintln(a.Stdout, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
+		if _, err := fmt.Fprintln(w, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
 			return err
 		}
 	}
@@ -151,7 +158,7 @@ func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOp
 	if n := len(opts.ExpectedRecordHashes); n > 0 {
 		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedHashesFound, n)
 	}
-	_, err := fmt.Fprintf(a.Stdout, `%d records in %d files, of %d runs; %s
+	_, err := fmt.Fprintf(w, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
 %d verdicts derived again, from %d robots.txt files
 %d rests measured

@@ -27,14 +27,17 @@ const ledgerShowExample = `  decorum ledger show --url https://example.com/
   decorum ledger show --host example.com --format jsonl | jq .request.robots`
 
 // A ledgerShowOptions is what of a ledger is wanted.
-type ledgerShowOptions struct{ dataDir, url, host, format string }
+type ledgerShowOptions struct {
+	env                        *Env
+	dataDir, url, host, format string
+}
 
-func (a *program) newLedgerShowCommand() *cobra.Command {
-	var q ledgerShowOptions
+func newLedgerShowCommand(env *Env) *cobra.Command {
+	q := ledgerShowOptions{env: env}
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
 		Example: ledgerShowExample, Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.showLedger(q) },
+		RunE: func(*cobra.Command, []string) error { return q.showLedger() },
 	}
 	fs := c.Flags()
 	addDataFlag(fs, &q.dataDir)
@@ -45,7 +48,7 @@ func (a *program) newLedgerShowCommand() *cobra.Command {
 }
 
 // showLedger prints what a ledger has.
-func (a *program) showLedger(q ledgerShowOptions) (err error) {
+func (q ledgerShowOptions) showLedger() (err error) {
 	if err := checkFormat(q.format, "text", "jsonl"); err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (a *program) showLedger(q ledgerShowOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &ledgerPrinter{ledgerShowOptions: q, out: a.Stdout, unansweredRequests: map[int64]*ledger.Record{}}
+	s := &ledgerPrinter{ledgerShowOptions: q, out: q.env.Stdout, unansweredRequests: map[int64]*ledger.Record{}}
 	for r, err := range ledger.Records(dir) {
 		if err != nil {
 			return err

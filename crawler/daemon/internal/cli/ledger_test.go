@@ -186,9 +186,8 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 // A warning is told, and nothing is wrong with it.
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&out)}}
 	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, UnlistedWarnings: 2}
-	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
+	if err := printVerifyReport(&out, report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
 	}
 	for _, want := range []string{"warning: ledger-000001.jsonl:7: record 7 the clock was set\n", "all is right, with 3 warnings\n"} {

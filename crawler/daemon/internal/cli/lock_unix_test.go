@@ -3,10 +3,11 @@
 package cli
 
 import (
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
 
 // Where no daemon runs, its token is not sent to what listens at the default address.
@@ -19,7 +20,7 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
-	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).newBrakeCommand().Flags()}
+	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: newBrakeCommand(&Env{}).Flags()}
 	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}

@@ -73,7 +73,7 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 }
 
 // printParamReport surveys the output of the crawl in a directory.
-func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
+func (q reportOptions) printParamReport(ctx context.Context) error {
 	host, err := parseHostFlag(q.host)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	case "-":
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}
-	ctx, stop := a.withSignalCancel(ctx)
+	ctx, stop := q.env.withSignalCancel(ctx)
 	defer stop()
 	s, err := inspect.AnalyzeParams(ctx, name, host)
 	switch {
@@ -102,5 +102,5 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	case err != nil:
 		return err
 	}
-	return writeParamReport(s.Report(), a.Stdout, q)
+	return writeParamReport(s.Report(), q.env.Stdout, q)
 }

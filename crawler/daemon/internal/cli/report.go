@@ -71,13 +71,14 @@ const reportExample = `  decorum report
 
 // A reportOptions is what somebody wants to know of a crawl.
 type reportOptions struct {
+	env                   *Env
 	dataDir, host, format string
 	limit                 int
 	suggestParams         bool
 }
 
-func (a *program) newReportCommand() *cobra.Command {
-	var q reportOptions
+func newReportCommand(env *Env) *cobra.Command {
+	q := reportOptions{env: env}
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
 		Long: reportHelp, Example: reportExample, Args: argsOrUsageError(cobra.NoArgs),
@@ -85,7 +86,7 @@ func (a *program) newReportCommand() *cobra.Command {
 			if !c.Flags().Changed("limit") && q.format != "table" {
 				q.limit = 0
 			}
-			return a.printCrawlReport(c.Context(), q)
+			return q.printCrawlReport(c.Context())
 		},
 	}
 	fs := c.Flags()
@@ -99,7 +100,7 @@ func (a *program) newReportCommand() *cobra.Command {
 }
 
 // printCrawlReport prints the report.
-func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
+func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	if err := checkFormat(q.format, "table", "json", "jsonl"); err != nil {
 		return err
 	}
@@ -107,21 +108,21 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 		return usage.Errorf("--limit: %d is not a number of hosts", q.limit)
 	}
 	if q.suggestParams {
-		return a.printParamReport(ctx, q)
+		return q.printParamReport(ctx)
 	}
 	host, err := parseHostFlag(q.host)
 	if err != nil {
 		return err
 	}
-	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.LoadScope(); err != nil { // a seed file may be gone
-			a.Log.Warn("what is out of scope cannot be told", "why", err)
+			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
 		s, err := k.StreamedReport(ctx, host, q.limit, inspect.MaxHostsInMemory)
 		if err != nil {
 			return err
 		}
-		return q.writeReport(ctx, a.Stdout, s)
+		return q.writeReport(ctx, q.env.Stdout, s)
 	})
 }
 

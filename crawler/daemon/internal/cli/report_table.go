@@ -30,7 +30,7 @@ func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer
 	})
 	p.writeLine("")
 	var heldLines textBuilder
-	if err := p.writeHosts(ctx, s, &heldLines); err != nil {
+	if err := writeHosts(ctx, &p, s, &heldLines); err != nil {
 		return err
 	}
 	if more := r.HostCount - len(s.Ranking.Hosts); more > 0 {
@@ -38,14 +38,14 @@ func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer
 	}
 	p.Write(heldLines.Bytes())
 	p.writeParkedReasons("Parked:", r.ParkedByRule, limit)
-	p.writeRefusalAndSessionIDCounts(r)
+	writeRefusalAndSessionIDCounts(&p, r)
 	_, err := p.WriteTo(w)
 	return err
 }
 
 // writeHosts writes a row for each host of the report, and into holds a line for each that
 // is held.
-func (p *textBuilder) writeHosts(ctx context.Context, s *inspect.StreamedReport, heldLines *textBuilder) (err error) {
+func writeHosts(ctx context.Context, p *textBuilder, s *inspect.StreamedReport, heldLines *textBuilder) (err error) {
 	p.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
 		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
@@ -61,7 +61,7 @@ func (p *textBuilder) writeHosts(ctx context.Context, s *inspect.StreamedReport,
 }
 
 // writeRefusalAndSessionIDCounts writes what was not queued as it was found.
-func (p *textBuilder) writeRefusalAndSessionIDCounts(s *api.CrawlReport) {
+func writeRefusalAndSessionIDCounts(p *textBuilder, s *api.CrawlReport) {
 	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
 	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
 }
@@ -170,7 +170,7 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 		}
 	})
 	p.writeParkedReasons("Parked:", h.ParkedByRule, limit)
-	p.writeRefusalAndSessionIDCounts(s)
+	writeRefusalAndSessionIDCounts(&p, s)
 	_, err := p.WriteTo(w)
 	return err
 }

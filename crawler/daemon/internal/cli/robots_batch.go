@@ -48,7 +48,7 @@ answers not written, 2 wrong usage.`
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
 
-func (a *program) newRobotsBatchCommand() *cobra.Command {
+func newRobotsBatchCommand(env *Env) *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
 		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",
@@ -64,7 +64,7 @@ func (a *program) newRobotsBatchCommand() *cobra.Command {
 			}
 			defer in.Close()
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
-			return evaluateRobotsBatch(in, a.Stdout, newRobotsBatchEvaluator(d, agent))
+			return evaluateRobotsBatch(in, env.Stdout, newRobotsBatchEvaluator(d, agent))
 		},
 	}
 	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")

@@ -44,6 +44,7 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
 
 // A robotsCheckOptions is what somebody asks of robots.txt files.
 type robotsCheckOptions struct {
+	env                  *Env
 	file, agent, contact string
 	dialect              string
 	connectToRules       []string
@@ -51,12 +52,12 @@ type robotsCheckOptions struct {
 	explain, asJSON      bool
 }
 
-func (a *program) newRobotsCheckCommand() *cobra.Command {
-	var q robotsCheckOptions
+func newRobotsCheckCommand(env *Env) *cobra.Command {
+	q := robotsCheckOptions{env: env}
 	c := &cobra.Command{
 		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
 		Long: robotsCheckHelp, Example: robotsCheckExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
-		RunE: func(c *cobra.Command, urls []string) error { return a.checkRobots(c.Context(), q, urls) },
+		RunE: func(c *cobra.Command, urls []string) error { return q.checkRobots(c.Context(), urls) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
@@ -76,7 +77,7 @@ func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 }
 
 // checkRobots prints a verdict for each URL.
-func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
+func (q robotsCheckOptions) checkRobots(ctx context.Context, urls []string) error {
 	agent := robots.AgentFromName(q.agent)
 	if agent.Token() == "" {
 		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
@@ -95,7 +96,7 @@ func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.withSignalCancel(ctx)
+	ctx, stop := q.env.withSignalCancel(ctx)
 	defer stop()
 	isDisallowed, explainErrs := false, error(nil)
 	for _, u := range pages {
@@ -105,7 +106,7 @@ func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []
 			continue
 		}
 		isDisallowed = isDisallowed || !e.Allowed
-		if err := q.printCheckResult(a.Stdout, u, e); err != nil {
+		if err := q.printCheckResult(q.env.Stdout, u, e); err != nil {
 			return err
 		}
 	}

@@ -44,13 +44,13 @@ type robotsDiffOptions struct {
 	agents   []string
 }
 
-func (a *program) newRobotsDiffCommand() *cobra.Command {
-	var q robotsDiffOptions
+func newRobotsDiffCommand(env *Env) *cobra.Command {
+	q := robotsDiffOptions{robotsCheckOptions: robotsCheckOptions{env: env}}
 	c := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
 		Long: robotsDiffHelp, Example: robotsDiffExample, Args: argsOrUsageError(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.diffRobots(c.Context(), q, c.InOrStdin(), args[0], args[1])
+			return q.diffRobots(c.Context(), c.InOrStdin(), args[0], args[1])
 		},
 	}
 	fs := c.Flags()
@@ -63,7 +63,7 @@ func (a *program) newRobotsDiffCommand() *cobra.Command {
 }
 
 // diffRobots prints how two files differ.
-func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.Reader, names ...string) error {
+func (q robotsDiffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
@@ -79,10 +79,10 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 	}
 	old, new := robots.Parse(bodies[0], dialect), robots.Parse(bodies[1], dialect)
 	changes := lint.Diff(old, new)
-	if err := q.printChanges(a.Stdout, changes); err != nil {
+	if err := q.printChanges(q.env.Stdout, changes); err != nil {
 		return err
 	}
-	anyChanged, err := a.printChangedURLVerdicts(q, stdin, old, new)
+	anyChanged, err := q.printChangedURLVerdicts(stdin, old, new)
 	if err == nil && (anyChanged || !changes.IsEmpty()) {
 		return &exitError{Code: ExitCheckFailed}
 	}
@@ -133,7 +133,7 @@ type agentRulesChange struct {
 
 // printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
 // whether there are any.
-func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
+func (q robotsDiffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
 	if q.urlsFile == "" {
 		return false, nil
 	}
@@ -164,7 +164,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 				continue
 			}
 			anyChanged = true
-			if err := q.printChangedURL(a.Stdout, text, agent.name, before, after); err != nil {
+			if err := q.printChangedURL(q.env.Stdout, text, agent.name, before, after); err != nil {
 				return anyChanged, err
 			}
 		}

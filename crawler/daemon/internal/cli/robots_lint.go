@@ -32,12 +32,12 @@ type robotsLintOptions struct {
 	robotsCheckOptions
 }
 
-func (a *program) newRobotsLintCommand() *cobra.Command {
-	var q robotsLintOptions
+func newRobotsLintCommand(env *Env) *cobra.Command {
+	q := robotsLintOptions{robotsCheckOptions{env: env}}
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
 		Long: robotsLintHelp, Example: robotsLintExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error { return a.lintRobots(c.Context(), q, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return q.lintRobots(c.Context(), args[0]) },
 	}
 	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")
 	c.Flags().StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the file in")
@@ -46,7 +46,7 @@ func (a *program) newRobotsLintCommand() *cobra.Command {
 }
 
 // lintRobots prints what is found in the robots.txt of that name.
-func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name string) error {
+func (q robotsLintOptions) lintRobots(ctx context.Context, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
@@ -61,7 +61,7 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 	bad := false
 	for _, f := range lint.Check(body, robots.ParseOptions{Dialect: dialect}) {
 		bad = bad || f.Severity > lint.Hint
-		if err := printLintFinding(a.Stdout, q.asJSON, name, f); err != nil {
+		if err := printLintFinding(q.env.Stdout, q.asJSON, name, f); err != nil {
 			return err
 		}
 	}

@@ -56,13 +56,13 @@ type sitemapOptions struct {
 	limit                         int
 }
 
-func (a *program) newSitemapCommand() *cobra.Command {
-	var q sitemapOptions
+func newSitemapCommand(env *Env) *cobra.Command {
+	q := sitemapOptions{robotsCheckOptions: robotsCheckOptions{env: env}}
 	c := &cobra.Command{
 		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
 		Long: sitemapHelp, Example: sitemapExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.listSitemap(c.Context(), q, c.InOrStdin(), args[0])
+			return q.listSitemap(c.Context(), c.InOrStdin(), args[0])
 		},
 	}
 	fs := c.Flags()
@@ -76,7 +76,7 @@ func (a *program) newSitemapCommand() *cobra.Command {
 }
 
 // listSitemap prints what the sitemap of that name lists.
-func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Reader, name string) error {
+func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name string) error {
 	e, err := q.newPoliteFetcher()
 	if err != nil {
 		return err
@@ -85,14 +85,14 @@ func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Re
 	if err != nil {
 		return err
 	}
-	lister := newSitemapLister(q, e, a.Stdout, a.Stderr)
+	lister := newSitemapLister(q, e, q.env.Stdout, q.env.Stderr)
 	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
 		err = lister.printLocalSitemap(stdin, name, base)
 	} else {
 		lister.enqueue(pendingSitemap{url: base})
 	}
-	ctx, stop := a.withSignalCancel(ctx)
+	ctx, stop := q.env.withSignalCancel(ctx)
 	defer stop()
 	for err == nil && lister.hasNext() && ctx.Err() == nil {
 		err = lister.fetchAndPrintNext(ctx)

@@ -108,7 +108,7 @@ func TestWithoutSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir)}
-		fs := (&program{}).newBrakeCommand().Flags()
+		fs := newBrakeCommand(&Env{}).Flags()
 		r.flagSet = fs
 		c, err := r.newClient(t.Context())
 		if err != nil || c.Token != s.token {
@@ -121,7 +121,7 @@ func TestWithoutSocket(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(server.TokenFile)} {
-		c := (&program{}).newBrakeCommand()
+		c := newBrakeCommand(&Env{})
 		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)

@@ -27,17 +27,17 @@ type stoppedCrawl struct {
 
 // openStoppedCrawlAndDo opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func (a *program) openStoppedCrawlAndDo(ctx context.Context, name string, do func(context.Context, *stoppedCrawl) error) error {
-	k, err := a.openStoppedCrawl(name)
+func openStoppedCrawlAndDo(ctx context.Context, env *Env, name string, do func(context.Context, *stoppedCrawl) error) error {
+	k, err := openStoppedCrawl(env, name)
 	if err != nil {
 		return err
 	}
-	return a.useAndCloseStoppedCrawl(ctx, k, do)
+	return k.useAndClose(ctx, env, do)
 }
 
-// useAndCloseStoppedCrawl is look at a crawl that is open. It is closed in the end.
-func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, do func(context.Context, *stoppedCrawl) error) (err error) {
-	ctx, stop := a.withSignalCancel(ctx)
+// useAndClose calls do with the crawl until a signal ends that, and closes the crawl.
+func (k *stoppedCrawl) useAndClose(ctx context.Context, env *Env, do func(context.Context, *stoppedCrawl) error) (err error) {
+	ctx, stop := env.withSignalCancel(ctx)
 	defer stop()
 	err = do(ctx, k)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
@@ -47,7 +47,7 @@ func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, 
 }
 
 // openStoppedCrawl opens the crawl in a directory. Close must be called in the end.
-func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
+func openStoppedCrawl(env *Env, name string) (*stoppedCrawl, error) {
 	dir := datadir.StateDir(name)
 	if err := dir.RequireCrawl(); err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 		return nil, err
 	}
 	d.Store.Path = name // it may have been moved since
-	return a.openStoppedProjectCrawl(d.Project)
+	return openStoppedProjectCrawl(env, d.Project)
 }
 
 // openStoppedProjectCrawl opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, err error) {
+func openStoppedProjectCrawl(env *Env, p project.Project) (_ *stoppedCrawl, err error) {
 	k := &stoppedCrawl{Inspector: inspect.Inspector{Project: p, Time: time.Now()}, dir: datadir.StateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.HasCrawl()
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 		return nil, fmt.Errorf("%s: %w", k.dir.Path(datadir.ProjectFile), err)
 	}
 	if hasCrawl {
-		err = k.openStores(a)
+		err = k.openStores(env)
 	} else {
 		k.FrontierStore, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 	}
@@ -93,12 +93,12 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	return k, nil
 }
 
-// OpenStores opens the crawl's stores, which nobody else may have open.
-func (k *stoppedCrawl) openStores(a *program) (err error) {
+// openStores opens the crawl's stores, which nobody else may have open.
+func (k *stoppedCrawl) openStores(env *Env) (err error) {
 	if k.directoryLock, err = k.dir.Lock(); err != nil {
 		return err
 	}
-	s, err := datadir.OpenStores(k.Project, a.BoltOptions(k.Project, nil))
+	s, err := datadir.OpenStores(k.Project, env.BoltOptions(k.Project, nil))
 	k.FrontierStore, k.robotsStore = s.Frontier, s.Robots
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
@@ -25,33 +26,33 @@ written once.
 
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
-func (a *program) newTopCommand() *cobra.Command {
+func newTopCommand(env *Env) *cobra.Command {
 	var r daemonClientOptions
 	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
 	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		ctx, stop := a.withSignalCancel(c.Context())
+		ctx, stop := env.withSignalCancel(c.Context())
 		defer stop()
 		client, err := r.newClient(ctx)
 		if err != nil {
 			return err
 		}
-		return r.explainError(ctx, a.runTop(ctx, &topSession{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
+		return r.explainError(ctx, (&topSession{client: client}).run(ctx, env.Stdout, max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }
 
-// runTop shows what there is to see, once or until somebody has seen enough.
-func (a *program) runTop(ctx context.Context, w *topSession, interval time.Duration) error {
-	out, ok := a.Stdout.Underlying.(*os.File)
+// run shows what there is to see, once or until somebody has seen enough.
+func (w *topSession) run(ctx context.Context, stdout *terminal.StickyErrorWriter, interval time.Duration) error {
+	out, ok := stdout.Underlying.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.fetchSnapshot(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = v.render(time.Now()).WriteTo(a.Stdout)
+		_, err = v.render(time.Now()).WriteTo(stdout)
 		return err
 	}
 	oldState, err := term.MakeRaw(int(os.Stdin.Fd()))
@@ -60,13 +61,13 @@ func (a *program) runTop(ctx context.Context, w *topSession, interval time.Durat
 	}
 	// The other screen, so that what was there before is there again after.
 	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
-	err = errors.Join(err, a.redrawUntilQuit(ctx, w, out, interval))
+	err = errors.Join(err, w.redrawUntilQuit(ctx, out, interval))
 	_, end := io.WriteString(out, "\x1b[?25h\x1b[?1049l")
 	return errors.Join(err, end, term.Restore(int(os.Stdin.Fd()), oldState))
 }
 
 // redrawUntilQuit draws until a key or a signal ends it.
-func (a *program) redrawUntilQuit(ctx context.Context, w *topSession, out *os.File, interval time.Duration) error {
+func (w *topSession) redrawUntilQuit(ctx context.Context, out *os.File, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	keys := make(chan byte, 16)
@@ -241,7 +242,7 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 		v.writeSelectedProject(s, now)
 	}
 	s.writeLine("")
-	s.writeBrakes(v.brakes)
+	writeBrakes(s, v.brakes)
 	return s
 }
 
