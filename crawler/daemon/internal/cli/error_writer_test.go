@@ -22,7 +22,7 @@ func TestLostOutput(t *testing.T) {
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
 		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
-		p := terminal.NewStickyErrorWriter(diskFullWriter{})
+		p := terminal.NewStickyErrorWriter(fullDisk{})
 		if _, err := p.Write([]byte("x")); err == nil {
 			t.Fatal("it was written")
 		}
@@ -32,3 +32,8 @@ func TestLostOutput(t *testing.T) {
 		}
 	}
 }
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }

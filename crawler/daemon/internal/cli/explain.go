@@ -129,10 +129,8 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedCrawl, text string) erro
 	if err != nil {
 		return err
 	}
-	host := e.hostVisitTimings[u.Origin().Host()]
-	host.Due = info.HostState.Due
-	e.hostVisitTimings[u.Origin().Host()] = host
-	k.Gate = e.gate
+	e.setDue(u.Origin().Host(), info.HostState.Due)
+	k.Gate = e.Gate
 	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}

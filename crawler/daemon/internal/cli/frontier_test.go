@@ -223,8 +223,9 @@ func TestFrontierAddMany(t *testing.T) {
 		t.Errorf("%d are queued, want %d", got, before+many)
 	}
 	for line := range strings.Lines(runFrontier(t, v, "export").stdout) {
-		if l := decodeJSON[exportedSeenFingerprints](t, line); len(l.Fingerprints) > 8*maxFingerprintsPerLine {
-			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, maxFingerprintsPerLine)
+		const maxFingerprints = 1024
+		if l := decodeJSON[seenLine](t, line); len(l.Fingerprints) > 8*maxFingerprints {
+			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, maxFingerprints)
 		}
 	}
 }
@@ -259,7 +260,7 @@ func TestFrontierExport(t *testing.T) {
 	r := runFrontier(t, v, "export")
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	first := decodeJSON[exportHeader](t, lines[0])
+	first := decodeJSON[headerLine](t, lines[0])
 	text, err := os.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
@@ -281,8 +282,8 @@ func TestFrontierExport(t *testing.T) {
 			t.Errorf("%s (-kept +exported):\n%s", kind, diff)
 		}
 	}
-	end := exportTotals{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
-	if last := decodeJSON[exportTotals](t, lines[len(lines)-1]); last != end {
+	end := totalsLine{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
+	if last := decodeJSON[totalsLine](t, lines[len(lines)-1]); last != end {
 		t.Errorf("last line %+v, want %+v", last, end)
 	}
 }
@@ -368,6 +369,45 @@ type (
 	}
 )
 
+// The lines of an export, as the help of decorum frontier export names them.
+type (
+	headerLine struct {
+		Type          string `json:"type"`
+		FormatVersion int    `json:"format"`
+		ProjectYAML   string `json:"project"`
+	}
+	originLine struct {
+		Origin    string    `json:"origin"`
+		HeldUntil time.Time `json:"hold"`
+		Suspended bool      `json:"dormant"`
+		Host      struct {
+			Due                 time.Time     `json:"due"`
+			Delay               time.Duration `json:"gap_ns"`
+			Slots               int           `json:"slots"`
+			ConsecutiveFailures int           `json:"strikes"`
+			EncodedStats        []byte        `json:"memo"`
+		} `json:"host"`
+	}
+	seenLine struct {
+		Origin       string `json:"origin"`
+		Fingerprints []byte `json:"fingerprints"`
+	}
+	noteLine struct {
+		Type      string `json:"type"`
+		StoreName string `json:"store"`
+		Origin    string `json:"origin"`
+		Key       string `json:"key"`
+		Value     []byte `json:"value"`
+	}
+	totalsLine struct {
+		Type     string `json:"type"`
+		Origins  int    `json:"origins"`
+		URLs     int    `json:"urls"`
+		SeenURLs int    `json:"seen"`
+		Notes    int    `json:"notes"`
+	}
+)
+
 // storeItems returns what the stores of a crawl hold.
 func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 	t.Helper()
@@ -378,8 +418,14 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			t.Fatal(err)
 		}
 	}
-	x := &frontierExporter{stoppedCrawl: k}
-	for _, o := range x.listOrigins(t.Context(), k.FrontierStore) {
+	origins := func(s storage.OriginLister) (list []decorum.Origin) {
+		must(s.OriginNames(t.Context(), func(o decorum.Origin) bool {
+			list = append(list, o)
+			return true
+		}))
+		return list
+	}
+	for _, o := range origins(k.FrontierStore) {
 		i, _, err := k.FrontierStore.Origin(t.Context(), o)
 		must(err)
 		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(), i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
@@ -403,17 +449,16 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 		}))
 	}
 	for name, s := range map[string]storage.NoteStore{"frontier": k.FrontierStore, "robots": k.robotsStore} {
-		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
+		for _, o := range append(origins(s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == datadir.ImportNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
-				ks.add("note", exportedStoreNote{"note", name, o.String(), key, value})
+				ks.add("note", noteLine{"note", name, o.String(), key, value})
 				return true
 			}))
 		}
 	}
-	must(x.err)
 	return ks
 }
 
@@ -424,7 +469,7 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 	for _, line := range lines {
 		switch kind := decodeJSON[struct{ Type string }](t, line).Type; kind {
 		case "origin":
-			l := decodeJSON[exportedOrigin](t, line)
+			l := decodeJSON[originLine](t, line)
 			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
@@ -441,12 +486,12 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 			}
 			ks.add(kind, u)
 		case "seen":
-			l := decodeJSON[exportedSeenFingerprints](t, line)
+			l := decodeJSON[seenLine](t, line)
 			for f := l.Fingerprints; len(f) > 0; f = f[8:] {
 				ks.add(kind, []any{l.Origin, binary.BigEndian.Uint64(f)})
 			}
 		default:
-			ks.add(kind, decodeJSON[exportedStoreNote](t, line))
+			ks.add(kind, decodeJSON[noteLine](t, line))
 		}
 	}
 	return ks

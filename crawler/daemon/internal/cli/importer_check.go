@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -40,9 +41,9 @@ func (m *importer) printSummary() error {
 
 // showProgress tells how far the import has come, if it takes long.
 func (m *importer) showProgress(now time.Time) {
-	interval, show := printInterval, func(line string) { fmt.Fprintln(m.stderr, line) }
+	interval, show := terminal.PrintInterval, func(line string) { fmt.Fprintln(m.stderr, line) }
 	if m.stderr.IsTerminal() {
-		interval, show = drawInterval, m.stderr.DrawStatusLine
+		interval, show = terminal.DrawInterval, m.stderr.DrawStatusLine
 	}
 	if m.lastProgress.IsZero() {
 		m.lastProgress = now

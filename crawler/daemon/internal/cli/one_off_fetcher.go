@@ -22,7 +22,7 @@ import (
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
 type oneOffFetcher struct {
-	gate             *gate.Gate
+	Gate             *gate.Gate // holds the robots.txt files that were fetched
 	fetcher          crawler.Fetcher
 	policy           politeness.Policy
 	limiter          *politeness.Limiter
@@ -30,30 +30,13 @@ type oneOffFetcher struct {
 	lastResponse     *decorum.Response // to the last visit; nil if there was none
 }
 
-// A hostVisitTiming is what an errand knows of a host.
+// A hostVisitTiming is what a oneOffFetcher knows of a host.
 type hostVisitTiming struct {
 	politeness.NextVisit
 	longestCrawlDelay time.Duration // the longest pause that its origins ask for
 }
 
-func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*oneOffFetcher, error) {
-	d := q.newProjectFromFlags()
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
-	return newProjectOneOffFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
-}
-
-// newProjectFromFlags returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) newProjectFromFlags() *project.File {
-	d := project.NewFile()
-	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
-	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
-	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
-	return d
-}
-
-// newProjectOneOffFetcher returns an errand that fetches as the project says.
+// newProjectOneOffFetcher returns a fetcher that works as the project says.
 func newProjectOneOffFetcher(d *project.File, gateConfig gate.Config) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
@@ -66,10 +49,17 @@ func newProjectOneOffFetcher(d *project.File, gateConfig gate.Config) (*oneOffFe
 		return nil, err
 	}
 	return &oneOffFetcher{
-		gate:    gate.New(gateConfig, store),
+		Gate:    gate.New(gateConfig, store),
 		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
+}
+
+// setDue sets when a host is due that another crawl has visited.
+func (e *oneOffFetcher) setDue(host string, due time.Time) {
+	timing := e.hostVisitTimings[host]
+	timing.Due = due
+	e.hostVisitTimings[host] = timing
 }
 
 // fetchRules returns the rules of an origin, and fetches its robots.txt unless it
@@ -78,27 +68,27 @@ func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robo
 	if _, err := e.clearanceFor(ctx, o.RobotsURL()); err != nil {
 		return nil, err
 	}
-	return e.gate.Rules(ctx, o)
+	return e.Gate.Rules(ctx, o)
 }
 
 // clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
 // already.
 func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.Clearance, error) {
 	o := u.Origin()
-	c, err := e.gate.Check(ctx, time.Now(), u)
+	c, err := e.Gate.Check(ctx, time.Now(), u)
 	for err == nil && c.IsForRobots() {
 		var result gate.FetchResult
 		if result, err = e.visit(ctx, c); err != nil {
 			break
 		}
 		if result.RedirectURL.IsZero() {
-			c, err = e.gate.Check(ctx, time.Now(), u)
+			c, err = e.Gate.Check(ctx, time.Now(), u)
 		} else {
-			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
+			c, err = e.Gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
 		if blocked := new(gate.RedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
-			c, err = e.gate.Check(ctx, time.Now(), u)
+			c, err = e.Gate.Check(ctx, time.Now(), u)
 		}
 	}
 	if err != nil && !errors.Is(err, decorum.Disallowed) {
@@ -112,7 +102,7 @@ func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Orig
 	if _, err := e.fetchRules(ctx, o); err != nil {
 		return gate.Explanation{}, err
 	}
-	return e.gate.Explain(ctx, o, u)
+	return e.Gate.Explain(ctx, o, u)
 }
 
 // fetchRobotsBody returns the robots.txt of an origin as it came.
@@ -142,7 +132,7 @@ func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gat
 	host := c.URL().Origin().Host()
 	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {
-		e.gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
+		e.Gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
 		return result, err
 	}
 	permit, err := e.limiter.RequestPermit(time.Now(), host, politeness.PermitRequest{NotBefore: due})
@@ -157,7 +147,7 @@ func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gat
 	e.lastResponse, err = e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
 	if c.IsForRobots() {
-		result, err = e.gate.RecordFetch(ctx, visit.End, c, e.lastResponse, err)
+		result, err = e.Gate.RecordFetch(ctx, visit.End, c, e.lastResponse, err)
 	}
 	e.setNextVisit(ctx, c.URL().Origin(), visit)
 	return result, err
@@ -167,7 +157,7 @@ func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gat
 // and the rules now known ask for.
 func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
 	host := e.hostVisitTimings[o.Host()]
-	if crawlDelay, _, err := e.gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
+	if crawlDelay, _, err := e.Gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
 		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
 	}
 	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.longestCrawlDelay, host.ConsecutiveFailures

@@ -41,18 +41,12 @@ type progressSample struct {
 	rate  float64 // pages a second, of late
 }
 
-// How often progress is told.
-const (
-	drawInterval  = 500 * time.Millisecond // on a terminal
-	printInterval = 10 * time.Second       // elsewhere
-)
-
 // run tells the progress on s until over is closed: on a line drawn over, or line
 // by line.
 func (p *progressReporter) run(done <-chan struct{}, s *terminal.StatusLineWriter, redraws bool) {
-	interval, show := printInterval, func(line string) { fmt.Fprintln(s, line) }
+	interval, show := terminal.PrintInterval, func(line string) { fmt.Fprintln(s, line) }
 	if redraws {
-		interval, show = drawInterval, s.DrawStatusLine
+		interval, show = terminal.DrawInterval, s.DrawStatusLine
 		defer s.DrawStatusLine("")
 	}
 	tick := time.NewTicker(interval)

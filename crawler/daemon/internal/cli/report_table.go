@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
@@ -66,19 +64,6 @@ func writeRefusalAndSessionIDCounts(p *textBuilder, s *api.CrawlReport) {
 	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
 }
 
-func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {
-	if len(list) == 0 {
-		return
-	}
-	p.writeLine("")
-	p.writeLine("%s", title)
-	p.writeTable(func(row func(...any)) {
-		for _, r := range list {
-			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
-		}
-	})
-}
-
 // hostCountsByStateText says how many hosts are in each state.
 func hostCountsByStateText(hosts map[string]int) string {
 	var parts []string
@@ -103,49 +88,6 @@ func hostTotalsRows(t *api.HostTotals) [][2]string {
 			t.PagesWithheld, t.BlockedByTDMRep)})
 	}
 	return rows
-}
-
-func delayShortfallText(shortfall api.Milliseconds) string {
-	if shortfall == 0 {
-		return "no rest was cut short"
-	}
-	return fmt.Sprintf("a rest was cut short by %v", inspect.DelayText(shortfall))
-}
-
-// writeParkedReasons writes why URLs are parked.
-func (p *textBuilder) writeParkedReasons(title string, rs []api.RefusalSummary, limit int) {
-	if len(rs) == 0 {
-		return
-	}
-	p.writeLine("")
-	p.writeLine("%s", title)
-	p.writeTable(func(row func(...any)) {
-		for i, r := range rs {
-			if i == limit && limit > 0 {
-				break
-			}
-			row(fmt.Sprintf("%8d %s", r.URLCount, urlNoun(r.URLCount)), refusalText(r), ruleLocationText(r))
-		}
-	})
-}
-
-// refusalText says why URLs are parked.
-func refusalText(r api.RefusalSummary) string {
-	if r.RefusedBy == inspect.ParkedByScope {
-		return "out of scope: " + r.Rule
-	}
-	return r.Rule
-}
-
-// ruleLocationText says where the rule stands.
-func ruleLocationText(r api.RefusalSummary) string {
-	switch {
-	case r.RuleFileURL == "":
-		return ""
-	case r.RuleLine == 0:
-		return r.RuleFileURL
-	}
-	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
 }
 
 // writeHostReport writes all that a report on one host says.
@@ -193,10 +135,3 @@ func hostAddressText(h *api.Host) string {
 }
 
 func formatPercent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
-
-func urlNoun(urls int) string {
-	if urls == 1 {
-		return "URL"
-	}
-	return "URLs"
-}

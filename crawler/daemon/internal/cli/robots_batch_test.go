@@ -10,44 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/decorum-crawler/decorum/internal/plaintext"
-	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
 )
-
-func TestRobotsBatch(t *testing.T) {
-	const yes, no = `{"allowed":true,"rule":null,`, `{"allowed":false,"rule":"disallow: /",`
-	file := testfile.Write(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
-{"robots":"user-agent: x\ndisalow: /","agent":"x","url":"http://h/"}
-bad
-{"robots":"user-agent: x\ndisallow: /","agent":"x","url":"http://h/"}`)
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		want []string // how each line begins
-	}{
-		{"order", nil, ExitDone, []string{yes, yes, `{"allowed":null,`, no}},
-		{"dialect", []string{"--dialect=google-oss"}, ExitDone, []string{yes, no, `{"allowed":null,`, no}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := runCommand(t, append([]string{"robots", "batch", file}, tt.args...)...)
-			r.want(t, tt.code)
-			lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
-			if len(lines) != len(tt.want) {
-				t.Fatalf("%d answers, want %d:\n%s", len(lines), len(tt.want), r.stdout)
-			}
-			for i, want := range tt.want {
-				if !strings.HasPrefix(lines[i], want) {
-					t.Errorf("answer %d: %s, want %s", i+1, lines[i], want)
-				}
-			}
-		})
-	}
-	runCommand(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
-	runCommand(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
-	runCommand(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
-	runCommand(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
-}
 
 func TestEvaluateLinesErrors(t *testing.T) {
 	const line = `{"robots":""}` + "\n"
@@ -117,7 +81,9 @@ func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 // Lines of any length are read whole, up to the longest, and what follows one
 // that is too long is read.
 func TestReadLine(t *testing.T) {
-	skipIfShort(t)
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	t.Parallel()
 	long := plaintext.MaxLineBytes - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {

@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // hasURLScheme reports whether what names a robots.txt is a URL and no file.
@@ -72,4 +75,21 @@ func (q robotsCheckOptions) loadRobotsBody(ctx context.Context, dialect robots.D
 		return nil, err
 	}
 	return e.fetchRobotsBody(ctx, o)
+}
+
+func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*oneOffFetcher, error) {
+	d := q.newProjectFromFlags()
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	return newProjectOneOffFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+}
+
+// newProjectFromFlags returns a project of what the flags of a command that fetches say.
+func (q robotsCheckOptions) newProjectFromFlags() *project.File {
+	d := project.NewFile()
+	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
+	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
+	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
+	return d
 }

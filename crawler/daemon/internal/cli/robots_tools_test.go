@@ -11,8 +11,44 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
+
+func TestRobotsBatch(t *testing.T) {
+	const yes, no = `{"allowed":true,"rule":null,`, `{"allowed":false,"rule":"disallow: /",`
+	file := testfile.Write(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
+{"robots":"user-agent: x\ndisalow: /","agent":"x","url":"http://h/"}
+bad
+{"robots":"user-agent: x\ndisallow: /","agent":"x","url":"http://h/"}`)
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want []string // how each line begins
+	}{
+		{"order", nil, ExitDone, []string{yes, yes, `{"allowed":null,`, no}},
+		{"dialect", []string{"--dialect=google-oss"}, ExitDone, []string{yes, no, `{"allowed":null,`, no}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := runCommand(t, append([]string{"robots", "batch", file}, tt.args...)...)
+			r.want(t, tt.code)
+			lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+			if len(lines) != len(tt.want) {
+				t.Fatalf("%d answers, want %d:\n%s", len(lines), len(tt.want), r.stdout)
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("answer %d: %s, want %s", i+1, lines[i], want)
+				}
+			}
+		})
+	}
+	runCommand(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
+	runCommand(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
+	runCommand(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
+	runCommand(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
+}
 
 func TestRobotsCheckExplains(t *testing.T) {
 	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /a\nAllow: /*b$\nDisallow: /a/\nDisallow: /%61\nContent-Usage: train-ai=n\nUser-agent: *\n")
@@ -58,11 +94,12 @@ func TestRobotsCheckIsPlain(t *testing.T) {
 // Of a file that is read in part only, lint does not name the size of that part, nor
 // wonder at half a line.
 func TestRobotsLintOfAHugeFile(t *testing.T) {
+	const maxBytes = 32 * robots.MaxFileBytes
 	line := "# " + strings.Repeat("x", 1000) + "\n \n"
-	file := testfile.Write(t, "robots.txt", strings.Repeat(line, maxRobotsFileBytes/len(line)+2))
+	file := testfile.Write(t, "robots.txt", strings.Repeat(line, maxBytes/len(line)+2))
 	r := runCommand(t, "robots", "lint", file)
 	r.want(t, ExitCheckFailed, "the file has more than 500 KiB: Google ignores this line and all that follow")
-	if n := strings.Count(r.stdout, "\n"); n != 2 || strings.Contains(r.stdout, fmt.Sprint(maxRobotsFileBytes)) {
+	if n := strings.Count(r.stdout, "\n"); n != 2 || strings.Contains(r.stdout, fmt.Sprint(maxBytes)) {
 		t.Errorf("it says %s", r.stdout)
 	}
 }

@@ -218,7 +218,7 @@ func (l *sitemapLister) crossSubmitChecker(u decorum.URL) func(decorum.Origin) b
 	return func(o decorum.Origin) bool {
 		names, ok := namesByOrigin[o]
 		if !ok {
-			sitemaps, err := l.fetcher.gate.Sitemaps(context.Background(), o)
+			sitemaps, err := l.fetcher.Gate.Sitemaps(context.Background(), o)
 			names = err == nil && slices.Contains(sitemaps, u)
 			namesByOrigin[o] = names
 		}

@@ -84,54 +84,6 @@ func (f *commandFixture) serveSocket() {
 	})
 }
 
-// A command that names a server or a token goes by TCP, as does one that finds no
-// daemon at the socket: the daemon may be older than sockets.
-func TestWithoutSocket(t *testing.T) {
-	t.Parallel()
-	s := newCommandFixture(t).startAPI() // serves no socket
-	dir := s.Supervisor.DataDir
-	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte(s.token)); err != nil {
-		t.Fatal(err)
-	}
-	for what, make := range map[string]func() error{
-		"no socket": func() error { return nil },
-		"the socket of a daemon that was killed": func() error {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(datadir.SocketFile)})
-			if err != nil {
-				return err
-			}
-			l.SetUnlinkOnClose(false)
-			return l.Close()
-		},
-	} {
-		if err := make(); err != nil {
-			t.Fatal(err)
-		}
-		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir)}
-		fs := newBrakeCommand(&Env{}).Flags()
-		r.flagSet = fs
-		c, err := r.newClient(t.Context())
-		if err != nil || c.Token != s.token {
-			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
-		}
-	}
-	l, err := dir.ListenSocket(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(server.TokenFile)} {
-		c := newBrakeCommand(&Env{})
-		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
-		if err := c.Flags().Parse([]string{flag}); err != nil {
-			t.Fatal(err)
-		}
-		if c, err := r.newClient(t.Context()); err != nil || c.Token != s.token {
-			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
-		}
-	}
-}
-
 // TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
 // other file.
 func TestSocketFileIsReplaced(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -17,6 +18,12 @@ type StatusLineWriter struct {
 	fd         int    // of the terminal; -1 if it is none
 	statusLine string // as it stands there now
 }
+
+// How often a command shows its progress.
+const (
+	DrawInterval  = 500 * time.Millisecond // on a terminal, on the status line
+	PrintInterval = 10 * time.Second       // elsewhere, on a line of its own
+)
 
 // clearLineEscape goes to the beginning of the terminal's line and wipes it.
 const clearLineEscape = "\r\x1b[K"
