@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// rejectUnknownCommand refuses a word that is no command.
-func rejectUnknownCommand(c *cobra.Command, args []string) error {
+// RejectUnknownCommand refuses a word that is no command.
+func RejectUnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -22,8 +22,8 @@ func rejectUnknownCommand(c *cobra.Command, args []string) error {
 	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
-// argsOrUsageError makes cobra's check of arguments an error of usage.
-func argsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
+// ArgsOrUsageError makes cobra's check of arguments an error of usage.
+func ArgsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
 			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
@@ -32,8 +32,8 @@ func argsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// checkFormat returns an error unless format is one of those given.
-func checkFormat(format string, formats ...string) error {
+// CheckFormat returns an error unless format is one of those given.
+func CheckFormat(format string, formats ...string) error {
 	for _, f := range formats {
 		if f == format {
 			return nil
@@ -42,8 +42,8 @@ func checkFormat(format string, formats ...string) error {
 	return usage.Errorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
 }
 
-// parseHostFlag returns the host that --host names, as the crawl does; empty: none.
-func parseHostFlag(s string) (string, error) {
+// ParseHostFlag returns the host that --host names, as the crawl does; empty: none.
+func ParseHostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
@@ -54,7 +54,7 @@ func parseHostFlag(s string) (string, error) {
 	return host, nil
 }
 
-// addDataFlag adds the flag that says which crawl is meant.
-func addDataFlag(fs *pflag.FlagSet, dir *string) {
+// AddDataFlag adds the flag that says which crawl is meant.
+func AddDataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
 }

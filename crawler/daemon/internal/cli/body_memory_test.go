@@ -15,7 +15,7 @@ func TestBodyMemory(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
 		}
 	}
-	if err := new(program).initBodyMemory(1 << 20); exitCode(err) != ExitUsage {
+	if err := new(program).initBodyMemory(1 << 20); ExitCode(err) != ExitUsage {
 		t.Errorf("1 MiB: got %v, want wrong usage", err)
 	}
 }

@@ -34,16 +34,16 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
 // A brakeOptions is what decorum brake is asked for.
 type brakeOptions struct {
 	env *Env
-	daemonClientOptions
+	clientOptions
 	stop, withSubdomains, lift bool
 	delay, duration            project.Duration
 	reason                     string
 }
 
-func newBrakeCommand(env *Env) *cobra.Command {
+func NewBrakeCommand(env *Env) *cobra.Command {
 	b := brakeOptions{env: env}
 	c := &cobra.Command{
-		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),
+		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: ArgsOrUsageError(cobra.MaximumNArgs(1)),
 	}
 	fs := c.Flags()
 	b.addFlags(fs)
@@ -54,7 +54,7 @@ func newBrakeCommand(env *Env) *cobra.Command {
 	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay", "rest between two visits, as 30s")
 	fs.Var(server.DurationFlag{Duration: &b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := env.withSignalCancel(c.Context())
+		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
@@ -125,19 +125,19 @@ func (b *brakeOptions) listBrakes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var s textBuilder
+	var s Builder
 	writeBrakes(&s, brakes)
 	_, err = s.WriteTo(b.env.Stdout)
 	return err
 }
 
 // writeBrakes writes the brakes that are on.
-func writeBrakes(s *textBuilder, brakes []api.Brake) {
+func writeBrakes(s *Builder, brakes []api.Brake) {
 	if len(brakes) == 0 {
-		s.writeLine("no brake is on")
+		s.WriteLine("no brake is on")
 		return
 	}
-	s.writeTable(func(row func(...any)) {
+	s.WriteTable(func(row func(...any)) {
 		row("HOST", "DOES", "UNTIL", "BY", "SINCE", "REASON")
 		for _, b := range brakes {
 			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By), inspect.FormatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))

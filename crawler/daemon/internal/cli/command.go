@@ -80,7 +80,7 @@ func (a *program) main(args []string) int {
 	root := a.newRootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
-	return printError(a.Stderr, withWriteError(a.Stdout, root.Execute()))
+	return PrintError(a.Stderr, WithWriteError(a.Stdout, root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
@@ -100,7 +100,7 @@ func (a *program) newRootCommand() *cobra.Command {
 		Example: `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`,
-		Args: rejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
+		Args: RejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if err := rejectEmptyFlags(c.Flags()); err != nil {
@@ -117,8 +117,8 @@ func (a *program) newRootCommand() *cobra.Command {
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
-	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), newExplainCommand(&a.Env), newReportCommand(&a.Env), newFrontierCommand(&a.Env), newLedgerCommand(&a.Env),
-		newRobotsCommand(&a.Env), newSitemapCommand(&a.Env), a.newReplayCommand(), newBrakeCommand(&a.Env), newTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
+	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), NewExplainCommand(&a.Env), NewReportCommand(&a.Env), newFrontierCommand(&a.Env), NewLedgerCommand(&a.Env),
+		NewRobotsCommand(&a.Env), NewSitemapCommand(&a.Env), a.newReplayCommand(), NewBrakeCommand(&a.Env), NewTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
 	return root
 }
 
@@ -127,10 +127,10 @@ func (a *program) newRootCommand() *cobra.Command {
 func makeBuiltinCommandsStrict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args = rejectUnknownCommand
+	completion.Args = RejectUnknownCommand
 	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, shell := range completion.Commands() {
-		shell.Args = rejectUnknownCommand
+		shell.Args = RejectUnknownCommand
 	}
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -139,7 +139,7 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		if err := rejectUnknownCommand(c, rest); err != nil {
+		if err := RejectUnknownCommand(c, rest); err != nil {
 			return err
 		}
 		c.InitDefaultHelpFlag()
@@ -173,7 +173,7 @@ func isEmptyFlagValue(v pflag.Value) bool {
 
 func (a *program) newVersionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: argsOrUsageError(cobra.NoArgs),
+		Use: "version", Short: "Print the version", Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.Stdout, "decorum", decorum.Version())
 			return err

@@ -52,7 +52,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	var s crawlOptions
 	c := &cobra.Command{
 		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
-		Long: crawlHelp, Example: crawlExample, Args: argsOrUsageError(cobra.ArbitraryArgs),
+		Long: crawlHelp, Example: crawlExample, Args: ArgsOrUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
 	s.projectFlags = project.AddFieldFlags(fs)

@@ -94,7 +94,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, engine.ErrInterrupted):
-		return &exitError{Code: ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
+		return &ExitError{Code: ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
 	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
 		return err
 	}
@@ -181,7 +181,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		return nil
 	}
 	averages := map[string]hostAverages{}
-	k, err := openStoppedCrawl(&a.Env, p.Store.Path)
+	k, err := Open(&a.Env, p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {

@@ -17,9 +17,9 @@ type Env struct {
 	engine.Dependencies
 }
 
-// withSignalCancel returns a context that the first signal ends, with ErrInterrupted for
+// WithSignalCancel returns a context that the first signal ends, with ErrInterrupted for
 // its cause.
-func (e *Env) withSignalCancel(ctx context.Context) (context.Context, func()) {
+func (e *Env) WithSignalCancel(ctx context.Context) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	var listening sync.WaitGroup
 	listening.Go(func() {

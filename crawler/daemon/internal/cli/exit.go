@@ -20,24 +20,24 @@ const (
 	ExitStopped     = 4 // stopped by a limit or a signal; --resume goes on
 )
 
-// An exitError is an error that knows its exit code.
-type exitError struct {
+// An ExitError is an error that knows its exit code.
+type ExitError struct {
 	Code int
 	Err  error // nil: everything has been said
 }
 
-func (e *exitError) Error() string {
+func (e *ExitError) Error() string {
 	if e.Err == nil {
 		return ""
 	}
 	return e.Err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.Err }
+func (e *ExitError) Unwrap() error { return e.Err }
 
-// exitCode returns the exit code for the error that a command ended with.
-func exitCode(err error) int {
-	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*project.Error)(nil)
+// ExitCode returns the exit code for the error that a command ended with.
+func ExitCode(err error) int {
+	exit, wrongUsage, wrongFile := (*ExitError)(nil), (*usage.Error)(nil), (*project.Error)(nil)
 	switch {
 	case err == nil:
 		return ExitDone
@@ -49,31 +49,31 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// printError tells what went wrong, and returns the exit code for it.
-func printError(w io.Writer, err error) int {
+// PrintError tells what went wrong, and returns the exit code for it.
+func PrintError(w io.Writer, err error) int {
 	if text := project.DetailedErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
-	return exitCode(err)
+	return ExitCode(err)
 }
 
-// withWriteError returns how a command ended that by itself ended with err: where something
+// WithWriteError returns how a command ended that by itself ended with err: where something
 // of what it printed was lost, neither well nor with the verdict of a check. That
 // nobody reads on, as after head, wants no words.
-func withWriteError(p *terminal.StickyErrorWriter, err error) error {
+func WithWriteError(p *terminal.StickyErrorWriter, err error) error {
 	if p.WriteErr == nil {
 		return err
 	}
-	var e *exitError
+	var e *ExitError
 	switch {
-	case errors.As(err, &e) && e.Code != ExitCheckFailed, exitCode(err) == ExitUsage: // it says why, and that all is not well
+	case errors.As(err, &e) && e.Code != ExitCheckFailed, ExitCode(err) == ExitUsage: // it says why, and that all is not well
 		return err
 	case errors.Is(p.WriteErr, syscall.EPIPE):
-		return &exitError{Code: ExitFailed}
+		return &ExitError{Code: ExitFailed}
 	case errors.Is(err, p.WriteErr):
 		return err
 	case err == nil || err.Error() == "": // a verdict says nothing
-		return &exitError{Code: ExitFailed, Err: p.WriteErr}
+		return &ExitError{Code: ExitFailed, Err: p.WriteErr}
 	}
-	return &exitError{Code: ExitFailed, Err: errors.Join(err, p.WriteErr)}
+	return &ExitError{Code: ExitFailed, Err: errors.Join(err, p.WriteErr)}
 }

@@ -43,11 +43,11 @@ type explainOptions struct {
 	fetchRobots                 bool
 }
 
-func newExplainCommand(env *Env) *cobra.Command {
+func NewExplainCommand(env *Env) *cobra.Command {
 	q := explainOptions{env: env}
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
-		Long: explainHelp, Example: explainExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
+		Long: explainHelp, Example: explainExample, Args: ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.configFile != "" && c.Flags().Changed("data") {
 				return usage.Errorf("--data and -c name two crawls: choose one")
@@ -56,7 +56,7 @@ func newExplainCommand(env *Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &q.dataDir)
+	AddDataFlag(fs, &q.dataDir)
 	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
 	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
@@ -65,7 +65,7 @@ func newExplainCommand(env *Env) *cobra.Command {
 
 // explain prints what the crawl makes of a URL.
 func (q explainOptions) explain(ctx context.Context, text string) error {
-	if err := checkFormat(q.format, "table", "json"); err != nil {
+	if err := CheckFormat(q.format, "table", "json"); err != nil {
 		return err
 	}
 	if _, err := decorum.ParseURL(text); err != nil {
@@ -75,7 +75,7 @@ func (q explainOptions) explain(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	return k.useAndClose(ctx, q.env, func(ctx context.Context, k *stoppedCrawl) error {
+	return k.UseAndClose(ctx, q.env, func(ctx context.Context, k *Crawl) error {
 		if err := k.LoadScope(); err != nil {
 			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -96,20 +96,20 @@ func (q explainOptions) explain(ctx context.Context, text string) error {
 }
 
 // openCrawl opens the crawl that is asked about.
-func (q explainOptions) openCrawl() (*stoppedCrawl, error) {
+func (q explainOptions) openCrawl() (*Crawl, error) {
 	if q.configFile == "" {
-		return openStoppedCrawl(q.env, q.dataDir)
+		return Open(q.env, q.dataDir)
 	}
 	p, err := project.Read(q.configFile)
 	if err != nil {
 		return nil, err
 	}
-	return openStoppedProjectCrawl(q.env, p)
+	return OpenProject(q.env, p)
 }
 
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
-func ensureRobotsFetched(ctx context.Context, k *stoppedCrawl, text string) error {
+func ensureRobotsFetched(ctx context.Context, k *Crawl, text string) error {
 	u, _, err := k.RewriteURL(ctx, text)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedCrawl, text string) erro
 	if err != nil {
 		return err
 	}
-	e, err := newProjectOneOffFetcher(&project.File{Project: k.Project}, cfg)
+	e, err := NewFetcher(&project.File{Project: k.Project}, cfg)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedCrawl, text string) erro
 	if err != nil {
 		return err
 	}
-	e.setDue(u.Origin().Host(), info.HostState.Due)
+	e.SetDue(u.Origin().Host(), info.HostState.Due)
 	k.Gate = e.Gate
-	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {
+	if _, err := e.FetchRules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 // writeURLExplanation writes the explanation for people.
 func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
-	var p textBuilder
-	p.writeLine("%s", plaintext.ReplaceControlChars(e.Input))
-	p.writeTable(func(row func(...any)) {
+	var p Builder
+	p.WriteLine("%s", plaintext.ReplaceControlChars(e.Input))
+	p.WriteTable(func(row func(...any)) {
 		for _, s := range e.RewriteSteps {
 			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
 			if len(s.Changes) > 0 {

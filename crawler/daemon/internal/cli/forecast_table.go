@@ -35,10 +35,10 @@ func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 
 // writeTable writes the forecast for people.
 func (p *dryRunForecast) writeTable(w io.Writer) error {
-	var s textBuilder
-	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
-	s.writeLine("")
-	s.writeTable(func(row func(...any)) {
+	var s Builder
+	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
+	s.WriteLine("")
+	s.WriteTable(func(row func(...any)) {
 		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
 		cells := func(all ...any) {
 			if p.TDMRepRequests == 0 {
@@ -53,22 +53,22 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		p.writeForecastRow(cells, "all", "", "", "")
 	})
 	if more := len(p.hosts) - maxForecastRows; more > 0 {
-		s.writeLine("… and %d hosts more: --output names them all", more)
+		s.WriteLine("… and %d hosts more: --output names them all", more)
 	}
-	s.writeLine("")
-	s.writeLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
+	s.WriteLine("")
+	s.WriteLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
-			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
+			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, URLNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
 		}
 	}
-	s.writeLine("%s", bytesSourceText(p))
-	s.writeParkedReasons("Would not be visited:", p.parkedByRule, maxForecastRows)
-	s.writeRefusalCounts("Refused where they were found, by reason:", p.RefusalCounts)
-	s.writeLine("")
-	s.writeLine("Not known, and not in it:")
+	s.WriteLine("%s", bytesSourceText(p))
+	s.WriteParkedReasons("Would not be visited:", p.parkedByRule, maxForecastRows)
+	s.WriteRefusalCounts("Refused where they were found, by reason:", p.RefusalCounts)
+	s.WriteLine("")
+	s.WriteLine("Not known, and not in it:")
 	for _, what := range p.Unknowns {
-		s.writeLine("  - %s", what)
+		s.WriteLine("  - %s", what)
 	}
 	_, err := s.WriteTo(w)
 	return err

@@ -11,10 +11,10 @@ The crawl must not be running: stop it first, --resume goes on. Nothing is sent.
 func newFrontierCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "frontier", Short: "Look into a crawl's queues, add to them, move them", Long: frontierHelp,
-		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		Args: RejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newFrontierStatsCommand(env), newFrontierListCommand(env), newFrontierAddCommand(env), newFrontierExportCommand(env),
-		newFrontierImportCommand(env), newFrontierCompactCommand(env))
+	c.AddCommand(NewFrontierStatsCommand(env), NewFrontierListCommand(env), NewAddCommand(env), NewExportCommand(env),
+		NewImportCommand(env), NewCompactCommand(env))
 	return c
 }

@@ -26,7 +26,7 @@ import (
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
 	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
-	k, err := openStoppedCrawl(env, dir)
+	k, err := Open(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {
-		k, err := openStoppedCrawl(&Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}, dir)
+		k, err := Open(&Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,15 +43,15 @@ type frontierListOptions struct {
 	limit                                int
 }
 
-func newFrontierListCommand(env *Env) *cobra.Command {
+func NewFrontierListCommand(env *Env) *cobra.Command {
 	q := frontierListOptions{env: env}
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
-		Example: frontierListExample, Args: argsOrUsageError(cobra.NoArgs),
+		Example: frontierListExample, Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.listFrontier(c.Context()) },
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &q.dataDir)
+	AddDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.host, "host", "", "only of this `HOST`")
 	fs.StringVar(&q.origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
 	fs.StringVar(&q.state, "state", "", "only in this `STATE`: queued, resting or parked")
@@ -62,7 +62,7 @@ func newFrontierListCommand(env *Env) *cobra.Command {
 
 // parseFilters returns the states and the origin that are asked for.
 func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host string, o decorum.Origin, err error) {
-	if err := checkFormat(q.format, "table", "jsonl"); err != nil {
+	if err := CheckFormat(q.format, "table", "jsonl"); err != nil {
 		return nil, "", o, err
 	}
 	for s, name := range inspect.StateNames {
@@ -82,7 +82,7 @@ func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host 
 		}
 		o = u.Origin()
 	}
-	host, err = parseHostFlag(q.host)
+	host, err = ParseHostFlag(q.host)
 	return states, host, o, err
 }
 
@@ -91,7 +91,7 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *Crawl) error {
 		if err := k.LoadScope(); err != nil {
 			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -102,7 +102,7 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 			return err
 		}
 		w := bufio.NewWriterSize(q.env.Stdout, 1<<16)
-		l := &urlLister{stoppedCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
+		l := &urlLister{Crawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.listOrigin(ctx, &origins[i], states); err != nil {
 				break
@@ -120,7 +120,7 @@ var errStopListing = errors.New("enough URLs")
 
 // A urlLister lists URLs until there are enough.
 type urlLister struct {
-	*stoppedCrawl
+	*Crawl
 	writeURL func(*api.FrontierURL) error
 	limit    int // 0: none
 	count    int
@@ -155,10 +155,10 @@ func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state st
 	switch {
 	case state == storage.StateParked:
 		_, r := l.ParkedReason(*e, evaluate)
-		if place := ruleLocationText(r); place != "" {
-			return refusalText(r) + " of " + place
+		if place := RuleLocationText(r); place != "" {
+			return RefusalText(r) + " of " + place
 		}
-		return refusalText(r)
+		return RefusalText(r)
 	case o.HeldUntil.After(l.Time):
 		return "its origin is held until " + inspect.FormatTime(o.HeldUntil)
 	case e.FailedAttempts > 0:

@@ -29,23 +29,23 @@ type frontierStatsOptions struct {
 	dataDir, format string
 }
 
-func newFrontierStatsCommand(env *Env) *cobra.Command {
+func NewFrontierStatsCommand(env *Env) *cobra.Command {
 	q := frontierStatsOptions{env: env}
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
-		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: argsOrUsageError(cobra.NoArgs),
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.printFrontierStats(c.Context()) },
 	}
-	addDataFlag(c.Flags(), &q.dataDir)
+	AddDataFlag(c.Flags(), &q.dataDir)
 	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
 func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
-	if err := checkFormat(q.format, "table", "json"); err != nil {
+	if err := CheckFormat(q.format, "table", "json"); err != nil {
 		return err
 	}
-	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *Crawl) error {
 		s, err := frontierStats(ctx, k)
 		if err != nil {
 			return err
@@ -59,8 +59,8 @@ func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
 
 // writeFrontierStats writes the numbers of a frontier as a table.
 func writeFrontierStats(w io.Writer, s *inspect.FrontierStats) error {
-	var p textBuilder
-	p.writeTable(func(row func(...any)) {
+	var p Builder
+	p.WriteTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
 		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.QueuedURLs, s.SuspendedURLs))
 		row("resting", s.AwaitingRevisit)
@@ -81,7 +81,7 @@ func writeFrontierStats(w io.Writer, s *inspect.FrontierStats) error {
 }
 
 // frontierStats returns the numbers of the frontier and of its files.
-func frontierStats(ctx context.Context, k *stoppedCrawl) (*inspect.FrontierStats, error) {
+func frontierStats(ctx context.Context, k *Crawl) (*inspect.FrontierStats, error) {
 	s, err := k.CountFrontier(ctx)
 	if err == nil {
 		s.StoreFiles, err = readStoreFileStats(k)
@@ -90,11 +90,11 @@ func frontierStats(ctx context.Context, k *stoppedCrawl) (*inspect.FrontierStats
 }
 
 // readStoreFileStats tells how large the files of the crawl are.
-func readStoreFileStats(k *stoppedCrawl) (files []inspect.StoreFileStats, err error) {
+func readStoreFileStats(k *Crawl) (files []inspect.StoreFileStats, err error) {
 	for _, f := range []struct {
 		name  string
 		store storage.NoteStore
-	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.robotsStore}} {
+	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.RobotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})

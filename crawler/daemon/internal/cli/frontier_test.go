@@ -47,7 +47,7 @@ func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, 
 	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
-	code := printError(a.Stderr, root.Execute())
+	code := PrintError(a.Stderr, root.Execute())
 	return commandResult{code, stdout.String(), stderr.String()}
 }
 
@@ -266,7 +266,7 @@ func TestFrontierExport(t *testing.T) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
 	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
-	k, err := openStoppedCrawl(env, v.DataDir())
+	k, err := Open(env, v.DataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ type (
 )
 
 // storeItems returns what the stores of a crawl hold.
-func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
+func storeItems(t *testing.T, k *Crawl) itemsByKind {
 	t.Helper()
 	ks := itemsByKind{}
 	must := func(err error) {
@@ -448,7 +448,7 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			return true
 		}))
 	}
-	for name, s := range map[string]storage.NoteStore{"frontier": k.FrontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]storage.NoteStore{"frontier": k.FrontierStore, "robots": k.RobotsStore} {
 		for _, o := range append(origins(s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == datadir.ImportNoteKey && o.IsZero() {

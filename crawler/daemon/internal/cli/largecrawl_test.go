@@ -71,7 +71,7 @@ func TestLargeCrawl(t *testing.T) {
 		return heap
 	}
 	env := &Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
-	k, err := openStoppedCrawl(env, dir)
+	k, err := Open(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,10 @@ whose records are chained by hashes. docs/ledger.md tells what it proves.
 
 --data names the directory of a crawl, or one that holds a ledger alone.`
 
-func newLedgerCommand(env *Env) *cobra.Command {
+func NewLedgerCommand(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
-		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		Args: RejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newLedgerVerifyCommand(env), newLedgerShowCommand(env))
@@ -58,11 +58,11 @@ func newLedgerVerifyCommand(env *Env) *cobra.Command {
 	q := ledgerVerifyOptions{env: env}
 	c := &cobra.Command{
 		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
-		Example: ledgerVerifyExample, Args: argsOrUsageError(cobra.NoArgs),
+		Example: ledgerVerifyExample, Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return q.verifyLedger() },
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &q.dataDir)
+	AddDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
 	fs.StringVar(&q.recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
@@ -90,7 +90,7 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 
 // verifyLedger checks a ledger, and says what is wrong with it.
 func (q ledgerVerifyOptions) verifyLedger() error {
-	if err := checkFormat(q.format, "text", "json"); err != nil {
+	if err := CheckFormat(q.format, "text", "json"); err != nil {
 		return err
 	}
 	dir, isRunning, err := findLedger(q.dataDir)
@@ -126,7 +126,7 @@ func (q ledgerVerifyOptions) verifyLedger() error {
 		err = printVerifyReport(q.env.Stdout, report, opts)
 	}
 	if err == nil && !report.OK() {
-		err = &exitError{Code: ExitCheckFailed}
+		err = &ExitError{Code: ExitCheckFailed}
 	}
 	return err
 }

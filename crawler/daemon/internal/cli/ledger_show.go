@@ -36,11 +36,11 @@ func newLedgerShowCommand(env *Env) *cobra.Command {
 	q := ledgerShowOptions{env: env}
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
-		Example: ledgerShowExample, Args: argsOrUsageError(cobra.NoArgs),
+		Example: ledgerShowExample, Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return q.showLedger() },
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &q.dataDir)
+	AddDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.url, "url", "", "of one `URL` alone")
 	fs.StringVar(&q.host, "host", "", "of one `HOST` alone")
 	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or jsonl")
@@ -49,10 +49,10 @@ func newLedgerShowCommand(env *Env) *cobra.Command {
 
 // showLedger prints what a ledger has.
 func (q ledgerShowOptions) showLedger() (err error) {
-	if err := checkFormat(q.format, "text", "jsonl"); err != nil {
+	if err := CheckFormat(q.format, "text", "jsonl"); err != nil {
 		return err
 	}
-	if q.host, err = parseHostFlag(q.host); err != nil {
+	if q.host, err = ParseHostFlag(q.host); err != nil {
 		return err
 	}
 	if q.url != "" {
@@ -79,7 +79,7 @@ func (q ledgerShowOptions) showLedger() (err error) {
 		return err
 	}
 	if !s.anyPrinted {
-		return &exitError{Code: ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
+		return &ExitError{Code: ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
 	}
 	return nil
 }

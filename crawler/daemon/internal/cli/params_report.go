@@ -38,30 +38,30 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 
 // writeParamTable writes the report for people.
 func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
-	var p textBuilder
-	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
+	var p Builder
+	p.WriteLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
 	if r.SampledOneIn > 1 {
-		p.writeLine("One in %d URLs was compared with others", r.SampledOneIn)
+		p.WriteLine("One in %d URLs was compared with others", r.SampledOneIn)
 	}
-	p.writeLine("")
+	p.WriteLine("")
 	if len(r.Suggestions) == 0 {
-		p.writeLine("No page is the same as one without a parameter of its, or with another value of it.")
+		p.WriteLine("No page is the same as one without a parameter of its, or with another value of it.")
 	} else {
-		p.writeTable(func(row func(...any)) {
+		p.WriteTable(func(row func(...any)) {
 			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
 			for _, m := range r.Suggestions {
 				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
 			}
 		})
-		p.writeLine("")
+		p.WriteLine("")
 		for _, m := range r.Suggestions {
-			p.writeLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
+			p.WriteLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
 		}
 	}
 	if len(r.HostDuplicates) > 0 {
-		p.writeLine("")
-		p.writeLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
-		p.writeTable(func(row func(...any)) {
+		p.WriteLine("")
+		p.WriteLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
+		p.WriteTable(func(row func(...any)) {
 			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
 			for _, d := range r.HostDuplicates {
 				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.PagesWithBody)
@@ -74,7 +74,7 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 
 // printParamReport surveys the output of the crawl in a directory.
 func (q reportOptions) printParamReport(ctx context.Context) error {
-	host, err := parseHostFlag(q.host)
+	host, err := ParseHostFlag(q.host)
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	case "-":
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}
-	ctx, stop := q.env.withSignalCancel(ctx)
+	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
 	s, err := inspect.AnalyzeParams(ctx, name, host)
 	switch {
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case err != nil:
 		return err
 	}

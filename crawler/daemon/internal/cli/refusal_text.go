@@ -10,53 +10,53 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
-func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {
+func (p *Builder) WriteRefusalCounts(title string, list []frontier.RefusalCount) {
 	if len(list) == 0 {
 		return
 	}
-	p.writeLine("")
-	p.writeLine("%s", title)
-	p.writeTable(func(row func(...any)) {
+	p.WriteLine("")
+	p.WriteLine("%s", title)
+	p.WriteTable(func(row func(...any)) {
 		for _, r := range list {
 			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
 		}
 	})
 }
 
-func delayShortfallText(shortfall api.Milliseconds) string {
+func DelayShortfallText(shortfall api.Milliseconds) string {
 	if shortfall == 0 {
 		return "no rest was cut short"
 	}
 	return fmt.Sprintf("a rest was cut short by %v", inspect.DelayText(shortfall))
 }
 
-// writeParkedReasons writes why URLs are parked.
-func (p *textBuilder) writeParkedReasons(title string, rs []api.RefusalSummary, limit int) {
+// WriteParkedReasons writes why URLs are parked.
+func (p *Builder) WriteParkedReasons(title string, rs []api.RefusalSummary, limit int) {
 	if len(rs) == 0 {
 		return
 	}
-	p.writeLine("")
-	p.writeLine("%s", title)
-	p.writeTable(func(row func(...any)) {
+	p.WriteLine("")
+	p.WriteLine("%s", title)
+	p.WriteTable(func(row func(...any)) {
 		for i, r := range rs {
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d %s", r.URLCount, urlNoun(r.URLCount)), refusalText(r), ruleLocationText(r))
+			row(fmt.Sprintf("%8d %s", r.URLCount, URLNoun(r.URLCount)), RefusalText(r), RuleLocationText(r))
 		}
 	})
 }
 
-// refusalText says why URLs are parked.
-func refusalText(r api.RefusalSummary) string {
+// RefusalText says why URLs are parked.
+func RefusalText(r api.RefusalSummary) string {
 	if r.RefusedBy == inspect.ParkedByScope {
 		return "out of scope: " + r.Rule
 	}
 	return r.Rule
 }
 
-// ruleLocationText says where the rule stands.
-func ruleLocationText(r api.RefusalSummary) string {
+// RuleLocationText says where the rule stands.
+func RuleLocationText(r api.RefusalSummary) string {
 	switch {
 	case r.RuleFileURL == "":
 		return ""
@@ -66,7 +66,7 @@ func ruleLocationText(r api.RefusalSummary) string {
 	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
 }
 
-func urlNoun(urls int) string {
+func URLNoun(urls int) string {
 	if urls == 1 {
 		return "URL"
 	}

@@ -77,11 +77,11 @@ type reportOptions struct {
 	suggestParams         bool
 }
 
-func newReportCommand(env *Env) *cobra.Command {
+func NewReportCommand(env *Env) *cobra.Command {
 	q := reportOptions{env: env}
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
-		Long: reportHelp, Example: reportExample, Args: argsOrUsageError(cobra.NoArgs),
+		Long: reportHelp, Example: reportExample, Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("limit") && q.format != "table" {
 				q.limit = 0
@@ -90,7 +90,7 @@ func newReportCommand(env *Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	addDataFlag(fs, &q.dataDir)
+	AddDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
 	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage says it
@@ -101,7 +101,7 @@ func newReportCommand(env *Env) *cobra.Command {
 
 // printCrawlReport prints the report.
 func (q reportOptions) printCrawlReport(ctx context.Context) error {
-	if err := checkFormat(q.format, "table", "json", "jsonl"); err != nil {
+	if err := CheckFormat(q.format, "table", "json", "jsonl"); err != nil {
 		return err
 	}
 	if q.limit < 0 {
@@ -110,11 +110,11 @@ func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	if q.suggestParams {
 		return q.printParamReport(ctx)
 	}
-	host, err := parseHostFlag(q.host)
+	host, err := ParseHostFlag(q.host)
 	if err != nil {
 		return err
 	}
-	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *Crawl) error {
 		if err := k.LoadScope(); err != nil { // a seed file may be gone
 			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
 		}

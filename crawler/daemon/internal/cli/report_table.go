@@ -15,27 +15,27 @@ import (
 
 // writeReportText writes the report for people: the totals, the hosts, what is closed.
 func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer, dataDir string, limit int) error {
-	var p textBuilder
+	var p Builder
 	r := &s.Totals
-	p.writeLine("The crawl in %s at %s", dataDir, inspect.FormatTime(r.AsOf))
-	p.writeLine("")
-	p.writeTable(func(row func(...any)) {
+	p.WriteLine("The crawl in %s at %s", dataDir, inspect.FormatTime(r.AsOf))
+	p.WriteLine("")
+	p.WriteTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
 		for _, t := range hostTotalsRows(&r.HostTotals) {
 			row(t[0], t[1])
 		}
-		row("pace", delayShortfallText(r.LargestDelayShortfall))
+		row("pace", DelayShortfallText(r.LargestDelayShortfall))
 	})
-	p.writeLine("")
-	var heldLines textBuilder
+	p.WriteLine("")
+	var heldLines Builder
 	if err := writeHosts(ctx, &p, s, &heldLines); err != nil {
 		return err
 	}
 	if more := r.HostCount - len(s.Ranking.Hosts); more > 0 {
-		p.writeLine("… and %d hosts more: --limit 0 names them all", more)
+		p.WriteLine("… and %d hosts more: --limit 0 names them all", more)
 	}
 	p.Write(heldLines.Bytes())
-	p.writeParkedReasons("Parked:", r.ParkedByRule, limit)
+	p.WriteParkedReasons("Parked:", r.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, r)
 	_, err := p.WriteTo(w)
 	return err
@@ -43,14 +43,14 @@ func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer
 
 // writeHosts writes a row for each host of the report, and into holds a line for each that
 // is held.
-func writeHosts(ctx context.Context, p *textBuilder, s *inspect.StreamedReport, heldLines *textBuilder) (err error) {
-	p.writeTable(func(row func(...any)) {
+func writeHosts(ctx context.Context, p *Builder, s *inspect.StreamedReport, heldLines *Builder) (err error) {
+	p.WriteTable(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
 		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
 			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
 				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
-				heldLines.writeLine("%s is %s until %s%s", h.Host, h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
+				heldLines.WriteLine("%s is %s until %s%s", h.Host, h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
 			}
 			return nil
 		})
@@ -59,9 +59,9 @@ func writeHosts(ctx context.Context, p *textBuilder, s *inspect.StreamedReport, 
 }
 
 // writeRefusalAndSessionIDCounts writes what was not queued as it was found.
-func writeRefusalAndSessionIDCounts(p *textBuilder, s *api.CrawlReport) {
-	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
-	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
+func writeRefusalAndSessionIDCounts(p *Builder, s *api.CrawlReport) {
+	p.WriteRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
+	p.WriteRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
 }
 
 // hostCountsByStateText says how many hosts are in each state.
@@ -92,14 +92,14 @@ func hostTotalsRows(t *api.HostTotals) [][2]string {
 
 // writeHostReport writes all that a report on one host says.
 func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
-	var p textBuilder
+	var p Builder
 	h := s.Hosts[0]
-	p.writeLine("%s", h.Host)
-	p.writeTable(func(row func(...any)) {
+	p.WriteLine("%s", h.Host)
+	p.WriteTable(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
 		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, delayShortfallText(h.LargestDelayShortfall)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, DelayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
 		for _, r := range hostTotalsRows(&h.HostTotals) {
 			row("  "+r[0], r[1])
@@ -111,7 +111,7 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
 		}
 	})
-	p.writeParkedReasons("Parked:", h.ParkedByRule, limit)
+	p.WriteParkedReasons("Parked:", h.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, s)
 	_, err := p.WriteTo(w)
 	return err

@@ -157,7 +157,7 @@ func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", testfile.Write(t, "old.txt", ""), testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})
-	if code := printError(a.Stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {
+	if code := PrintError(a.Stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }

@@ -49,18 +49,18 @@ const sitemapExample = `  decorum sitemap https://example.com/sitemap.xml | jq -
 
 // A sitemapOptions is what somebody asks of a sitemap.
 type sitemapOptions struct {
-	robotsCheckOptions
+	checkOptions
 	projectFlags                  []*pflag.Flag
 	baseURL                       string
 	followIndexes, strictLocation bool
 	limit                         int
 }
 
-func newSitemapCommand(env *Env) *cobra.Command {
-	q := sitemapOptions{robotsCheckOptions: robotsCheckOptions{env: env}}
+func NewSitemapCommand(env *Env) *cobra.Command {
+	q := sitemapOptions{checkOptions: checkOptions{env: env}}
 	c := &cobra.Command{
 		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
-		Long: sitemapHelp, Example: sitemapExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
+		Long: sitemapHelp, Example: sitemapExample, Args: ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return q.listSitemap(c.Context(), c.InOrStdin(), args[0])
 		},
@@ -92,7 +92,7 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	} else {
 		lister.enqueue(pendingSitemap{url: base})
 	}
-	ctx, stop := q.env.withSignalCancel(ctx)
+	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
 	for err == nil && lister.hasNext() && ctx.Err() == nil {
 		err = lister.fetchAndPrintNext(ctx)
@@ -101,9 +101,9 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	case err != nil:
 		return err
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case lister.hasProblems:
-		return &exitError{Code: ExitFailed}
+		return &ExitError{Code: ExitFailed}
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 const maxSitemapBytes = 50 << 20
 
 // newPoliteFetcher returns the errand that fetches sitemaps.
-func (q sitemapOptions) newPoliteFetcher() (*oneOffFetcher, error) {
+func (q sitemapOptions) newPoliteFetcher() (*Fetcher, error) {
 	if q.limit < 0 {
 		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
 	}
@@ -150,5 +150,5 @@ func (q sitemapOptions) newPoliteFetcher() (*oneOffFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProjectOneOffFetcher(d, gateConfig)
+	return NewFetcher(d, gateConfig)
 }

@@ -29,7 +29,7 @@ const (
 // A sitemapLister prints what sitemaps list.
 type sitemapLister struct {
 	options        sitemapOptions
-	fetcher        *oneOffFetcher
+	fetcher        *Fetcher
 	out            *bufio.Writer
 	encoder        *json.Encoder // to out
 	stderr         io.Writer
@@ -67,7 +67,7 @@ type listedSitemapEntry struct {
 	Sitemap         string    `json:"sitemap,omitempty"`
 }
 
-func newSitemapLister(q sitemapOptions, e *oneOffFetcher, out, stderr io.Writer) *sitemapLister {
+func newSitemapLister(q sitemapOptions, e *Fetcher, out, stderr io.Writer) *sitemapLister {
 	w := bufio.NewWriterSize(out, 1<<16)
 	encoder := jsonline.NewEscapingEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -124,7 +124,7 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 	f := l.pending[0]
 	l.pending = l.pending[1:]
 	name := f.url.String()
-	res, err := l.fetcher.fetchURL(ctx, f.url)
+	res, err := l.fetcher.FetchURL(ctx, f.url)
 	switch {
 	case ctx.Err() != nil:
 		return nil // the command says why

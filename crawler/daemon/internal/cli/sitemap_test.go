@@ -93,7 +93,7 @@ func TestSitemapReadsStdin(t *testing.T) {
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
-	if code := printError(a.Stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
+	if code := PrintError(a.Stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }

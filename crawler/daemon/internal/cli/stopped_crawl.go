@@ -15,39 +15,39 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A stoppedCrawl is one that nobody runs at the moment, opened to be looked into.
+// A Crawl is one that nobody runs at the moment, opened to be looked into.
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
-type stoppedCrawl struct {
+type Crawl struct {
 	inspect.Inspector
-	dir           datadir.StateDir
-	robotsStore   storage.NoteStore
+	Dir           datadir.StateDir
+	RobotsStore   storage.NoteStore
 	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
-// openStoppedCrawlAndDo opens the crawl in a directory for as long as do works with it, or until
+// OpenAndDo opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func openStoppedCrawlAndDo(ctx context.Context, env *Env, name string, do func(context.Context, *stoppedCrawl) error) error {
-	k, err := openStoppedCrawl(env, name)
+func OpenAndDo(ctx context.Context, env *Env, name string, do func(context.Context, *Crawl) error) error {
+	k, err := Open(env, name)
 	if err != nil {
 		return err
 	}
-	return k.useAndClose(ctx, env, do)
+	return k.UseAndClose(ctx, env, do)
 }
 
-// useAndClose calls do with the crawl until a signal ends that, and closes the crawl.
-func (k *stoppedCrawl) useAndClose(ctx context.Context, env *Env, do func(context.Context, *stoppedCrawl) error) (err error) {
-	ctx, stop := env.withSignalCancel(ctx)
+// UseAndClose calls do with the crawl until a signal ends that, and closes the crawl.
+func (k *Crawl) UseAndClose(ctx context.Context, env *Env, do func(context.Context, *Crawl) error) (err error) {
+	ctx, stop := env.WithSignalCancel(ctx)
 	defer stop()
 	err = do(ctx, k)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		err = &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		err = &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	}
 	return errors.Join(err, k.Close())
 }
 
-// openStoppedCrawl opens the crawl in a directory. Close must be called in the end.
-func openStoppedCrawl(env *Env, name string) (*stoppedCrawl, error) {
+// Open opens the crawl in a directory. Close must be called in the end.
+func Open(env *Env, name string) (*Crawl, error) {
 	dir := datadir.StateDir(name)
 	if err := dir.RequireCrawl(); err != nil {
 		return nil, err
@@ -57,15 +57,15 @@ func openStoppedCrawl(env *Env, name string) (*stoppedCrawl, error) {
 		return nil, err
 	}
 	d.Store.Path = name // it may have been moved since
-	return openStoppedProjectCrawl(env, d.Project)
+	return OpenProject(env, d.Project)
 }
 
-// openStoppedProjectCrawl opens the crawl in the project's directory as the project is now, which
+// OpenProject opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func openStoppedProjectCrawl(env *Env, p project.Project) (_ *stoppedCrawl, err error) {
-	k := &stoppedCrawl{Inspector: inspect.Inspector{Project: p, Time: time.Now()}, dir: datadir.StateDir(p.Store.Path)}
-	hasCrawl, err := k.dir.HasCrawl()
+func OpenProject(env *Env, p project.Project) (_ *Crawl, err error) {
+	k := &Crawl{Inspector: inspect.Inspector{Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path)}
+	hasCrawl, err := k.Dir.HasCrawl()
 	if err != nil {
 		return nil, err
 	}
@@ -79,33 +79,33 @@ func openStoppedProjectCrawl(env *Env, p project.Project) (_ *stoppedCrawl, err 
 		k.ParamCleaner, err = p.ParamCleaner()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.dir.Path(datadir.ProjectFile), err)
+		return nil, fmt.Errorf("%s: %w", k.Dir.Path(datadir.ProjectFile), err)
 	}
 	if hasCrawl {
 		err = k.openStores(env)
 	} else {
-		k.FrontierStore, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
+		k.FrontierStore, k.RobotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	k.Gate = gate.New(gateConfig, k.robotsStore)
+	k.Gate = gate.New(gateConfig, k.RobotsStore)
 	return k, nil
 }
 
 // openStores opens the crawl's stores, which nobody else may have open.
-func (k *stoppedCrawl) openStores(env *Env) (err error) {
-	if k.directoryLock, err = k.dir.Lock(); err != nil {
+func (k *Crawl) openStores(env *Env) (err error) {
+	if k.directoryLock, err = k.Dir.Lock(); err != nil {
 		return err
 	}
 	s, err := datadir.OpenStores(k.Project, env.BoltOptions(k.Project, nil))
-	k.FrontierStore, k.robotsStore = s.Frontier, s.Robots
+	k.FrontierStore, k.RobotsStore = s.Frontier, s.Robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
-func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []storage.NoteStore{k.FrontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
+func (k *Crawl) Close() (err error) {
+	for _, s := range []storage.NoteStore{k.FrontierStore, k.RobotsStore} { // in this order: see OpenBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

@@ -26,14 +26,14 @@ written once.
 
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
-func newTopCommand(env *Env) *cobra.Command {
-	var r daemonClientOptions
+func NewTopCommand(env *Env) *cobra.Command {
+	var r clientOptions
 	var interval project.Duration = project.Duration(2 * time.Second)
-	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
+	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: ArgsOrUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
 	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		ctx, stop := env.withSignalCancel(c.Context())
+		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
 		client, err := r.newClient(ctx)
 		if err != nil {
@@ -219,15 +219,15 @@ func (w *topSession) handleKey(ctx context.Context, key byte, v daemonSnapshot) 
 }
 
 // render writes a view.
-func (v daemonSnapshot) render(now time.Time) *textBuilder {
-	s := new(textBuilder)
+func (v daemonSnapshot) render(now time.Time) *Builder {
+	s := new(Builder)
 	var shortfall api.Milliseconds
 	for _, p := range v.projects {
 		shortfall = max(shortfall, p.LargestDelayShortfall)
 	}
-	s.writeLine("decorum, %s   projects: %d   %s", inspect.FormatTime(now), len(v.projects), delayShortfallText(shortfall))
-	s.writeLine("")
-	s.writeTable(func(row func(...any)) {
+	s.WriteLine("decorum, %s   projects: %d   %s", inspect.FormatTime(now), len(v.projects), DelayShortfallText(shortfall))
+	s.WriteLine("")
+	s.WriteTable(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
 		for _, p := range v.projects {
 			mark := ""
@@ -241,30 +241,30 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 	if v.selectedProject != "" {
 		v.writeSelectedProject(s, now)
 	}
-	s.writeLine("")
+	s.WriteLine("")
 	writeBrakes(s, v.brakes)
 	return s
 }
 
 // writeSelectedProject writes what the chosen project does.
-func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
-	s.writeLine("")
+func (v daemonSnapshot) writeSelectedProject(s *Builder, now time.Time) {
+	s.WriteLine("")
 	if v.selectedProjectError != "" {
-		s.writeLine("%s cannot be looked into: %s", v.selectedProject, plaintext.ReplaceNonPrintable(v.selectedProjectError))
+		s.WriteLine("%s cannot be looked into: %s", v.selectedProject, plaintext.ReplaceNonPrintable(v.selectedProjectError))
 		return
 	}
-	s.writeLine("%s, pages a second: %s", v.selectedProject, sparkline(v.throughputSamples))
-	s.writeLine("")
-	s.writeTable(func(row func(...any)) {
+	s.WriteLine("%s, pages a second: %s", v.selectedProject, sparkline(v.throughputSamples))
+	s.WriteLine("")
+	s.WriteTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
 		for _, h := range v.hostListPage.Hosts {
 			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
 		}
 	})
-	s.writeLine("")
-	s.writeLine("in hand: %d", len(v.activeVisits))
+	s.WriteLine("")
+	s.WriteLine("in hand: %d", len(v.activeVisits))
 	for _, l := range v.activeVisits[:min(len(v.activeVisits), maxTopVisits)] {
-		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), plaintext.ReplaceNonPrintable(l.URL))
+		s.WriteLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), plaintext.ReplaceNonPrintable(l.URL))
 	}
 }
 

@@ -66,7 +66,7 @@ func TestClientTimeout(t *testing.T) {
 	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer hung.Close()
 	defer close(done)
-	r := daemonClientOptions{serverURL: hung.URL, tokenFile: testfile.Write(t, "token", "x")}
+	r := clientOptions{serverURL: hung.URL, tokenFile: testfile.Write(t, "token", "x")}
 	c, err := r.newClient(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func readRobotsFile(name string) ([]byte, error) {
 }
 
 // loadRobotsBodies reads robots.txt files by name, each from disk or from the web.
-func (q robotsCheckOptions) loadRobotsBodies(ctx context.Context, dialect robots.Dialect, names ...string) ([][]byte, error) {
+func (q checkOptions) loadRobotsBodies(ctx context.Context, dialect robots.Dialect, names ...string) ([][]byte, error) {
 	bodies := make([][]byte, len(names))
 	for i, name := range names {
 		var err error
@@ -62,7 +62,7 @@ func (q robotsCheckOptions) loadRobotsBodies(ctx context.Context, dialect robots
 	return bodies, nil
 }
 
-func (q robotsCheckOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
+func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
 	if !hasURLScheme(name) {
 		return readRobotsFile(name)
 	}
@@ -74,19 +74,19 @@ func (q robotsCheckOptions) loadRobotsBody(ctx context.Context, dialect robots.D
 	if err != nil {
 		return nil, err
 	}
-	return e.fetchRobotsBody(ctx, o)
+	return e.FetchRobotsBody(ctx, o)
 }
 
-func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*oneOffFetcher, error) {
+func newOneOffFetcher(q checkOptions, agent robots.Agent, dialect robots.Dialect) (*Fetcher, error) {
 	d := q.newProjectFromFlags()
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newProjectOneOffFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return NewFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) newProjectFromFlags() *project.File {
+func (q checkOptions) newProjectFromFlags() *project.File {
 	d := project.NewFile()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules

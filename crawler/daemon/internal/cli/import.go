@@ -46,11 +46,11 @@ type importOptions struct {
 	projectFlags []*pflag.Flag
 }
 
-func newFrontierImportCommand(env *Env) *cobra.Command {
+func NewImportCommand(env *Env) *cobra.Command {
 	q := importOptions{env: env}
 	c := &cobra.Command{
 		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
-		Example: frontierImportExample, Args: argsOrUsageError(cobra.NoArgs),
+		Example: frontierImportExample, Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.importFrontier(c.Context(), c.InOrStdin()) },
 	}
 	q.projectFlags = project.AddFieldFlags(c.Flags(), "data")
@@ -79,11 +79,11 @@ func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err 
 }
 
 func (q *importOptions) importFrontier(ctx context.Context, in io.Reader) error {
-	ctx, stop := q.env.withSignalCancel(ctx)
+	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
 	err := q.importExportedCrawl(ctx, in)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		err = &exitError{Code: ExitStopped, Err: cmp.Or(err, engine.ErrInterrupted)}
+		err = &ExitError{Code: ExitStopped, Err: cmp.Or(err, engine.ErrInterrupted)}
 	}
 	return err
 }

@@ -7,13 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// A textBuilder is text for people, in the making.
-type textBuilder struct{ bytes.Buffer }
+// A Builder is text for people, in the making.
+type Builder struct{ bytes.Buffer }
 
-func (s *textBuilder) writeLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+func (s *Builder) WriteLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
 
-// writeTable writes rows in columns.
-func (s *textBuilder) writeTable(rows func(row func(cells ...any))) {
+// WriteTable writes rows in columns.
+func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
 	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
 	rows(func(cells ...any) {
 		texts := make([]string, len(cells))

@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A robotsBatchInputLine is a line of what decorum robots batch reads.
-type robotsBatchInputLine struct {
+// A batchInputLine is a line of what decorum robots batch reads.
+type batchInputLine struct {
 	Robots      *string
 	RobotsBytes []byte `json:"robots_base64"`
 	Agent       *string
@@ -20,9 +20,9 @@ type robotsBatchInputLine struct {
 	Extensions  *bool
 }
 
-// A robotsBatchOutputLine is a line of what decorum robots batch writes. What is nil is
+// A batchOutputLine is a line of what decorum robots batch writes. What is nil is
 // written as null.
-type robotsBatchOutputLine struct {
+type batchOutputLine struct {
 	Allowed    *bool    `json:"allowed"`
 	Rule       *string  `json:"rule"`
 	RuleLine   *int     `json:"line"`
@@ -33,9 +33,9 @@ type robotsBatchOutputLine struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// A robotsBatchEvaluator answers questions. Many are about the same files, so it keeps those
+// A batchEvaluator answers questions. Many are about the same files, so it keeps those
 // it has read. It is not safe for concurrent use.
-type robotsBatchEvaluator struct {
+type batchEvaluator struct {
 	defaultDialect robots.Dialect // of questions that name none
 	defaultAgent   string         // of questions that name none
 	parsedFiles    map[robotsParseInput]*parsedRobotsFile
@@ -61,23 +61,23 @@ type parsedRobotsFile struct {
 	rulesByAgent map[string]*robots.Rules // by agent
 }
 
-func newRobotsBatchEvaluator(d robots.Dialect, agent string) *robotsBatchEvaluator {
-	return &robotsBatchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
+func newBatchEvaluator(d robots.Dialect, agent string) *batchEvaluator {
+	return &batchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
 }
 
 // evaluateLine answers the question of one line. What is wrong with it is said in
 // the answer, beside all that can be answered.
-func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchOutputLine {
+func (c *batchEvaluator) evaluateLine(line []byte) batchOutputLine {
 	if !utf8.Valid(line) { // or json would put other bytes in their place
-		return robotsBatchOutputLine{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
+		return batchOutputLine{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
 	}
-	var q robotsBatchInputLine
+	var q batchInputLine
 	if err := json.Unmarshal(line, &q); err != nil {
-		return robotsBatchOutputLine{Error: fmt.Sprintf("not a question: %v", err)}
+		return batchOutputLine{Error: fmt.Sprintf("not a question: %v", err)}
 	}
 	s, err := c.parseInputOfQuery(&q)
 	if err != nil {
-		return robotsBatchOutputLine{Error: err.Error()}
+		return batchOutputLine{Error: err.Error()}
 	}
 	agent := c.defaultAgent
 	if q.Agent != nil {
@@ -85,7 +85,7 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchOutputLine {
 	}
 	f := c.parsedFile(s)
 	rules := c.rulesForAgent(f, s, agent)
-	a := robotsBatchOutputLine{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
+	a := batchOutputLine{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
 	if delay, ok := rules.CrawlDelay(); ok {
 		a.CrawlDelay = new(delay.Seconds())
 	}
@@ -96,7 +96,7 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchOutputLine {
 }
 
 // evaluateURL adds what the rules say of a URL.
-func (a *robotsBatchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
+func (a *batchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:
@@ -112,7 +112,7 @@ func (a *robotsBatchOutputLine) evaluateURL(url string, rules *robots.Rules, cle
 	}
 }
 
-func (c *robotsBatchEvaluator) parseInputOfQuery(q *robotsBatchInputLine) (robotsParseInput, error) {
+func (c *batchEvaluator) parseInputOfQuery(q *batchInputLine) (robotsParseInput, error) {
 	s := robotsParseInput{dialect: c.defaultDialect, extensions: q.Extensions == nil || *q.Extensions}
 	if q.Dialect != nil {
 		var err error
@@ -134,7 +134,7 @@ func (c *robotsBatchEvaluator) parseInputOfQuery(q *robotsBatchInputLine) (robot
 }
 
 // parsedFile returns what the clerk knows of a file; it reads it if it is new.
-func (c *robotsBatchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
+func (c *batchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
 	if f := c.parsedFiles[s]; f != nil {
 		return f
 	}
@@ -152,7 +152,7 @@ func (c *robotsBatchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile 
 }
 
 // rulesForAgent returns what the file of f says to an agent.
-func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseInput, agent string) *robots.Rules {
+func (c *batchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseInput, agent string) *robots.Rules {
 	r := f.rulesByAgent[agent]
 	if r == nil {
 		c.reserveCache(10*len(s.text) + len(agent)) // compiled rules are larger than their text
@@ -163,7 +163,7 @@ func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseI
 }
 
 // reserveCache makes room for about so many bytes and what goes with them.
-func (c *robotsBatchEvaluator) reserveCache(bytes int) {
+func (c *batchEvaluator) reserveCache(bytes int) {
 	const overhead = 1 << 10
 	if c.cachedBytes += bytes + overhead; c.cachedBytes > maxEvaluatorCacheBytes {
 		clear(c.parsedFiles)

@@ -18,14 +18,14 @@ not shrink by themselves when a crawl has worked off its queues. decorum frontie
 stats says how much is free. The disk must have room for the new files beside the
 old ones, which stay as they are until the new ones are whole.`
 
-func newFrontierCompactCommand(env *Env) *cobra.Command {
+func NewCompactCommand(env *Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
-		Example: "  decorum frontier compact --data decorum-data", Args: argsOrUsageError(cobra.NoArgs),
+		Example: "  decorum frontier compact --data decorum-data", Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return compactFrontier(env.Stdout, datadir.StateDir(dataDir)) },
 	}
-	addDataFlag(c.Flags(), &dataDir)
+	AddDataFlag(c.Flags(), &dataDir)
 	return c
 }
 

@@ -18,10 +18,10 @@ func TestEvaluateLinesErrors(t *testing.T) {
 	broken := errors.New("broken")
 	var out bytes.Buffer
 	in := io.MultiReader(strings.NewReader(line+line[:5]), iotest.ErrReader(broken))
-	if err := evaluateRobotsBatch(in, &out, newRobotsBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
+	if err := evaluateBatch(in, &out, newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("error = %v, answers %q", err, out.String())
 	}
-	if err := evaluateRobotsBatch(strings.NewReader(line), errorWriter{broken}, newRobotsBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) {
+	if err := evaluateBatch(strings.NewReader(line), errorWriter{broken}, newBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestEvaluateLinesByteOrderMark(t *testing.T) {
 		mark + "\n" + line:        "bad good",
 	} {
 		var out strings.Builder
-		if err := evaluateRobotsBatch(strings.NewReader(in), &out, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
+		if err := evaluateBatch(strings.NewReader(in), &out, newBatchEvaluator(robots.Google, "*")); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -64,7 +64,7 @@ func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 	questions, write := io.Pipe()
 	read, answers := io.Pipe()
 	done := make(chan error)
-	go func() { done <- evaluateRobotsBatch(questions, answers, newRobotsBatchEvaluator(robots.Google, "*")) }()
+	go func() { done <- evaluateBatch(questions, answers, newBatchEvaluator(robots.Google, "*")) }()
 	for range 3 {
 		if _, err := io.WriteString(write, `{"robots":""}`+"\n"); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestReadLine(t *testing.T) {
 	}{{0, true}, {1 << 20, true}, {long, true}, {long + 1, false}, {3 * long, false}} {
 		var out strings.Builder
 		line := `{"robots":"` + strings.Repeat("#", tt.size) + `"}` + "\n"
-		if err := evaluateRobotsBatch(strings.NewReader(line+"bad\n"), &out, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
+		if err := evaluateBatch(strings.NewReader(line+"bad\n"), &out, newBatchEvaluator(robots.Google, "*")); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")
@@ -112,7 +112,7 @@ func BenchmarkEvaluateLines(b *testing.B) {
 	b.SetBytes(int64(in.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := evaluateRobotsBatch(bytes.NewReader(in.Bytes()), io.Discard, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
+		if err := evaluateBatch(bytes.NewReader(in.Bytes()), io.Discard, newBatchEvaluator(robots.Google, "*")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ func TestLostOutput(t *testing.T) {
 		says string
 	}{
 		{nil, ExitFailed, "decorum: disk full\n"},
-		{&exitError{Code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
+		{&ExitError{Code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
 		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
@@ -27,7 +27,7 @@ func TestLostOutput(t *testing.T) {
 			t.Fatal("it was written")
 		}
 		var wantText strings.Builder
-		if code := printError(&wantText, withWriteError(p, tt.end)); code != tt.code || wantText.String() != tt.says {
+		if code := PrintError(&wantText, WithWriteError(p, tt.end)); code != tt.code || wantText.String() != tt.says {
 			t.Errorf("%v: exit code %d and %q, want %d and %q", tt.end, code, wantText.String(), tt.code, tt.says)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // evaluateToJSON returns the answer to a line, as it is written.
-func evaluateToJSON(t *testing.T, c *robotsBatchEvaluator, line string) string {
+func evaluateToJSON(t *testing.T, c *batchEvaluator, line string) string {
 	t.Helper()
 	var out strings.Builder
-	if err := evaluateRobotsBatch(strings.NewReader(line), &out, c); err != nil {
+	if err := evaluateBatch(strings.NewReader(line), &out, c); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
@@ -50,7 +50,7 @@ func TestRobotsEvaluator(t *testing.T) {
 			`{"allowed":true,"rule":null,"line":null,"crawl_delay_seconds":null,"sitemaps":[],"host":null,"clean_url":"http://h/"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newRobotsBatchEvaluator(robots.Google, "*")
+			c := newBatchEvaluator(robots.Google, "*")
 			for range 2 { // from the file, and from what is known of it
 				if got := evaluateToJSON(t, c, tt.line); got != tt.want {
 					t.Errorf("%s\n got %s\nwant %s", tt.line, got, tt.want)
@@ -62,7 +62,7 @@ func TestRobotsEvaluator(t *testing.T) {
 
 func TestRobotsEvaluatorBadQueries(t *testing.T) {
 	const nothing = `{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,"sitemaps":null,"host":null,"clean_url":null,"error":`
-	c := newRobotsBatchEvaluator(robots.Google, "*")
+	c := newBatchEvaluator(robots.Google, "*")
 	for line, want := range map[string]string{
 		`hello`:                            "not a question: invalid character",
 		`{"robots":"`:                      "not a question: unexpected end of JSON input",
@@ -86,7 +86,7 @@ func TestRobotsEvaluatorBadQueries(t *testing.T) {
 // The clerk's own dialect and agent are for questions that name none, and what
 // is known of a file is of one dialect.
 func TestRobotsEvaluatorDefaults(t *testing.T) {
-	c := newRobotsBatchEvaluator(robots.GoogleOSS, "foo2")
+	c := newBatchEvaluator(robots.GoogleOSS, "foo2")
 	for line, want := range map[string]bool{
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/"}`:                                  true,
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/","dialect":"google"}`:               false,
@@ -103,7 +103,7 @@ func TestRobotsEvaluatorDefaults(t *testing.T) {
 func TestRobotsEvaluatorIsBounded(t *testing.T) {
 	skipIfShort(t)
 	t.Parallel()
-	c := newRobotsBatchEvaluator(robots.Google, "*")
+	c := newBatchEvaluator(robots.Google, "*")
 	body := strings.Repeat("#", 1<<20)
 	for i := range 3 * maxEvaluatorCacheBytes >> 22 {
 		for _, agent := range []string{"a", "b"} {
@@ -125,8 +125,8 @@ func FuzzRobotsEvaluator(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		line = strings.ReplaceAll(line, "\n", " ") + "\n"
-		got := evaluateToJSON(t, newRobotsBatchEvaluator(robots.Google, "*"), line)
-		var a robotsBatchOutputLine
+		got := evaluateToJSON(t, newBatchEvaluator(robots.Google, "*"), line)
+		var a batchOutputLine
 		if err := json.Unmarshal([]byte(got), &a); err != nil || strings.Contains(got, "\n") {
 			t.Fatalf("%q: %s: %v", line, got, err)
 		}

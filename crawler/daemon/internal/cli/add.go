@@ -36,19 +36,19 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
-// A frontierAddOptions is where URLs are added, and how the result is written.
-type frontierAddOptions struct {
+// A addOptions is where URLs are added, and how the result is written.
+type addOptions struct {
 	env             *Env
 	dataDir, format string
 }
 
-func newFrontierAddCommand(env *Env) *cobra.Command {
-	q := frontierAddOptions{env: env}
+func NewAddCommand(env *Env) *cobra.Command {
+	q := addOptions{env: env}
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
-		Example: frontierAddExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
+		Example: frontierAddExample, Args: ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
-			if err := checkFormat(q.format, "table", "json"); err != nil {
+			if err := CheckFormat(q.format, "table", "json"); err != nil {
 				return err
 			}
 			for _, u := range urls {
@@ -63,13 +63,13 @@ func newFrontierAddCommand(env *Env) *cobra.Command {
 			return q.addToFrontier(c.Context(), func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
 		},
 	}
-	addDataFlag(c.Flags(), &q.dataDir)
+	AddDataFlag(c.Flags(), &q.dataDir)
 	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
-func (q frontierAddOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
-	return openStoppedCrawlAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+func (q addOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
+	return OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *Crawl) error {
 		if err := k.LoadScope(); err != nil {
 			return err
 		}
@@ -89,10 +89,10 @@ func (q frontierAddOptions) addToFrontier(ctx context.Context, lines func(yield 
 
 // printAddURLsResult says what became of the URLs.
 func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
-	var p textBuilder
-	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
+	var p Builder
+	p.WriteLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
 	for _, r := range in.Refusals {
-		p.writeLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
+		p.WriteLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
 	}
 	_, err := p.WriteTo(w)
 	return err

@@ -42,8 +42,8 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
   decorum robots check --agent YandexBot --dialect yandex https://example.com/`
 
-// A robotsCheckOptions is what somebody asks of robots.txt files.
-type robotsCheckOptions struct {
+// A checkOptions is what somebody asks of robots.txt files.
+type checkOptions struct {
 	env                  *Env
 	file, agent, contact string
 	dialect              string
@@ -52,11 +52,11 @@ type robotsCheckOptions struct {
 	explain, asJSON      bool
 }
 
-func newRobotsCheckCommand(env *Env) *cobra.Command {
-	q := robotsCheckOptions{env: env}
+func newCheckCommand(env *Env) *cobra.Command {
+	q := checkOptions{env: env}
 	c := &cobra.Command{
 		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
-		Long: robotsCheckHelp, Example: robotsCheckExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
+		Long: robotsCheckHelp, Example: robotsCheckExample, Args: ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error { return q.checkRobots(c.Context(), urls) },
 	}
 	fs := c.Flags()
@@ -70,14 +70,14 @@ func newRobotsCheckCommand(env *Env) *cobra.Command {
 }
 
 // addFetchFlags adds the flags of a command that fetches robots.txt files.
-func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
+func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }
 
 // checkRobots prints a verdict for each URL.
-func (q robotsCheckOptions) checkRobots(ctx context.Context, urls []string) error {
+func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	agent := robots.AgentFromName(q.agent)
 	if agent.Token() == "" {
 		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
@@ -92,11 +92,11 @@ func (q robotsCheckOptions) checkRobots(ctx context.Context, urls []string) erro
 			return usage.Errorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
-	explain, err := newRobotsExplainFunc(q, agent, dialect)
+	explain, err := newExplainFunc(q, agent, dialect)
 	if err != nil {
 		return err
 	}
-	ctx, stop := q.env.withSignalCancel(ctx)
+	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
 	isDisallowed, explainErrs := false, error(nil)
 	for _, u := range pages {
@@ -112,9 +112,9 @@ func (q robotsCheckOptions) checkRobots(ctx context.Context, urls []string) erro
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case explainErrs == nil && isDisallowed:
-		return &exitError{Code: ExitCheckFailed}
+		return &ExitError{Code: ExitCheckFailed}
 	}
 	return explainErrs
 }
@@ -134,14 +134,14 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 	return err
 }
 
-// A robotsExplainFunc says what robots.txt says of a URL.
-type robotsExplainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
+// A explainFunc says what robots.txt says of a URL.
+type explainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
 
-// newRobotsExplainFunc returns a judge by a file, by one origin, or by the origin of each
+// newExplainFunc returns a judge by a file, by one origin, or by the origin of each
 // URL.
-func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
+func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
 	if !hasURLScheme(q.file) && q.file != "" {
-		return newRobotsFileExplainFunc(q.file, agent, dialect)
+		return newFileExplainFunc(q.file, agent, dialect)
 	}
 	e, err := newOneOffFetcher(q, agent, dialect)
 	if err != nil {
@@ -149,17 +149,17 @@ func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robo
 	}
 	if q.file == "" {
 		return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
-			return e.explainRobotsVerdict(ctx, u.Origin(), u)
+			return e.ExplainVerdict(ctx, u.Origin(), u)
 		}, nil
 	}
 	o, err := originOfRobotsURL("--file", q.file)
 	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
-		return e.explainRobotsVerdict(ctx, o, u)
+		return e.ExplainVerdict(ctx, o, u)
 	}, err
 }
 
-// newRobotsFileExplainFunc returns a judge by a robots.txt on disk.
-func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
+// newFileExplainFunc returns a judge by a robots.txt on disk.
+func newFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
 	body, err := readRobotsFile(name)
 	if err != nil {
 		return nil, err

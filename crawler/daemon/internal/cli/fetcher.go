@@ -17,11 +17,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A oneOffFetcher fetches robots.txt files, and what they allow, one after the other,
+// A Fetcher fetches robots.txt files, and what they allow, one after the other,
 // for a command that only asks. It goes through the same gate, with the same
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
-type oneOffFetcher struct {
+type Fetcher struct {
 	Gate             *gate.Gate // holds the robots.txt files that were fetched
 	fetcher          crawler.Fetcher
 	policy           politeness.Policy
@@ -30,14 +30,14 @@ type oneOffFetcher struct {
 	lastResponse     *decorum.Response // to the last visit; nil if there was none
 }
 
-// A hostVisitTiming is what a oneOffFetcher knows of a host.
+// A hostVisitTiming is what a Fetcher knows of a host.
 type hostVisitTiming struct {
 	politeness.NextVisit
 	longestCrawlDelay time.Duration // the longest pause that its origins ask for
 }
 
-// newProjectOneOffFetcher returns a fetcher that works as the project says.
-func newProjectOneOffFetcher(d *project.File, gateConfig gate.Config) (*oneOffFetcher, error) {
+// NewFetcher returns a fetcher that works as the project says.
+func NewFetcher(d *project.File, gateConfig gate.Config) (*Fetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := engine.NewFetcher(&d.Project, nil, store, nil, bodyMemory)
@@ -48,23 +48,23 @@ func newProjectOneOffFetcher(d *project.File, gateConfig gate.Config) (*oneOffFe
 	if err != nil {
 		return nil, err
 	}
-	return &oneOffFetcher{
+	return &Fetcher{
 		Gate:    gate.New(gateConfig, store),
 		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
 }
 
-// setDue sets when a host is due that another crawl has visited.
-func (e *oneOffFetcher) setDue(host string, due time.Time) {
+// SetDue sets when a host is due that another crawl has visited.
+func (e *Fetcher) SetDue(host string, due time.Time) {
 	timing := e.hostVisitTimings[host]
 	timing.Due = due
 	e.hostVisitTimings[host] = timing
 }
 
-// fetchRules returns the rules of an origin, and fetches its robots.txt unless it
+// FetchRules returns the rules of an origin, and fetches its robots.txt unless it
 // has already.
-func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+func (e *Fetcher) FetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
 	if _, err := e.clearanceFor(ctx, o.RobotsURL()); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robo
 
 // clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
 // already.
-func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.Clearance, error) {
+func (e *Fetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.Clearance, error) {
 	o := u.Origin()
 	c, err := e.Gate.Check(ctx, time.Now(), u)
 	for err == nil && c.IsForRobots() {
@@ -97,17 +97,17 @@ func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.C
 	return c, err
 }
 
-// explainRobotsVerdict says what the robots.txt of an origin says of u.
-func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (gate.Explanation, error) {
-	if _, err := e.fetchRules(ctx, o); err != nil {
+// ExplainVerdict says what the robots.txt of an origin says of u.
+func (e *Fetcher) ExplainVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (gate.Explanation, error) {
+	if _, err := e.FetchRules(ctx, o); err != nil {
 		return gate.Explanation{}, err
 	}
 	return e.Gate.Explain(ctx, o, u)
 }
 
-// fetchRobotsBody returns the robots.txt of an origin as it came.
-func (e *oneOffFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
-	if _, err := e.fetchRules(ctx, o); err != nil {
+// FetchRobotsBody returns the robots.txt of an origin as it came.
+func (e *Fetcher) FetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
+	if _, err := e.FetchRules(ctx, o); err != nil {
 		return nil, err
 	}
 	if e.lastResponse == nil || e.lastResponse.Status < 200 || e.lastResponse.Status > 299 {
@@ -116,8 +116,8 @@ func (e *oneOffFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) (
 	return e.lastResponse.Body, nil
 }
 
-// fetchURL fetches what is at u, if its robots.txt allows it.
-func (e *oneOffFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+// FetchURL fetches what is at u, if its robots.txt allows it.
+func (e *Fetcher) FetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
 	c, err := e.clearanceFor(ctx, u)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (e *oneOffFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.R
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gate.FetchResult, err error) {
+func (e *Fetcher) visit(ctx context.Context, c gate.Clearance) (result gate.FetchResult, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {
@@ -155,7 +155,7 @@ func (e *oneOffFetcher) visit(ctx context.Context, c gate.Clearance) (result gat
 
 // setNextVisit has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
-func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
+func (e *Fetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
 	host := e.hostVisitTimings[o.Host()]
 	if crawlDelay, _, err := e.Gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
 		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
@@ -172,7 +172,7 @@ func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 
 // waitUntilDue waits until a host is due. Nobody sits through more than the longest
 // Crawl-delay that a crawl waits for.
-func (e *oneOffFetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
+func (e *Fetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
 	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}

@@ -27,16 +27,16 @@ had, 2 wrong usage.`
 const robotsLintExample = `  decorum robots lint robots.txt
   decorum robots lint --json https://example.com/robots.txt`
 
-// A robotsLintOptions is what somebody asks of one robots.txt.
-type robotsLintOptions struct {
-	robotsCheckOptions
+// A lintOptions is what somebody asks of one robots.txt.
+type lintOptions struct {
+	checkOptions
 }
 
-func newRobotsLintCommand(env *Env) *cobra.Command {
-	q := robotsLintOptions{robotsCheckOptions{env: env}}
+func newLintCommand(env *Env) *cobra.Command {
+	q := lintOptions{checkOptions{env: env}}
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
-		Long: robotsLintHelp, Example: robotsLintExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
+		Long: robotsLintHelp, Example: robotsLintExample, Args: ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return q.lintRobots(c.Context(), args[0]) },
 	}
 	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")
@@ -46,7 +46,7 @@ func newRobotsLintCommand(env *Env) *cobra.Command {
 }
 
 // lintRobots prints what is found in the robots.txt of that name.
-func (q robotsLintOptions) lintRobots(ctx context.Context, name string) error {
+func (q lintOptions) lintRobots(ctx context.Context, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
@@ -66,7 +66,7 @@ func (q robotsLintOptions) lintRobots(ctx context.Context, name string) error {
 		}
 	}
 	if bad {
-		return &exitError{Code: ExitCheckFailed}
+		return &ExitError{Code: ExitCheckFailed}
 	}
 	return nil
 }

@@ -48,23 +48,23 @@ answers not written, 2 wrong usage.`
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
 
-func newRobotsBatchCommand(env *Env) *cobra.Command {
+func newBatchCommand(env *Env) *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
 		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",
-		Long: robotsBatchHelp, Example: robotsBatchExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),
+		Long: robotsBatchHelp, Example: robotsBatchExample, Args: ArgsOrUsageError(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, names []string) error {
 			d, err := robots.ParseDialect(dialect)
 			if err != nil {
 				return usage.Errorf("--dialect: %w", err)
 			}
-			in, err := openRobotsBatchInput(c.InOrStdin(), names)
+			in, err := openBatchInput(c.InOrStdin(), names)
 			if err != nil {
 				return err
 			}
 			defer in.Close()
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
-			return evaluateRobotsBatch(in, env.Stdout, newRobotsBatchEvaluator(d, agent))
+			return evaluateBatch(in, env.Stdout, newBatchEvaluator(d, agent))
 		},
 	}
 	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")
@@ -72,8 +72,8 @@ func newRobotsBatchCommand(env *Env) *cobra.Command {
 	return c
 }
 
-// openRobotsBatchInput opens the file that is named; "-" or no name is stdin.
-func openRobotsBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error) {
+// openBatchInput opens the file that is named; "-" or no name is stdin.
+func openBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error) {
 	if len(names) == 0 || names[0] == "-" {
 		return io.NopCloser(stdin), nil
 	}
@@ -84,10 +84,10 @@ func openRobotsBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error
 	return f, nil
 }
 
-// evaluateRobotsBatch answers each line of in by one of out. Answers wait for others
+// evaluateBatch answers each line of in by one of out. Answers wait for others
 // only while there are more questions to read at once, so that one can also
 // talk to it line by line.
-func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) error {
+func evaluateBatch(in io.Reader, out io.Writer, c *batchEvaluator) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
 	enc := jsonline.NewEscapingEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -98,10 +98,10 @@ func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) e
 		if first {
 			line = bytes.TrimPrefix(line, []byte(plaintext.ByteOrderMark))
 		}
-		var result robotsBatchOutputLine
+		var result batchOutputLine
 		switch {
 		case errors.Is(err, plaintext.ErrLineTooLong):
-			result = robotsBatchOutputLine{Error: err.Error()}
+			result = batchOutputLine{Error: err.Error()}
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return w.Flush()
 		case err != nil && !errors.Is(err, io.EOF):

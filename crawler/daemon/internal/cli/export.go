@@ -38,14 +38,14 @@ decorum frontier import reads. Nobody may be at work on the crawl. Each line has
 Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
 fingerprints, value.`
 
-func newFrontierExportCommand(env *Env) *cobra.Command {
+func NewExportCommand(env *Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "export", Short: "Write a whole crawl as JSON Lines", Long: frontierExportHelp,
-		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: argsOrUsageError(cobra.NoArgs),
+		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return exportFrontier(c.Context(), env, dataDir) },
 	}
-	addDataFlag(c.Flags(), &dataDir)
+	AddDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
@@ -100,18 +100,18 @@ const exportFormat = 1
 const maxFingerprintsPerLine = 1024
 
 func exportFrontier(ctx context.Context, env *Env, dataDir string) error {
-	return openStoppedCrawlAndDo(ctx, env, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
-		text, err := os.ReadFile(k.dir.Path(datadir.ProjectFile))
+	return OpenAndDo(ctx, env, dataDir, func(ctx context.Context, k *Crawl) error {
+		text, err := os.ReadFile(k.Dir.Path(datadir.ProjectFile))
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriterSize(env.Stdout, 1<<16)
-		x := &frontierExporter{stoppedCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
+		x := &exporter{Crawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
-		x.writeStoredNotes(ctx, k.robotsStore, "robots")
+		x.writeStoredNotes(ctx, k.RobotsStore, "robots")
 		if x.countsIfIdle(ctx) != before {
 			x.keepFirstError(errCrawlInUse)
 		}
@@ -120,17 +120,17 @@ func exportFrontier(ctx context.Context, env *Env, dataDir string) error {
 	})
 }
 
-// A frontierExporter writes lines until something fails. Of what it writes it holds
+// A exporter writes lines until something fails. Of what it writes it holds
 // no more than the names of origins.
-type frontierExporter struct {
-	*stoppedCrawl
+type exporter struct {
+	*Crawl
 	encoder *json.Encoder
 	totals  exportTotals
 	err     error
 }
 
 // writeLine writes a line, and reports whether all went well so far.
-func (x *frontierExporter) writeLine(v any) bool {
+func (x *exporter) writeLine(v any) bool {
 	if x.err == nil {
 		x.err = x.encoder.Encode(v)
 	}
@@ -138,7 +138,7 @@ func (x *frontierExporter) writeLine(v any) bool {
 }
 
 // keepFirstError takes note of an error of a store.
-func (x *frontierExporter) keepFirstError(err error) {
+func (x *exporter) keepFirstError(err error) {
 	if x.err == nil {
 		x.err = err
 	}
@@ -149,7 +149,7 @@ var errCrawlInUse = errors.New("others are at work on this crawl: stop them firs
 	"is free when their leases have run out (store.redis.lease)")
 
 // countsIfIdle returns how much the store holds, which must not change: nothing is leased.
-func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
+func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 	c, err := x.FrontierStore.Counts(ctx)
 	x.keepFirstError(err)
 	if c.LeasedURLs > 0 {
@@ -159,7 +159,7 @@ func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
 }
 
 // listOrigins returns the origins of a store.
-func (x *frontierExporter) listOrigins(ctx context.Context, s storage.OriginLister) (names []decorum.Origin) {
+func (x *exporter) listOrigins(ctx context.Context, s storage.OriginLister) (names []decorum.Origin) {
 	x.keepFirstError(s.OriginNames(ctx, func(o decorum.Origin) bool {
 		names = append(names, o)
 		return true
@@ -168,7 +168,7 @@ func (x *frontierExporter) listOrigins(ctx context.Context, s storage.OriginList
 }
 
 // writeFrontier writes the frontier's store, origin by origin.
-func (x *frontierExporter) writeFrontier(ctx context.Context) {
+func (x *exporter) writeFrontier(ctx context.Context) {
 	for _, name := range x.listOrigins(ctx, x.FrontierStore) {
 		if x.err != nil {
 			return
@@ -189,14 +189,14 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 	x.writeStoredNotes(ctx, x.FrontierStore, "frontier")
 }
 
-func (x *frontierExporter) writeOriginLine(o *storage.OriginInfo) {
+func (x *exporter) writeOriginLine(o *storage.OriginInfo) {
 	x.totals.Origins++
 	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.HeldUntil, o.Suspended, exportedHost{
 		o.Origin.Host(), o.HostState.Due, o.HostState.LostVisitDelay, o.HostState.Slots, o.HostState.ConsecutiveFailures, o.HostState.EncodedStats}})
 }
 
 // writeFingerprints writes the fingerprints of an origin, many on a line.
-func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
+func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 	var chunk []byte
 	flush := func() bool {
 		l := exportedSeenFingerprints{"seen", o.String(), chunk}
@@ -212,7 +212,7 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 }
 
 // writeStoredNotes writes what a store keeps for its origins.
-func (x *frontierExporter) writeStoredNotes(ctx context.Context, s storage.NoteStore, name string) {
+func (x *exporter) writeStoredNotes(ctx context.Context, s storage.NoteStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == datadir.ImportNoteKey || frontier.IsStoreSpecificNote(key)) {

@@ -37,18 +37,18 @@ could not be had, 2 wrong usage.`
 const robotsDiffExample = `  decorum robots diff old.txt new.txt
   decorum robots diff https://example.com/robots.txt new.txt --urls urls.txt --agent Googlebot`
 
-// A robotsDiffOptions is what somebody asks of two versions of a robots.txt.
-type robotsDiffOptions struct {
-	robotsCheckOptions
+// A diffOptions is what somebody asks of two versions of a robots.txt.
+type diffOptions struct {
+	checkOptions
 	urlsFile string
 	agents   []string
 }
 
-func newRobotsDiffCommand(env *Env) *cobra.Command {
-	q := robotsDiffOptions{robotsCheckOptions: robotsCheckOptions{env: env}}
+func newDiffCommand(env *Env) *cobra.Command {
+	q := diffOptions{checkOptions: checkOptions{env: env}}
 	c := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
-		Long: robotsDiffHelp, Example: robotsDiffExample, Args: argsOrUsageError(cobra.ExactArgs(2)),
+		Long: robotsDiffHelp, Example: robotsDiffExample, Args: ArgsOrUsageError(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return q.diffRobots(c.Context(), c.InOrStdin(), args[0], args[1])
 		},
@@ -63,7 +63,7 @@ func newRobotsDiffCommand(env *Env) *cobra.Command {
 }
 
 // diffRobots prints how two files differ.
-func (q robotsDiffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...string) error {
+func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
@@ -84,12 +84,12 @@ func (q robotsDiffOptions) diffRobots(ctx context.Context, stdin io.Reader, name
 	}
 	anyChanged, err := q.printChangedURLVerdicts(stdin, old, new)
 	if err == nil && (anyChanged || !changes.IsEmpty()) {
-		return &exitError{Code: ExitCheckFailed}
+		return &ExitError{Code: ExitCheckFailed}
 	}
 	return err
 }
 
-func (q robotsDiffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
+func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
@@ -133,7 +133,7 @@ type agentRulesChange struct {
 
 // printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
 // whether there are any.
-func (q robotsDiffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
+func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
 	if q.urlsFile == "" {
 		return false, nil
 	}
@@ -176,7 +176,7 @@ func (q robotsDiffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *ro
 }
 
 // agentRulesToCompare returns the agents to judge for.
-func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
+func (q diffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
 	names := q.agents
 	if len(names) == 0 {
 		names, _ = lint.ComparedAgents(old, new)
@@ -202,7 +202,7 @@ func parsePathOrURL(s string) (decorum.URL, error) {
 }
 
 // printChangedURL writes one URL that opens or closes for an agent.
-func (q robotsDiffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
+func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL   string         `json:"url"`

@@ -21,7 +21,7 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
-	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: newBrakeCommand(&Env{}).Flags()}
+	r := clientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: NewBrakeCommand(&Env{}).Flags()}
 	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}
@@ -61,8 +61,8 @@ func TestWithoutSocket(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		r := daemonClientOptions{serverURL: tcp, dataDir: string(dir)}
-		fs := newBrakeCommand(&Env{}).Flags()
+		r := clientOptions{serverURL: tcp, dataDir: string(dir)}
+		fs := NewBrakeCommand(&Env{}).Flags()
 		r.flagSet = fs
 		c, err := r.newClient(t.Context())
 		if err != nil || c.Token != "secret" {
@@ -75,8 +75,8 @@ func TestWithoutSocket(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"--server=" + tcp, "--token-file=" + dir.Path(server.TokenFile)} {
-		c := newBrakeCommand(&Env{})
-		r := daemonClientOptions{serverURL: tcp, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
+		c := NewBrakeCommand(&Env{})
+		r := clientOptions{serverURL: tcp, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}

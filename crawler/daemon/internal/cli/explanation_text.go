@@ -16,7 +16,7 @@ import (
 )
 
 // printCheckResult writes what is said of u as the flags ask.
-func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explanation) error {
+func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explanation) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`

@@ -22,18 +22,18 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A daemonClientOptions is the daemon that a command speaks to.
-type daemonClientOptions struct {
+// A clientOptions is the daemon that a command speaks to.
+type clientOptions struct {
 	serverURL, dataDir, tokenFile string
 	flagSet                       *pflag.FlagSet
 	dialedAddress                 string // where client found the daemon
 }
 
-func (r *daemonClientOptions) addFlags(fs *pflag.FlagSet) {
+func (r *clientOptions) addFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
 		"the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
-	addDataFlag(fs, &r.dataDir)
+	AddDataFlag(fs, &r.dataDir)
 	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
 }
 
@@ -43,7 +43,7 @@ const defaultServer = "http://127.0.0.1:8470"
 const clientTimeout = 30 * time.Second
 
 // newClient returns a client of the daemon.
-func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error) {
+func (r *clientOptions) newClient(ctx context.Context) (*api.Client, error) {
 	if c := r.newSocketClientIfListening(ctx); c != nil {
 		return c, nil
 	}
@@ -69,14 +69,14 @@ func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error
 }
 
 // isExplicit reports whether the flags name the daemon's address or its token.
-func (r *daemonClientOptions) isExplicit() bool {
+func (r *clientOptions) isExplicit() bool {
 	return r.flagSet == nil || r.flagSet.Changed("server") || r.flagSet.Changed("token-file")
 }
 
 // newSocketClientIfListening returns a client that uses the daemon's socket. It returns nil if the
 // flags name another way, or if no daemon listens there: older daemons have no socket,
 // and some directories cannot hold one.
-func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *api.Client {
+func (r *clientOptions) newSocketClientIfListening(ctx context.Context) *api.Client {
 	if r.isExplicit() {
 		return nil
 	}
@@ -94,11 +94,11 @@ func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *a
 }
 
 // explainError says what to do where no daemon answers, or that a signal ended the call.
-func (r *daemonClientOptions) explainError(ctx context.Context, err error) error {
+func (r *clientOptions) explainError(ctx context.Context, err error) error {
 	var netErr net.Error
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &exitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.dialedAddress, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
