@@ -3,16 +3,17 @@ package daemon
 import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
 // Exit codes. Scripts rely on them.
 const (
-	ExitDone        = cli.ExitDone        // all is well
-	ExitFailed      = cli.ExitFailed      // something went wrong
-	ExitUsage       = cli.ExitUsage       // wrong usage or configuration: nothing was sent
-	ExitCheckFailed = cli.ExitCheckFailed // a check says no
-	ExitStopped     = cli.ExitStopped     // stopped by a limit or a signal; --resume goes on
+	ExitDone        = command.ExitDone        // all is well
+	ExitFailed      = command.ExitFailed      // something went wrong
+	ExitUsage       = command.ExitUsage       // wrong usage or configuration: nothing was sent
+	ExitCheckFailed = command.ExitCheckFailed // a check says no
+	ExitStopped     = command.ExitStopped     // stopped by a limit or a signal; --resume goes on
 )
 
 // Handlers are the ways in which a program handles pages, by the name that a project's handler

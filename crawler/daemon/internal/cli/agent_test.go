@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -43,7 +44,7 @@ func TestAgentOfProject(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, agentGroupsSite(test.file))
 			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
 			res := runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...)
-			res.want(t, ExitDone)
+			res.want(t, command.ExitDone)
 			var visited []string
 			for _, u := range daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))) {
 				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
@@ -70,7 +71,7 @@ func TestNotForIndexing(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, agentGroupsSite(file))
 	archive := filepath.Join(v.Dir, "warc")
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	runCommand(t, v.CrawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, command.ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
 	for _, line := range testfile.RotatedLines(t, filepath.Join(v.DataDir(), datadir.OutputFile), 0) {
@@ -97,15 +98,15 @@ func TestNotForIndexing(t *testing.T) {
 	if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
 		t.Errorf("ledger: %+v", report)
 	}
-	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
-	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing").want(t, ExitDone, why)
+	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, command.ExitDone, "speaks of it, not for indexing;")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing").want(t, command.ExitDone, why)
 
 	rules := testfile.Write(t, "robots.txt", file)
 	ask := func(agent, path string, more ...string) commandResult {
 		return runCommand(t, append([]string{"robots", "check", "--file", rules, "--dialect", "yandex", "--agent", agent, "http://a.example" + path}, more...)...)
 	}
-	ask("YandexDirect", "/landing", "--explain").want(t, ExitDone, "allowed\thttp://a.example/landing\tno rule; not for indexing\n", "  index\t"+why)
-	ask("YandexDirect", "/landing", "--json").want(t, ExitDone, `"not_for_indexing":true`, `"indexer":{"allowed":false,"rule":"disallow: /landing"`)
+	ask("YandexDirect", "/landing", "--explain").want(t, command.ExitDone, "allowed\thttp://a.example/landing\tno rule; not for indexing\n", "  index\t"+why)
+	ask("YandexDirect", "/landing", "--json").want(t, command.ExitDone, `"not_for_indexing":true`, `"indexer":{"allowed":false,"rule":"disallow: /landing"`)
 	for agent, path := range map[string]string{"YandexDirect": "/", "YandexBot": "/closed"} {
 		if stdout := ask(agent, path, "--explain").stdout; strings.Contains(stdout, "indexing") {
 			t.Errorf("%s, %s: %s", agent, path, stdout)
@@ -118,9 +119,9 @@ func TestNotForIndexing(t *testing.T) {
 func TestExplainWithoutIndexing(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, command.ExitDone, "blocked by robots.txt: 1")
 	res := runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing")
-	if res.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {
+	if res.want(t, command.ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {
 		t.Errorf("it says %s", res.stdout)
 	}
 }

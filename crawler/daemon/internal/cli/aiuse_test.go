@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -93,7 +94,7 @@ func TestAIUse(t *testing.T) {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, usageRulesSite())
 			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
-			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"), "http://a.example/")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"), "http://a.example/")...).want(t, command.ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
 			for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
@@ -159,25 +160,25 @@ func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
 		"http://a.example/.well-known/tdmrep.json", "tdm-reservation: 1", "content-usage: train-ai=n")
-	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/papers/1").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/papers/1").want(t, command.ExitDone,
 		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)", "asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
-	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/line").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/line").want(t, command.ExitDone,
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
-	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
+	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, command.ExitDone, "/papers/1", "tdm-reservation: 1")
 	// Without the purpose all is visited.
 	plain := testfile.Write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
-	runCommand(t, v.CrawlArgs("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("-c", plain, "--resume")...).want(t, command.ExitDone, "pages: 2 (", "left: 0 queued")
 }
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitUsage, "robots.meta: false ignores")
 }
 
 // Callbacks are called for no page that is not to be used, and none of its links
@@ -196,14 +197,14 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
-	if read = slices.Compact(read); code != ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {
+	if read = slices.Compact(read); code != command.ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {
 		t.Errorf("exit code %d; callbacks have read %q\n%s", code, read, &stderr)
 	}
 }

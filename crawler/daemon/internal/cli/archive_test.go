@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -105,7 +106,7 @@ func TestArchive(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	dir := filepath.Join(v.Dir, "warc")
-	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
 	records := readArchive(t, dir)
 	var requested []string
 	for _, x := range v.Web.Log() {
@@ -164,10 +165,10 @@ func TestArchiveOfRevisits(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, unchangingSite())
 	dir := filepath.Join(v.Dir, "warc")
 	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
 	for range 2 {
 		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds
-		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
+		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}
 	for _, r := range readArchive(t, dir) {
@@ -214,5 +215,5 @@ func TestArchiveInUse(t *testing.T) {
 	}
 	defer lock.Close()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
+	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitFailed, "in use by process ", "name another directory with --warc")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -15,7 +16,7 @@ func TestBodyMemory(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
 		}
 	}
-	if err := new(program).initBodyMemory(1 << 20); ExitCode(err) != ExitUsage {
+	if err := new(program).initBodyMemory(1 << 20); command.ExitCode(err) != command.ExitUsage {
 		t.Errorf("1 MiB: got %v, want wrong usage", err)
 	}
 }

@@ -13,6 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -65,14 +69,14 @@ func runCommandLine(h engine.Handlers, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, Env: Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout), Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals, Dependencies: engine.Dependencies{Handlers: h}}}
+	a := &program{ownsProcess: ownsProcess, Env: command.Env{Stdout: terminal.NewStickyErrorWriter(os.Stdout), Stderr: terminal.NewStatusLineWriter(os.Stderr), Signals: signals, Dependencies: engine.Dependencies{Handlers: h}}}
 	return a.main(args)
 }
 
 // A program is one call of the command.
 type program struct {
 	ownsProcess bool // the call is all that the process does
-	Env
+	command.Env
 }
 
 // main runs the command line args and returns the exit code.
@@ -80,7 +84,7 @@ func (a *program) main(args []string) int {
 	root := a.newRootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
-	return PrintError(a.Stderr, WithWriteError(a.Stdout, root.Execute()))
+	return command.PrintError(a.Stderr, command.WithWriteError(a.Stdout, root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
@@ -100,7 +104,7 @@ func (a *program) newRootCommand() *cobra.Command {
 		Example: `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`,
-		Args: RejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
+		Args: command.RejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if err := rejectEmptyFlags(c.Flags()); err != nil {
@@ -117,8 +121,8 @@ func (a *program) newRootCommand() *cobra.Command {
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
-	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), NewExplainCommand(&a.Env), NewReportCommand(&a.Env), newFrontierCommand(&a.Env), NewLedgerCommand(&a.Env),
-		NewRobotsCommand(&a.Env), NewSitemapCommand(&a.Env), a.newReplayCommand(), NewBrakeCommand(&a.Env), NewTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
+	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env), inspectcmd.NewLedgerCommand(&a.Env),
+		robotstools.NewRobotsCommand(&a.Env), robotstools.NewSitemapCommand(&a.Env), a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
 	return root
 }
 
@@ -127,10 +131,10 @@ func (a *program) newRootCommand() *cobra.Command {
 func makeBuiltinCommandsStrict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args = RejectUnknownCommand
+	completion.Args = command.RejectUnknownCommand
 	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, shell := range completion.Commands() {
-		shell.Args = RejectUnknownCommand
+		shell.Args = command.RejectUnknownCommand
 	}
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -139,7 +143,7 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		if err := RejectUnknownCommand(c, rest); err != nil {
+		if err := command.RejectUnknownCommand(c, rest); err != nil {
 			return err
 		}
 		c.InitDefaultHelpFlag()
@@ -173,7 +177,7 @@ func isEmptyFlagValue(v pflag.Value) bool {
 
 func (a *program) newVersionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: ArgsOrUsageError(cobra.NoArgs),
+		Use: "version", Short: "Print the version", Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.Stdout, "decorum", decorum.Version())
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -34,7 +35,7 @@ func runCommand(t *testing.T, args ...string) commandResult {
 func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	code := a.main(args)
 	return commandResult{code, stdout.String(), stderr.String()}
 }
@@ -59,7 +60,7 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 // crawl says why it ended, and how it goes on.
 func TestReaderLeaves(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
 	resumeFlags := "--resume --data " + v.DataDir()
 	for _, tt := range []struct {
 		args []string
@@ -76,7 +77,7 @@ func TestReaderLeaves(t *testing.T) {
 		{args: v.CrawlArgs("--resume", "--output=-"), says: resumeFlags},
 	} {
 		code, output := runCommandInto(t, openBrokenPipe(t), tt.args...)
-		if code != ExitFailed || !strings.Contains(output, tt.says) || tt.says == "" && output != "" {
+		if code != command.ExitFailed || !strings.Contains(output, tt.says) || tt.says == "" && output != "" {
 			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, output, tt.says)
 		}
 	}
@@ -98,7 +99,7 @@ func openBrokenPipe(t *testing.T) *os.File {
 func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	code = a.main(args)
 	return code, stderr.String()
 }
@@ -112,59 +113,59 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"help", []string{"--help"}, ExitDone, "Exit codes:"},
-		{"nothing", nil, ExitDone, "Usage:"},
-		{"help of a command", []string{"crawl", "--help"}, ExitDone, "--max-pages N"},
-		{"help on a command", []string{"help", "crawl"}, ExitDone, "--max-pages N"},
-		{"help on an unknown command", []string{"help", "craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
-		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
-		{"version", []string{"version"}, ExitDone, "decorum " + decorum.Version()},
-		{"completion", []string{"completion", "bash"}, ExitDone, "bash completion"},
-		{"completion of an unknown shell", []string{"completion", "tcsh"}, ExitUsage, `unknown command "tcsh" for decorum completion`},
-		{"completion with an argument", []string{"completion", "bash", "x"}, ExitUsage, `unknown command "x" for decorum completion bash`},
-		{"unknown command", []string{"craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
-		{"unknown command of robots", []string{"robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
-		{"unknown flag", []string{"crawl", "--polite"}, ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
-		{"no argument", []string{"robots", "check"}, ExitUsage, "requires at least 1 arg"},
-		{"an argument too many", []string{"version", "x"}, ExitUsage, "unknown command"},
-		{"serve without projects", []string{"serve", data, "--projects=missing"}, ExitUsage, "or name another folder with --projects"},
-		{"log level", []string{"version", "--log-level=loud"}, ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
-		{"log format", []string{"version", "--log-format=xml"}, ExitUsage, `--log-format: "xml" is not one of text, json`},
-		{"project file of no name", []string{"crawl", data, "-c", "", "https://example.com/"}, ExitUsage, "--config: its value is empty"},
-		{"key of no name", []string{"ledger", "verify", "--key="}, ExitUsage, "--key: its value is empty; give it one, or leave the flag out"},
-		{"directory of no name", []string{"report", "--data", ""}, ExitUsage, "--data: its value is empty"},
-		{"robots.txt of no name", []string{"robots", "check", "--agent=x", "--file=", "https://example.com/"}, ExitUsage, "--file: its value is empty"},
-		{"proxy of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=", "https://example.com/"}, ExitUsage, "--proxy: its value is empty"},
-		{"archive of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc", "", "https://example.com/"}, ExitUsage, "--warc: its value is empty"},
-		{"agent of no name", []string{"robots", "diff", project, project, "--urls", project, "--agent=x", "--agent="}, ExitUsage, "--agent: its value is empty"},
-		{"daemon of no name", []string{"serve", data, "--projects=missing", "--host="}, ExitUsage, "--host: its value is empty"},
-		{"progress", []string{"crawl", data, "--progress=much"}, ExitUsage, `--progress: "much" is not one of auto, plain, none`},
-		{"no contact", []string{"crawl", data, "https://example.com/"}, ExitUsage,
+		{"help", []string{"--help"}, command.ExitDone, "Exit codes:"},
+		{"nothing", nil, command.ExitDone, "Usage:"},
+		{"help of a command", []string{"crawl", "--help"}, command.ExitDone, "--max-pages N"},
+		{"help on a command", []string{"help", "crawl"}, command.ExitDone, "--max-pages N"},
+		{"help on an unknown command", []string{"help", "craw"}, command.ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
+		{"help on an unknown command of robots", []string{"help", "robots", "chek"}, command.ExitUsage, `unknown command "chek" for decorum robots`},
+		{"version", []string{"version"}, command.ExitDone, "decorum " + decorum.Version()},
+		{"completion", []string{"completion", "bash"}, command.ExitDone, "bash completion"},
+		{"completion of an unknown shell", []string{"completion", "tcsh"}, command.ExitUsage, `unknown command "tcsh" for decorum completion`},
+		{"completion with an argument", []string{"completion", "bash", "x"}, command.ExitUsage, `unknown command "x" for decorum completion bash`},
+		{"unknown command", []string{"craw"}, command.ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
+		{"unknown command of robots", []string{"robots", "chek"}, command.ExitUsage, `unknown command "chek" for decorum robots`},
+		{"unknown flag", []string{"crawl", "--polite"}, command.ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
+		{"no argument", []string{"robots", "check"}, command.ExitUsage, "requires at least 1 arg"},
+		{"an argument too many", []string{"version", "x"}, command.ExitUsage, "unknown command"},
+		{"serve without projects", []string{"serve", data, "--projects=missing"}, command.ExitUsage, "or name another folder with --projects"},
+		{"log level", []string{"version", "--log-level=loud"}, command.ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
+		{"log format", []string{"version", "--log-format=xml"}, command.ExitUsage, `--log-format: "xml" is not one of text, json`},
+		{"project file of no name", []string{"crawl", data, "-c", "", "https://example.com/"}, command.ExitUsage, "--config: its value is empty"},
+		{"key of no name", []string{"ledger", "verify", "--key="}, command.ExitUsage, "--key: its value is empty; give it one, or leave the flag out"},
+		{"directory of no name", []string{"report", "--data", ""}, command.ExitUsage, "--data: its value is empty"},
+		{"robots.txt of no name", []string{"robots", "check", "--agent=x", "--file=", "https://example.com/"}, command.ExitUsage, "--file: its value is empty"},
+		{"proxy of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=", "https://example.com/"}, command.ExitUsage, "--proxy: its value is empty"},
+		{"archive of no name", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc", "", "https://example.com/"}, command.ExitUsage, "--warc: its value is empty"},
+		{"agent of no name", []string{"robots", "diff", project, project, "--urls", project, "--agent=x", "--agent="}, command.ExitUsage, "--agent: its value is empty"},
+		{"daemon of no name", []string{"serve", data, "--projects=missing", "--host="}, command.ExitUsage, "--host: its value is empty"},
+		{"progress", []string{"crawl", data, "--progress=much"}, command.ExitUsage, `--progress: "much" is not one of auto, plain, none`},
+		{"no contact", []string{"crawl", data, "https://example.com/"}, command.ExitUsage,
 			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact"},
-		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, ExitUsage, "nothing to crawl: name URLs on the command line"},
-		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, ExitUsage,
+		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, command.ExitUsage, "nothing to crawl: name URLs on the command line"},
+		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, command.ExitUsage,
 			`URL: "example.com" is not a URL the crawl can visit`},
-		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numberedURLs("https://example.com/", 0, 40_000)...), ExitUsage,
+		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numberedURLs("https://example.com/", 0, 40_000)...), command.ExitUsage,
 			"the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files"},
-		{"bad duration", []string{"crawl", data, "--delay=5"}, ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
-		{"bad number", []string{"crawl", data, "--workers=x"}, ExitUsage, `"x" is not a whole number`},
-		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, ExitUsage,
+		{"bad duration", []string{"crawl", data, "--delay=5"}, command.ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
+		{"bad number", []string{"crawl", data, "--workers=x"}, command.ExitUsage, `"x" is not a whole number`},
+		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, command.ExitUsage,
 			`--agent: "decorum bot" is not a product token`},
-		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300), "https://example.com/"}, ExitUsage,
+		{"long contact", []string{"crawl", data, "--contact=https://b.example/" + strings.Repeat("x", 300), "https://example.com/"}, command.ExitUsage,
 			"--contact: 318 bytes are too many, for it stands in every request: expected 256 at most"},
-		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65), "https://example.com/"}, ExitUsage,
+		{"long product", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=" + strings.Repeat("x", 65), "https://example.com/"}, command.ExitUsage,
 			"--agent: 65 bytes are too many"},
-		{"long version", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=x/" + strings.Repeat("1", 65), "https://example.com/"}, ExitUsage,
+		{"long version", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=x/" + strings.Repeat("1", 65), "https://example.com/"}, command.ExitUsage,
 			"--agent: 65 bytes are too many"},
-		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, ExitUsage,
+		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, command.ExitUsage,
 			`--scope: "site" is not one of origin, host, domain, any`},
-		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
-		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: "bing" is not one of google, yandex`},
-		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, ExitUsage, "choose one"},
-		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
-		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
-		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")}, ExitUsage,
+		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, command.ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
+		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, command.ExitUsage, `--dialect: "bing" is not one of google, yandex`},
+		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, command.ExitUsage, "choose one"},
+		{"resume of nothing", []string{"crawl", data, "--resume"}, command.ExitUsage, "holds no crawl to go on with"},
+		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, command.ExitUsage, "missing.yaml: no such file"},
+		{"bad project file", []string{"crawl", data, "-c", project}, command.ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
+		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")}, command.ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -52,7 +53,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	var s crawlOptions
 	c := &cobra.Command{
 		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
-		Long: crawlHelp, Example: crawlExample, Args: ArgsOrUsageError(cobra.ArbitraryArgs),
+		Long: crawlHelp, Example: crawlExample, Args: command.ArgsOrUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
 	s.projectFlags = project.AddFieldFlags(fs)

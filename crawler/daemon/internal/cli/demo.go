@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
@@ -38,7 +39,7 @@ func (a *program) newDemoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
 		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",
-		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: ArgsOrUsageError(cobra.NoArgs),
+		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`")
 	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
@@ -86,7 +87,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 	}
 	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
 	if errors.Is(crawlErr, engine.ErrInterrupted) {
-		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
 	}
 	return report
 }
@@ -112,7 +113,7 @@ func (a *program) printDemoReport(r crawltest.JudgeReport) error {
 		return err
 	}
 	if !r.OK() {
-		return &ExitError{Code: ExitCheckFailed}
+		return &command.ExitError{Code: command.ExitCheckFailed}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -26,8 +27,8 @@ func TestDialect(t *testing.T) {
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, site)
-			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
-			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
+			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, command.ExitDone, test.pages)
+			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, command.ExitDone, "pages: 0 (")
 			robotsRequests := 0
 			for _, x := range v.Web.Log() {
 				if x.URL == "http://shop.example/robots.txt" {
@@ -57,7 +58,7 @@ func TestCleanParam(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, site)
 			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
-			runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitDone)
 			var got []string
 			for _, x := range v.Web.Log() {
 				if path := x.URL[len("http://shop.example"):]; path != "/robots.txt" {

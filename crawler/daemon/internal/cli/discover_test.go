@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -47,7 +48,7 @@ func visitSources(t *testing.T, v *daemontest.CrawlFixture) (list []string) {
 // content that are wanted by default.
 func TestFeedsOverSockets(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, feedSite())
-	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
+	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone, "pages: 4 (", "within 1", "set aside: 1")
 	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
 	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
@@ -55,7 +56,7 @@ func TestFeedsOverSockets(t *testing.T) {
 	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
-	runCommand(t, "explain", "--data", v.DataDir(), "http://gazette.example/closed/3").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.DataDir(), "http://gazette.example/closed/3").want(t, command.ExitDone,
 		"parked, found as feed at depth 2", "on http://gazette.example/news/feed")
 	if report := v.Web.Judge(crawltest.JudgeOptions{MinDelay: time.Nanosecond}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
@@ -73,7 +74,7 @@ func TestDiscover(t *testing.T) {
 		t.Run(discover, func(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, feedSite())
 			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
-			runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/")...).want(t, command.ExitDone)
 			if got := visitSources(t, v); !slices.Equal(got, want) {
 				t.Errorf("visits %q, want %q", got, want)
 			}
@@ -88,12 +89,12 @@ func TestCanonicalOverSockets(t *testing.T) {
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
 		v := daemontest.NewCrawlFixture(t, feedSite())
 		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
-		runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
+		runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/print")...).want(t, command.ExitDone, duplicates)
 		lines := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
-		runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
+		runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
 	}
 }
 
@@ -112,7 +113,7 @@ func TestImagesOverSockets(t *testing.T) {
 		v := daemontest.NewCrawlFixture(t, site)
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
 		res := runCommand(t, v.CrawlArgs("-c", file, "http://gallery.example/")...)
-		res.want(t, ExitDone)
+		res.want(t, command.ExitDone)
 		if limited := strings.Contains(res.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
 			t.Errorf("%s: the log says\n%s", fields, res.stderr)
 		}
@@ -134,6 +135,6 @@ func TestSitemapBody(t *testing.T) {
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
 		v := daemontest.NewCrawlFixture(t, site)
-		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
+		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, command.ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

@@ -1,8 +1,11 @@
-// Package cli is the command line of decorum: one file a command, with the flags, the help
-// and the output of each. It turns arguments into projects, asks the other packages of the
-// daemon to crawl or to inspect, and turns their errors into exit codes.
+// Package cli is the command line of decorum: the tree of commands, and those of them that
+// crawl: crawl, serve, demo and replay; identity and version are small. The other commands
+// are in packages below it, none of which imports cli: robotstools, inspectcmd, transfer and
+// daemonctl. Package command holds what all of them share.
 //
 // Begin reading at Run and newRootCommand in command.go; run.go is a crawl in the
 // foreground, serve.go the daemon. Package daemon calls Main and Run. A command starts
-// goroutines for signals and progress, and waits for them before it returns.
+// goroutines for signals and progress, and waits for them before it returns. The locks of
+// visitedHostSet and dryRun guard maps of their own, and neither is held while another is
+// acquired.
 package cli

@@ -13,6 +13,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -94,7 +96,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, engine.ErrInterrupted):
-		return &ExitError{Code: ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
+		return &command.ExitError{Code: command.ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
 	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
 		return err
 	}
@@ -181,7 +183,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		return nil
 	}
 	averages := map[string]hostAverages{}
-	k, err := Open(&a.Env, p.Store.Path)
+	k, err := stoppedcrawl.Open(&a.Env, p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {

@@ -22,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -334,7 +335,7 @@ func TestDryRunCommand(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, sites...)
 	lines := filepath.Join(v.Dir, "forecast.jsonl")
 	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
-		want(t, ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
+		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
 	if _, err := os.Stat(v.DataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
@@ -351,16 +352,16 @@ func TestDryRunCommand(t *testing.T) {
 		}
 	}
 	dryRunRequests := len(v.Web.Log())
-	runCommand(t, v.CrawlArgs("http://index.test/")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://index.test/")...).want(t, command.ExitDone)
 	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("16 requests were foreseen, there were %d", n)
 	}
-	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
+	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone, "had in the earlier crawl.")
 }
 
 func TestDryRunUsage(t *testing.T) {
 	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
-		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "leave --")
+		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "leave --")
 	}
-	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "--dry-run")
+	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "--dry-run")
 }

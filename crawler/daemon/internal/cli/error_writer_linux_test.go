@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -14,7 +15,7 @@ import (
 // lost. Each says so, once.
 func TestFullOutput(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"), "http://shop.example/")...).want(t, command.ExitStopped)
 	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.Dir, "bot.pem")
 	for _, args := range [][]string{
@@ -42,8 +43,8 @@ func TestFullOutput(t *testing.T) {
 		{"identity", "directory", key},
 	} {
 		code, stderr := runCommandInto(t, openDevFull(t), args...)
-		if code != ExitFailed || strings.Count(stderr, "no space left on device") != 1 {
-			t.Errorf("%s: exit code %d, want %d; it says %q", args, code, ExitFailed, stderr)
+		if code != command.ExitFailed || strings.Count(stderr, "no space left on device") != 1 {
+			t.Errorf("%s: exit code %d, want %d; it says %q", args, code, command.ExitFailed, stderr)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -42,7 +43,7 @@ func TestExplain(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.DataDir()+"}\n")
-	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, command.ExitStopped)
 	for _, tt := range []struct {
 		name, url string
 		says      []string
@@ -64,7 +65,9 @@ func TestExplain(t *testing.T) {
 		{"done", "http://puzzle.example/", []string{"state        done", "no: it was visited"}},
 		{"pattern", "http://puzzle.example/day/2030-01-31", []string{"counts as /day/#-#-#"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { runExplain(t, v, "--data", v.DataDir(), tt.url).want(t, ExitDone, tt.says...) })
+		t.Run(tt.name, func(t *testing.T) {
+			runExplain(t, v, "--data", v.DataDir(), tt.url).want(t, command.ExitDone, tt.says...)
+		})
 	}
 	sent := len(v.Web.Log())
 	queued := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/r").stdout)
@@ -76,14 +79,14 @@ func TestExplain(t *testing.T) {
 		t.Error("something was sent")
 	}
 	// The explanation is the crawl's own: it goes on to do what was said.
-	runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 	got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
 	if strings.Join(got, " ") != want {
 		t.Errorf("visited %q, want %s", got, want)
 	}
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/r").want(t, command.ExitDone, "state        done")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/till").want(t, command.ExitDone, "state        parked, found as link at depth 1")
 }
 
 // What the crawl would refuse or never queue is not said to wait for a link.
@@ -91,11 +94,11 @@ func TestExplainURLLimit(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.DataDir()+"}\n")
-	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone)
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
-	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
-	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/new").want(t, command.ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitDone, "scope        within", "no: it was visited")
+	runExplain(t, v, "-c", file, "http://puzzle.example/robots.txt").want(t, command.ExitDone, "no: it is no page")
+	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, command.ExitDone, "no: port 25 is for a service other than http")
 }
 
 // What was redirected to with a parameter put back is judged as it is visited.
@@ -109,8 +112,8 @@ func TestExplainUseOriginal(t *testing.T) {
 	}
 	v := daemontest.NewCrawlFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.DataDir()+"}\n")
-	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone)
-	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
+	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, command.ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
 // A sitemap is visited as robots.txt names it, and no parameter of it is taken off.
@@ -124,9 +127,9 @@ func TestExplainSitemap(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.DataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
-	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
 	got := runExplain(t, v, "--data", v.DataDir(), "http://map.example/map?ref=1")
-	got.want(t, ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
+	got.want(t, command.ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
 }
 
 // A URL that was queued before its rules were known is found in that form, and it
@@ -134,38 +137,38 @@ func TestExplainSitemap(t *testing.T) {
 func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, explainSite())
-	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, ExitDone)
-	runCommand(t, "frontier", "add", "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")
+	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
+	runCommand(t, "frontier", "add", "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "1 new")
 	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
 		says := []string{"→ http://puzzle.example/p?id=6", "unknown;"}
 		if form == "http://puzzle.example/p?id=6&ref=10" {
 			says = []string{"queued as http://puzzle.example/p?id=6&ref=10, found as seed", "allowed",
 				"then http://puzzle.example/p?id=6 takes the place of http://puzzle.example/p?id=6&ref=10"}
 		}
-		runExplain(t, v, "--data", v.DataDir(), form).want(t, ExitDone, says...)
+		runExplain(t, v, "--data", v.DataDir(), form).want(t, command.ExitDone, says...)
 	}
 	got := decodeJSON[api.URLExplanation](t, runExplain(t, v, "--data", v.DataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
 	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.FrontierState)
 	}
-	runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 	for _, u := range daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))) {
 		if strings.Contains(u, "ref=") {
 			t.Errorf("visited %s", u)
 		}
 	}
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "state        done")
 	// By other rules than the crawl had, a page that it visited has another URL.
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
+	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, command.ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
 }
 
 // A URL on http whose twin on https is not there is found where it waits.
 func TestExplainHTTPVariant(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, explainSite())
-	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
 	s, err := datadir.OpenBoltStore(datadir.StateDir(v.DataDir()).Path(datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -199,8 +202,8 @@ func TestExplainHTTPVariant(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/there").want(t, command.ExitDone, "→ https://puzzle.example/there", "queued, found as link")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/here").want(t, command.ExitDone, "→ https://puzzle.example/here",
 		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
@@ -210,19 +213,19 @@ func TestExplainByProject(t *testing.T) {
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.Addr+"']}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
+	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "it must be fetched first", "robots.txt is fetched first")
 	if n := len(v.Web.Log()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
-	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, command.ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
+	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, command.ExitDone, "→ http://puzzle.example/p")
 	if got := requestedPaths(v.Web); got != "/robots.txt /robots.txt" {
 		t.Errorf("asked for %s", got)
 	}
-	runExplain(t, v, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
-	runExplain(t, v, "-c", file, "--data", v.DataDir(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
-	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
-	runExplain(t, v, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
+	runExplain(t, v, "-c", file, "--fetch", "http://broken.example/").want(t, command.ExitFailed, "status 503")
+	runExplain(t, v, "-c", file, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitUsage, "choose one")
+	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitUsage, "holds no crawl")
+	runExplain(t, v, "-c", file, "no URL").want(t, command.ExitUsage, `"no URL" is not a URL`)
 }
 
 // requestedPaths returns the paths that a web was asked for.

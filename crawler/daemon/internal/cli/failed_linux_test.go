@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
@@ -77,8 +78,8 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 			var file string
 			v := daemontest.NewCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			file = outputFiles(v.DataDir())[name]()
-			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
-			runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
+			runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 			if got := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}

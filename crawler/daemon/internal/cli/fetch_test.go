@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -30,8 +31,8 @@ func TestHeadersAndCookies(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['"+s.URL+"/a']\nstore: {path: "+data+"}\n"+
 		"politeness: {delay: 0s}\ndiscover: {sitemaps: false}\nfetch: {headers: {accept-language: cs}, cookies: true, allow_private: true}\n")
-	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, ExitStopped)
-	runCommand(t, "crawl", "--resume", "--data", data, "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, command.ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", data, "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 	mu.Lock()
 	defer mu.Unlock()
 	for path, want := range map[string]string{"/robots.txt": "cs|bot@example.com|", "/a": "cs|bot@example.com|", "/b": "cs|bot@example.com|visited=a"} {
@@ -61,7 +62,7 @@ func TestProxy(t *testing.T) {
 	address := strings.Replace(proxy.URL, "//", "//me:geheim@", 1)
 	args := []string{"crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--delay=0s", "--progress=none", "--proxy=" + address}
 	r := runCommand(t, append(args, "--allow-private", site.URL+"/")...)
-	r.want(t, ExitDone, "pages: 1 (")
+	r.want(t, command.ExitDone, "pages: 1 (")
 	if len(requested) != 2 {
 		t.Errorf("the proxy was asked for %q, want robots.txt and the page", requested)
 	}

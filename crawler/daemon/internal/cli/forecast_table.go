@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -35,7 +36,7 @@ func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 
 // writeTable writes the forecast for people.
 func (p *dryRunForecast) writeTable(w io.Writer) error {
-	var s Builder
+	var s reporttext.Builder
 	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
 	s.WriteLine("")
 	s.WriteTable(func(row func(...any)) {
@@ -59,7 +60,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 	s.WriteLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
-			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, URLNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
+			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, reporttext.URLNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
 		}
 	}
 	s.WriteLine("%s", bytesSourceText(p))

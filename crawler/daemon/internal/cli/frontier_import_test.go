@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
@@ -25,8 +27,8 @@ import (
 // sortedStoreItems returns all that the stores of a directory hold, sorted.
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
-	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
-	k, err := Open(env, dir)
+	env := &command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	k, err := stoppedcrawl.Open(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func TestFrontierImport(t *testing.T) {
 	v := crawlTown(t)
 	addUnusualItems(t, v)
 	r := runFrontier(t, v, "export")
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.DataDir())}
 	t.Run("whole", x.testWhole)
 	t.Run("broken off", x.testBrokenOff)
@@ -63,22 +65,22 @@ func TestFrontierImport(t *testing.T) {
 // changes.
 func (x *exportedCrawl) testWhole(t *testing.T) {
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone,
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone,
 		"imported: 4 origins, 6 URLs, 9 seen, ", "queued: 4, resting: 1, parked: 1")
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("before (-) and after (+):\n%s", diff)
 	}
-	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported before; nothing is changed")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported before; nothing is changed")
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("the second time:\n%s", diff)
 	}
 	again := runCommand(t, "frontier", "export", "--data", moved)
-	again.want(t, ExitDone)
+	again.want(t, command.ExitDone)
 	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
 		t.Error("the note of the import is exported")
 	}
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, ExitUsage, "it holds a crawl already")
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, command.ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, command.ExitUsage, "it holds a crawl already")
 }
 
 // An export that is cut short anywhere is found out, no crawl is started with what came
@@ -99,11 +101,11 @@ func (x *exportedCrawl) testBrokenOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved := filepath.Join(t.TempDir(), "moved")
-			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, ExitFailed, "can be repeated", tt.why)
-			runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
-			runCommand(t, "frontier", "export", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
-			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, ExitUsage)
-			runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone)
+			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, command.ExitFailed, "can be repeated", tt.why)
+			runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
+			runCommand(t, "frontier", "export", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
+			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, command.ExitUsage)
+			runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone)
 			if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 				t.Errorf("before (-) and after (+):\n%s", diff)
 			}
@@ -125,8 +127,8 @@ func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
 		return 1
 	})
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, ExitFailed, "begin again with an empty store")
-	runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, command.ExitFailed, "begin again with an empty store")
+	runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
 }
 
 // A signal ends an import whose lines do not come to their end.
@@ -138,8 +140,8 @@ func (x *exportedCrawl) testStopped(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, ExitStopped, "broken off at line", "can be repeated", "interrupted")
-	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported: ")
+	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, command.ExitStopped, "broken off at line", "can be repeated", "interrupted")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported: ")
 }
 
 func TestFrontierImportRefuses(t *testing.T) {
@@ -154,7 +156,7 @@ func TestFrontierImportRefuses(t *testing.T) {
 		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == ExitDone || !strings.Contains(r.stderr, why) {
+		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == command.ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%.40s: exit %d, %s; want %q", text, r.code, r.stderr, why)
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -183,15 +185,15 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	move := func(from, to string, config ...string) {
 		t.Helper()
 		export := runCommand(t, "frontier", "export", "--data", from)
-		export.want(t, ExitDone)
-		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, ExitDone)
+		export.want(t, command.ExitDone)
+		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, command.ExitDone)
 		checkSameHostClocks(t, from, to)
 	}
-	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, command.ExitStopped)
 	move(dirs[0], dirs[1], "-c", redis)
-	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, command.ExitStopped)
 	move(dirs[1], dirs[2])
-	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 
 	var got []string
 	for _, dir := range dirs {
@@ -216,7 +218,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {
-		k, err := Open(&Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}, dir)
+		k, err := stoppedcrawl.Open(&command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

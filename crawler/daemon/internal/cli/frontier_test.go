@@ -18,6 +18,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -43,11 +45,11 @@ func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResu
 func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr), Signals: signals}}
 	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
-	code := PrintError(a.Stderr, root.Execute())
+	code := command.PrintError(a.Stderr, root.Execute())
 	return commandResult{code, stdout.String(), stderr.String()}
 }
 
@@ -55,7 +57,7 @@ func TestFrontierStats(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	r := runFrontier(t, v, "stats", "--format=json")
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	got := decodeJSON[map[string]any](t, r.stdout)
 	for _, f := range got["files"].([]any) {
 		f := f.(map[string]any)
@@ -76,10 +78,10 @@ func TestFrontierStats(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
-	runFrontier(t, v, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
-	runFrontier(t, v, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
+	runFrontier(t, v, "stats").want(t, command.ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
+	runFrontier(t, v, "stats", "--format=jsonl").want(t, command.ExitUsage, "is not one of table, json")
 
-	runFrontier(t, v, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
+	runFrontier(t, v, "add", "http://shop.example/due").want(t, command.ExitDone, "1 new")
 	due := decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout)
 	if due.HostsByState[inspect.HostDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
@@ -99,7 +101,7 @@ func TestFrontierCompact(t *testing.T) {
 	}
 	before := export()
 	sizes := decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles
-	runFrontier(t, v, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
+	runFrontier(t, v, "compact").want(t, command.ExitDone, "frontier.db: ", ", was 16.0 MiB")
 	for i, f := range decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles {
 		if f.Bytes >= sizes[i].Bytes || f.FreeBytes >= sizes[i].FreeBytes {
 			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.FreeBytes, sizes[i])
@@ -108,7 +110,7 @@ func TestFrontierCompact(t *testing.T) {
 	if diff := cmp.Diff(before, export()); diff != "" {
 		t.Errorf("what is kept before and after:\n%s", diff)
 	}
-	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, ExitUsage, "holds no crawl")
+	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no crawl")
 }
 
 func TestFrontierList(t *testing.T) {
@@ -127,7 +129,7 @@ func TestFrontierList(t *testing.T) {
 		{[]string{"--origin=https://slow.example"}, nil},
 	} {
 		r := runFrontier(t, v, append([]string{"list"}, tt.args...)...)
-		r.want(t, ExitDone)
+		r.want(t, command.ExitDone)
 		var got []string
 		for line := range strings.Lines(r.stdout) {
 			cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -151,8 +153,8 @@ func TestFrontierList(t *testing.T) {
 	}, withoutField(decodeJSON[map[string]any](t, r.stdout), "rank")); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
-	runFrontier(t, v, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
-	runFrontier(t, v, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
+	runFrontier(t, v, "list", "--state=lost").want(t, command.ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
+	runFrontier(t, v, "list", "--origin=shop.example").want(t, command.ExitUsage, "is not an origin")
 }
 
 // without returns m without a field, which is not the business of the test.
@@ -165,16 +167,16 @@ func withoutField(m map[string]any, field string) map[string]any {
 func TestFrontierAdd(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
-	runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
-	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
+	runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, command.ExitDone)
+	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, command.ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
-	runFrontier(t, v, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
-	runFrontier(t, v, "add").want(t, ExitUsage, "requires at least 1 arg")
+	runFrontier(t, v, "add", "shop.example").want(t, command.ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
+	runFrontier(t, v, "add").want(t, command.ExitUsage, "requires at least 1 arg")
 
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
 	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
-	r.want(t, ExitFailed, "2 lines were no URLs")
+	r.want(t, command.ExitFailed, "2 lines were no URLs")
 	got := decodeJSON[api.AddURLsResult](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
 	want := api.AddURLsResult{Added: 2, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: []api.RefusalSummary{
@@ -185,7 +187,7 @@ func TestFrontierAdd(t *testing.T) {
 		t.Errorf("intake (-want +got):\n%s", diff)
 	}
 	before := len(v.Web.Log())
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone)
 	var requested []string
 	for _, x := range v.Web.Log()[before:] {
 		requested = append(requested, x.URL)
@@ -205,7 +207,7 @@ func TestFrontierAdd(t *testing.T) {
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, command.ExitStopped)
 	before := strings.Count(runFrontier(t, v, "list").stdout, "\n")
 	var lines strings.Builder
 	const many = 2*engine.SeedBatchSize + 500
@@ -214,7 +216,7 @@ func TestFrontierAddMany(t *testing.T) {
 	}
 	for _, want := range []api.AddURLsResult{{Added: many}, {Duplicates: many}} {
 		r := runCommandWithStdin(t, lines.String(), "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
-		r.want(t, ExitDone)
+		r.want(t, command.ExitDone)
 		if got := decodeJSON[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
 		}
@@ -233,7 +235,7 @@ func TestFrontierAddMany(t *testing.T) {
 // A signal ends a list that has not come to its end, and what was taken stays.
 func TestFrontierAddStops(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
@@ -245,7 +247,7 @@ func TestFrontierAddStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.DataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.DataDir()).want(t, command.ExitStopped, " new, 0 known already", "interrupted")
 	if got := strings.Count(runFrontier(t, v, "list").stdout, "/typed/"); got != engine.SeedBatchSize+10 {
 		t.Errorf("%d were added, want %d", got, engine.SeedBatchSize+10)
 	}
@@ -258,15 +260,15 @@ func TestFrontierExport(t *testing.T) {
 	v := crawlTown(t)
 	addUnusualItems(t, v)
 	r := runFrontier(t, v, "export")
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[headerLine](t, lines[0])
 	text, err := os.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
-	env := &Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
-	k, err := Open(env, v.DataDir())
+	env := &command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
+	k, err := stoppedcrawl.Open(env, v.DataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +411,7 @@ type (
 )
 
 // storeItems returns what the stores of a crawl hold.
-func storeItems(t *testing.T, k *Crawl) itemsByKind {
+func storeItems(t *testing.T, k *stoppedcrawl.Crawl) itemsByKind {
 	t.Helper()
 	ks := itemsByKind{}
 	must := func(err error) {

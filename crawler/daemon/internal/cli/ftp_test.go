@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
@@ -54,7 +55,7 @@ func TestFTP(t *testing.T) {
 		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
 		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
 	})
-	runCommand(t, v.CrawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
+	runCommand(t, v.CrawlArgs("ftp://a.example/")...).want(t, command.ExitDone, "pages: 8 (")
 	var got []string
 	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
@@ -101,7 +102,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
 		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
 		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.CrawlArgs("http://a.example/")[1:]...)...).
-			want(t, ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
+			want(t, command.ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
 		if got := ftpRequests(server); !slices.Equal(got, want) {
 			t.Errorf("with %q ftp was asked for %q, want %q", setting, got, want)
 		}
@@ -113,13 +114,13 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 func TestFTPRobots(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
-	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
 	v = &daemontest.CrawlFixture{Addr: closed.Addr, Dir: t.TempDir()}
-	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
 	}
@@ -130,9 +131,9 @@ func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
@@ -151,11 +152,11 @@ func TestFTPCommands(t *testing.T) {
 	})
 	there := []string{"--allow-private", "--connect-to=::" + v.Addr}
 	on := func(args ...string) commandResult { return runCommand(t, append(args, there...)...) }
-	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, ExitCheckFailed, "/secret")
-	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, ExitDone)
-	on("sitemap", "ftp://a.example/sitemap.xml").want(t, ExitDone, "ftp://a.example/x")
-	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, ExitDone)
-	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
+	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, command.ExitCheckFailed, "/secret")
+	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, command.ExitDone)
+	on("sitemap", "ftp://a.example/sitemap.xml").want(t, command.ExitDone, "ftp://a.example/x")
+	runCommand(t, v.CrawlArgs("ftp://a.example/x")...).want(t, command.ExitDone)
+	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, command.ExitDone, "/secret")
 }
 
 // What would go around a proxy is refused.

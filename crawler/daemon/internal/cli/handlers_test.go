@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -25,7 +26,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -37,7 +38,7 @@ func TestHandlers(t *testing.T) {
 	}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://shop.example/"))
 	slices.Sort(titles)
-	if code != ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
+	if code != command.ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
 		t.Errorf("exit code %d, titles %q; want those of the two pages that were visited\n%s", code, titles, &stderr)
 	}
 }
@@ -52,12 +53,12 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}}}
 	code := a.main(v.CrawlArgs("-c", project, "http://gazette.example/"))
 	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
-	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
+	if got := visitSources(t, v); code != command.ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
 	if feed := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {

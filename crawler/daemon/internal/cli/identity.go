@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -31,15 +32,15 @@ application/http-message-signatures-directory+json.`
 
 func (a *program) newIdentityCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: RejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: command.RejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: ArgsOrUsageError(cobra.ExactArgs(1)),
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, names []string) error { return a.createIdentityKey(names[0]) },
 	}, &cobra.Command{
 		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
-		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: ArgsOrUsageError(cobra.MinimumNArgs(1)),
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
 	})
 	return c

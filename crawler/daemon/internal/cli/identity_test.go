@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -16,24 +17,24 @@ func TestIdentityCommands(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	made := runCommand(t, "identity", "key", file("bot.pem"))
-	made.want(t, ExitDone)
+	made.want(t, command.ExitDone)
 	if info, err := os.Stat(file("bot.pem")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	runCommand(t, "identity", "directory", file("bot.pem")).want(t, ExitDone, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"`+strings.TrimSpace(made.stdout)+`"`)
-	runCommand(t, "identity", "key", file("bot.pem")).want(t, ExitUsage, "is there already, and may be a key that is in use")
-	runCommand(t, "identity", "key", file("no/bot.pem")).want(t, ExitFailed, "no such file or directory")
-	runCommand(t, "identity", "directory").want(t, ExitUsage, "requires at least 1 arg")
-	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t, ExitUsage, "holds the same key as")
-	runCommand(t, "identity", "directory", dir).want(t, ExitUsage, "is not the file of a key")
-	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, ExitUsage, "no private key in PEM is in it")
+	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitDone, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"`+strings.TrimSpace(made.stdout)+`"`)
+	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage, "is there already, and may be a key that is in use")
+	runCommand(t, "identity", "key", file("no/bot.pem")).want(t, command.ExitFailed, "no such file or directory")
+	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "requires at least 1 arg")
+	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t, command.ExitUsage, "holds the same key as")
+	runCommand(t, "identity", "directory", dir).want(t, command.ExitUsage, "is not the file of a key")
+	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, command.ExitUsage, "no private key in PEM is in it")
 	if err := os.Chmod(file("bot.pem"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "identity", "directory", file("bot.pem")).want(t, ExitUsage, "others may read the key in")
+	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitUsage, "others may read the key in")
 	runCommand(t, "crawl", "--data", file("data"), "-c", testfile.Write(t, "p.yaml", daemontest.MinimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
 		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
-		want(t, ExitUsage, "agent.signature.keys[0]: others may read the key in")
+		want(t, command.ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {
 		t.Error("a refused crawl has made its data directory")
 	}

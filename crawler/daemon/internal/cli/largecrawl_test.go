@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -70,8 +72,8 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	env := &Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
-	k, err := Open(env, dir)
+	env := &command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Log: slog.New(slog.DiscardHandler)}}
+	k, err := stoppedcrawl.Open(env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -103,19 +104,19 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	data := filepath.Join(v.Dir, "data")
-	runCommand(t, v.CrawlArgs("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	runCommand(t, v.CrawlArgs("--data", data, "http://shop.example/")...).want(t, command.ExitDone, "pages: ")
 	r := runCommand(t, "ledger", "verify", "--data", data)
-	r.want(t, ExitDone, "to keep for --holds: ")
+	r.want(t, command.ExitDone, "to keep for --holds: ")
 	_, printed, _ := strings.Cut(r.stdout, "to keep for --holds: ")
 	printed, _, _ = strings.Cut(printed, "\n")
 	verify := func(text string) commandResult {
 		return runCommand(t, "ledger", "verify", "--data", data, "--holds", testfile.Write(t, "kept.txt", text))
 	}
-	verify(printed+"\n").want(t, ExitDone, "1 of 1 held records are there")
+	verify(printed+"\n").want(t, command.ExitDone, "1 of 1 held records are there")
 	n, _, _ := strings.Cut(printed, " ")
-	verify(n+" "+strings.Repeat("0", 64)).want(t, ExitCheckFailed, "is not the one that is held", "0 of 1 held records are there")
-	verify("1000000 "+strings.Repeat("0", 64)).want(t, ExitCheckFailed, "record 1000000 is held")
-	verify("nothing").want(t, ExitUsage, "--holds: ")
+	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held", "0 of 1 held records are there")
+	verify("1000000 "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "record 1000000 is held")
+	verify("nothing").want(t, command.ExitUsage, "--holds: ")
 }
 
 // TestLedgerCommands: what a crawl has written down can be checked and shown, and
@@ -127,7 +128,7 @@ func TestLedgerCommands(t *testing.T) {
 	_, other := keyFiles(t)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
 	dataDir := filepath.Join(v.Dir, "data")
-	runCommand(t, v.CrawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	runCommand(t, v.CrawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, command.ExitDone, "pages: ")
 	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.Web.Log())) || report.Refusals == 0 ||
 		report.CheckedVerdicts == 0 || !report.Closed || report.Checkpoints == 0 {
 		t.Errorf("report %+v", *report)
@@ -136,14 +137,14 @@ func TestLedgerCommands(t *testing.T) {
 		t.Errorf("%d requests are written down that the server did not see", unsent)
 	}
 	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
-	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", public).want(t, ExitDone, "")
-	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, ExitDone, "")
-	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, ExitCheckFailed, "")
-	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, ExitUsage, "no public key in PEM is in it")
-	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, ExitUsage, "holds no ledger")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, ExitDone, "")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, ExitCheckFailed, "nothing of else.example")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", public).want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, command.ExitCheckFailed, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, command.ExitUsage, "no public key in PEM is in it")
+	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no ledger")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format", "jsonl").want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, command.ExitCheckFailed, "nothing of else.example")
 
 	checkOpenLedger(t, dataDir)
 
@@ -155,8 +156,8 @@ func TestLedgerCommands(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"slots":1`, `"slots":2`, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, ExitCheckFailed, "")
-	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, command.ExitCheckFailed, "")
+	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, command.ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
 // checkOpenLedger checks that a ledger which is not closed is right while its crawl goes on, by
@@ -172,12 +173,12 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, ExitDone, "")
-	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, command.ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, command.ExitDone, "")
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, ExitCheckFailed, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, command.ExitCheckFailed, "")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -196,8 +197,8 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}}
-	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(io.Discard), Stderr: terminal.NewStatusLineWriter(io.Discard), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"post": post}}}}
+	if code := a.main(v.CrawlArgs("-c", project, "http://shop.example/")); code != command.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	report := verifyCleanLedger(t, v.DataDir())

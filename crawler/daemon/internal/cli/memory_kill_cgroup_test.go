@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
@@ -115,7 +116,7 @@ func TestServeMemoryKill(t *testing.T) {
 	state, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
-	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {
+	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != command.ExitStopped {
 		t.Fatalf("the daemon ended with %v (%v):\n%s", end, err, stderr())
 	}
 	var wanted struct {

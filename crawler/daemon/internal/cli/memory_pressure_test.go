@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -21,7 +22,7 @@ import (
 // those to hosts that are known are queued. The limit of one byte is always reached.
 func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
-	a := &program{Env: Env{Dependencies: engine.Dependencies{Log: slog.New(slog.NewTextHandler(&log, nil))}}}
+	a := &program{Env: command.Env{Dependencies: engine.Dependencies{Log: slog.New(slog.NewTextHandler(&log, nil))}}}
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Scope.ScopeMode = "mailto:a@b.test", []string{"http://a.test/"}, "any"
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)

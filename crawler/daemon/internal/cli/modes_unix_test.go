@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -29,7 +30,7 @@ func TestModesOfCrawl(t *testing.T) {
 		v.Dir = filepath.Join(v.Dir, "made")
 		warc := filepath.Join(v.Dir, "warc")
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
-		runCommand(t, v.CrawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs("-c", p, "http://shop.example/")...).want(t, command.ExitDone)
 		data := v.DataDir()
 		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range testfile.ModesByPath(t, dir) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -23,7 +24,7 @@ import (
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	before := readTree(t, v.Dir)
 	lock, err := datadir.StateDir(v.DataDir()).Lock()
 	if err != nil {
@@ -35,7 +36,7 @@ func TestDirectoryInUse(t *testing.T) {
 		v.CrawlArgs("--fresh", "http://shop.example/"),
 		v.CrawlArgs("http://shop.example/"),
 	} {
-		runCommand(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
+		runCommand(t, args...).want(t, command.ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.DataDir()))
 	}
 	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
@@ -64,7 +65,7 @@ func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	for range 4 {
-		runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/")...).want(t, command.ExitDone)
 	}
 	movedOutputs, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", datadir.OutputFile))
 	if err != nil || len(movedOutputs) != 3 {
@@ -76,10 +77,10 @@ func TestStartFreshTwice(t *testing.T) {
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	before := readTree(t, v.Dir)
-	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
-	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, command.ExitUsage, "cannot open the output")
+	runCommand(t, v.CrawlArgs("--resume", "--output", filepath.Join(v.DataDir(), datadir.StoreFile))...).want(t, command.ExitUsage, "is a file of the crawl's own state")
 	if diff := cmp.Diff(before, readTree(t, v.Dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -89,9 +90,9 @@ func TestFreshWithBadOutput(t *testing.T) {
 // found before, too; and takes them up again when it is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
-	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone, "pages: 0 (", "set aside: 4")
+	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, command.ExitDone, "pages: 4 (")
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
@@ -103,9 +104,9 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
 	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
-	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
-	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "set aside: 1")
+	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
 	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
@@ -122,7 +123,7 @@ func TestPurpose(t *testing.T) {
 		v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
-		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
+		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone, tt.says)
 	}
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	for text, says := range map[string]string{
@@ -130,7 +131,7 @@ func TestPurpose(t *testing.T) {
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
 	} {
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
-		runCommand(t, v.CrawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
+		runCommand(t, v.CrawlArgs("-c", config, "http://shop.example/")...).want(t, command.ExitUsage, says)
 	}
 }
 
@@ -141,10 +142,10 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	config := func(text string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
-	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
-	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
-	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
-	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, command.ExitUsage, "the seed files name no URL")
+	runCommand(t, v.CrawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, command.ExitUsage, "is no regular file")
+	runCommand(t, v.CrawlArgs("gopher://shop.example/")...).want(t, command.ExitUsage, "not a URL the crawl can visit")
+	runCommand(t, v.CrawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, command.ExitDone, "a seed is out of scope")
 }
 
 func TestParseSeedLine(t *testing.T) {
@@ -171,7 +172,7 @@ func TestRecordOfCutBody(t *testing.T) {
 		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
-	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, command.ExitDone)
 	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
 			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
@@ -192,5 +193,5 @@ func TestRobotsCheckStops(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.Addr, "http://a.example/").
-		want(t, ExitStopped, "interrupted")
+		want(t, command.ExitStopped, "interrupted")
 }

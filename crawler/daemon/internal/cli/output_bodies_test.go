@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -17,7 +18,7 @@ func TestBodies(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
 	dir := filepath.Join(v.DataDir(), datadir.BodiesDir)
 	want := map[string]int{}
 	for _, r := range outputRecords(t, v) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -54,9 +55,9 @@ func paramSite() crawltest.Site {
 
 func TestReportParams(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, paramSite())
-	runCommand(t, v.CrawlArgs("http://noisy.example/")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://noisy.example/")...).want(t, command.ExitDone)
 	r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	got := decodeJSON[inspect.QueryParamReport](t, r.stdout)
 	type row struct {
 		path                       string
@@ -87,9 +88,9 @@ func TestReportParams(t *testing.T) {
 	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
-	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
 		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
-	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, ExitDone, "No page is the same")
+	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, command.ExitDone, "No page is the same")
 	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -25,7 +26,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	site := daemontest.ChainSite("a.example", 40)
 	v := daemontest.NewCrawlFixture(t, site)
 	archive := filepath.Join(v.Dir, "warc")
-	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, command.ExitStopped)
 	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default(), nil)
 	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
 		!recorded.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
@@ -62,7 +63,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent := len(v.Web.Log())
-		runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
+		runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitFailed, filepath.Base(file), "is damaged", "away")
 		if len(v.Web.Log()) != sent {
 			t.Errorf("%s: something was sent", name)
 		}
@@ -84,8 +85,8 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	if err := os.WriteFile(output, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "frontier", "stats", "--data", v.DataDir()).want(t, ExitDone)
-	runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+	runCommand(t, "frontier", "stats", "--data", v.DataDir()).want(t, command.ExitDone)
+	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 	got := slices.Compact(daemontest.SortedURLs(slices.DeleteFunc(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))

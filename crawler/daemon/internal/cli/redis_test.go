@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -25,7 +26,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		web := daemontest.KillWeb(0, 15, nil)
 		v := daemontest.NewCrawlFixture(t)
 		v.Web, v.Addr = web, daemontest.StartWeb(t, web)
-		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, command.ExitDone)
 		got[i] = daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
@@ -39,7 +40,7 @@ func TestCrawlOnRedis(t *testing.T) {
 			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
-		runCommand(t, v.CrawlArgs("--resume")...).want(t, ExitDone)
+		runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
 		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)
@@ -52,11 +53,11 @@ func TestRedisAndDirectories(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 0)
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", daemontest.RedisField(c, ", durability: none"))
-	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
-	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
-	runCommand(t, "frontier", "compact", "--data", v.DataDir()).want(t, ExitUsage, "is in Redis")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, command.ExitStopped, "the limit of pages is reached")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitUsage, "already holds a crawl")
+	runCommand(t, v.CrawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage, "--fresh: the state is in Redis")
+	runCommand(t, "frontier", "compact", "--data", v.DataDir()).want(t, command.ExitUsage, "is in Redis")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone, "pages: 3 (")
 	if r := runCommand(t, "frontier", "stats", "--data", v.DataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
@@ -64,8 +65,8 @@ func TestRedisAndDirectories(t *testing.T) {
 		t.Error(diff)
 	}
 	other := &daemontest.CrawlFixture{Web: v.Web, Addr: v.Addr, Dir: t.TempDir()}
-	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
-	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
+	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
+	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, command.ExitUsage, "store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
@@ -87,10 +88,10 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
 	} {
 		r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
-		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
+		if r.code == command.ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
 		}
 	}
 	r := runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
-	r.want(t, ExitUsage, "a name is needed")
+	r.want(t, command.ExitUsage, "a name is needed")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -58,8 +59,8 @@ func TestBrakeCommand(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		daemontest.WaitUntil(t, name+" visits pages", func() bool { return f.GetProject(name).Stats.Pages > 2 })
 	}
-	s.runCommand("brake").want(t, ExitDone, "no brake is on")
-	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, ExitDone, "a.example: stopped, until it is lifted")
+	s.runCommand("brake").want(t, command.ExitDone, "no brake is on")
+	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, command.ExitDone, "a.example: stopped, until it is lifted")
 	at := time.Now()
 	before := f.GetProject("b").Stats.Pages
 	daemontest.WaitUntil(t, "the other host is visited on", func() bool { return f.GetProject("b").Stats.Pages > before+5 })
@@ -68,10 +69,10 @@ func TestBrakeCommand(t *testing.T) {
 			t.Errorf("%s was asked for %v after the brake was on", x.URL, x.Start.Sub(at))
 		}
 	}
-	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, ExitDone, "*.b.example: a visit every 30s, until 2")
-	s.runCommand("brake").want(t, ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
+	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, command.ExitDone, "*.b.example: a visit every 30s, until 2")
+	s.runCommand("brake").want(t, command.ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
 	pages := f.GetProject("a").Stats.Pages
-	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, ExitDone, "no brake any more")
+	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, command.ExitDone, "no brake any more")
 	daemontest.WaitUntil(t, "a is visited again", func() bool { return f.GetProject("a").Stats.Pages > pages })
 }
 
@@ -93,11 +94,11 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 		{"--lift", "--lift: no HOST is named"},
 	} {
 		args := append([]string{"brake", "--token-file", token}, strings.Fields(tt.args)...)
-		runCommand(t, args...).want(t, ExitUsage, tt.says)
+		runCommand(t, args...).want(t, command.ExitUsage, tt.says)
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
+	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, command.ExitFailed, "is decorum serve running?")
 }
 
 // startHungDaemon takes connections, each of which it tells of, and answers nobody.
@@ -118,7 +119,7 @@ func TestHungDaemon(t *testing.T) {
 		signals := make(chan os.Signal, 10)
 		// A daemon each: a connection may be kept from a call that was ended.
 		server := startHungDaemon(t, func() { signals <- os.Interrupt })
-		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
+		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, command.ExitStopped)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestTop(t *testing.T) {
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	s := f.startAPI()
 	daemontest.WaitUntil(t, "it visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
-	s.runCommand("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
+	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
 }
 
 // A project that cannot be looked into does not hide the daemon's others.
@@ -137,11 +138,11 @@ func TestTopOfABadFile(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
-	f.startAPI().runCommand("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
+	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
 }
 
 // TestLongTokenFile: a file that cannot be a token's is wrong usage.
 func TestLongTokenFile(t *testing.T) {
 	long := testfile.Write(t, "long", strings.Repeat("x", inputfile.MaxSmallBytes+1))
-	runCommand(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
+	runCommand(t, "top", "--token-file", long).want(t, command.ExitUsage, long+" is longer than 1048576 bytes")
 }

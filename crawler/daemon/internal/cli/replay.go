@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -47,7 +48,7 @@ func (a *program) newReplayCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "replay DIR", Short: "Make the decisions of a recorded crawl again", Long: replayHelp,
-		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: ArgsOrUsageError(cobra.ExactArgs(1)),
+		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
 				return usage.Errorf("--limit: %d is not a number of differences", limit)
@@ -91,7 +92,7 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	defer stop()
 	report, err := a.replayRecordedCrawl(ctx, replayer, p, seedPerOrigin)
 	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
-		return &ExitError{Code: ExitStopped, Err: engine.ErrInterrupted}
+		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot replay the crawl in %s: %w", dir, err)
@@ -150,7 +151,7 @@ func (a *program) printReplayReport(r replay.Report, limit int) error {
 		fmt.Fprintf(a.Stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
 	}
 	if r.DifferenceCount > 0 {
-		return &ExitError{Code: ExitCheckFailed}
+		return &command.ExitError{Code: command.ExitCheckFailed}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -54,7 +55,7 @@ func recordReplayCrawl(t *testing.T) *daemontest.CrawlFixture {
 	v := daemontest.NewCrawlFixture(t, sites...)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
-	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, command.ExitDone)
 	return v
 }
 
@@ -65,7 +66,7 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
 	requested := len(v.Web.Log())
-	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
 	project, ledger := filepath.Join(v.DataDir(), datadir.ProjectFile), filepath.Join(v.DataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
 		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
@@ -90,7 +91,7 @@ func TestReplay(t *testing.T) {
 				t.Fatalf("%s does not say %q:\n%s", tt.file, tt.from, text)
 			}
 			overwriteFile(t, tt.file, []byte(other))
-			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, tt.says)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitCheckFailed, tt.says)
 			overwriteFile(t, tt.file, text)
 		})
 	}
@@ -100,7 +101,7 @@ func TestReplay(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(v.Dir, "warc")); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "replay", v.DataDir()).want(t, ExitFailed, "no WARC files")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitFailed, "no WARC files")
 }
 
 // Where the clock of the machine was set while the crawl went on, the replay takes
@@ -128,10 +129,10 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 		})
 	}
 	overwriteFile(t, file, []byte(strings.Join(lines, "")))
-	runCommand(t, "replay", v.DataDir()).want(t, ExitCheckFailed, "robots.txt: it would be asked for, and never was")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitCheckFailed, "robots.txt: it would be asked for, and never was")
 	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
 	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
-	runCommand(t, "replay", v.DataDir()).want(t, ExitDone, "differences: 0")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitDone, "differences: 0")
 }
 
 func overwriteFile(t *testing.T, file string, text []byte) {
@@ -143,10 +144,10 @@ func overwriteFile(t *testing.T, file string, text []byte) {
 
 func TestReplayUsage(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage)
-	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone)
-	runCommand(t, "replay", v.DataDir()).want(t, ExitUsage, "kept no WARC files")
-	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, ExitUsage, "--limit")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage)
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage, "kept no WARC files")
+	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, command.ExitUsage, "--limit")
 }
 
 // What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
@@ -165,8 +166,8 @@ func TestReplayForPurposes(t *testing.T) {
 			v := daemontest.NewCrawlFixture(t, usageRulesSite())
 			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
-			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
-			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
+			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, command.ExitDone)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitDone, fmt.Sprintf("requests: %d,", len(v.Web.Log())), "differences: 0")
 			project, text := filepath.Join(v.DataDir(), datadir.ProjectFile), ""
 			if b, err := os.ReadFile(project); err != nil {
 				t.Fatal(err)
@@ -174,7 +175,7 @@ func TestReplayForPurposes(t *testing.T) {
 				t.Fatalf("no purpose in %s:\n%s", project, b)
 			}
 			overwriteFile(t, project, []byte(text))
-			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+			runCommand(t, "replay", "--limit=0", v.DataDir()).want(t, command.ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -34,7 +35,7 @@ func crawlTown(t *testing.T) *daemontest.CrawlFixture {
 		signals <- os.Interrupt
 	}()
 	runCommandWithSignals(t, signals, v.CrawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
-		want(t, ExitStopped)
+		want(t, command.ExitStopped)
 	return v
 }
 
@@ -53,7 +54,7 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	got := decodeJSON[map[string]any](t, r.stdout)
 	hosts := map[string]map[string]any{}
 	for _, h := range got["hosts"].([]any) {
@@ -138,17 +139,17 @@ func TestReportForms(t *testing.T) {
 	report := func(args ...string) commandResult {
 		return runCommand(t, append([]string{"report", "--data", v.DataDir()}, args...)...)
 	}
-	report().want(t, ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no rest was cut short",
+	report().want(t, command.ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no rest was cut short",
 		"slow.example is set aside until ", "1 URL  disallow: /till  http://shop.example/robots.txt (line 3)")
 	r := report("--limit=1")
-	r.want(t, ExitDone, "… and 2 hosts more")
+	r.want(t, command.ExitDone, "… and 2 hosts more")
 	if strings.Contains(r.stdout, "\nshop.example") {
 		t.Error("the host that stands still does not go first")
 	}
-	report("--host=Shop.Example").want(t, ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
-	report("--host=slow.example").want(t, ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
+	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
+	report("--host=slow.example").want(t, command.ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
-	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
+	runExplain(t, v, "--data", v.DataDir(), "http://slow.example/").want(t, command.ExitDone, "slow.example is set aside until ",
 		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
 
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
@@ -164,18 +165,18 @@ func TestReportForms(t *testing.T) {
 	if want := []string{"totals ", "host broken.example", "host shop.example", "host slow.example"}; !slices.Equal(names, want) {
 		t.Errorf("lines %q, want %q", names, want)
 	}
-	report("--host=none.example").want(t, ExitFailed, "knows no host none.example")
-	report("--host=a/b").want(t, ExitUsage, `--host: "a/b" is not the name of a host`)
-	report("--format=xml").want(t, ExitUsage, `--format: "xml" is not one of table, json, jsonl`)
-	report("--limit=-1").want(t, ExitUsage, "--limit: -1")
+	report("--host=none.example").want(t, command.ExitFailed, "knows no host none.example")
+	report("--host=a/b").want(t, command.ExitUsage, `--host: "a/b" is not the name of a host`)
+	report("--format=xml").want(t, command.ExitUsage, `--format: "xml" is not one of table, json, jsonl`)
+	report("--limit=-1").want(t, command.ExitUsage, "--limit: -1")
 }
 
 // What a narrower scope parks is told apart from what robots.txt closes.
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone)
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
 		OutOfScope int `json:"out_of_scope"`
@@ -195,7 +196,7 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	file := filepath.Join(v.DataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
 	if err != nil {
@@ -209,7 +210,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	if err := os.WriteFile(file, []byte(with), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, "report", "--data", v.DataDir(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=shop.example").want(t, command.ExitDone, "override  delay: 5s")
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
 	got := decodeJSON[struct {
 		Hosts []struct{ Override map[string]any }
@@ -230,12 +231,12 @@ func TestInspectionChangesNothing(t *testing.T) {
 	}
 	export := func() (lines []string) {
 		r := runCommand(t, "frontier", "export", "--data", v.DataDir())
-		r.want(t, ExitDone)
+		r.want(t, command.ExitDone)
 		return strings.Split(r.stdout, "\n")[1:] // the first tells the time
 	}
 	before, files := export(), readTree(t, v.DataDir())
 	for _, args := range looks[:4] {
-		runCommand(t, append(args, "--data", v.DataDir())...).want(t, ExitDone)
+		runCommand(t, append(args, "--data", v.DataDir())...).want(t, command.ExitDone)
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
 		t.Errorf("what is kept has changed:\n%s", diff)
@@ -252,8 +253,8 @@ func TestInspectionChangesNothing(t *testing.T) {
 	defer lock.Close()
 	none := filepath.Join(v.Dir, "none")
 	for _, args := range looks {
-		runCommand(t, append(args, "--data", v.DataDir())...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.DataDir()))
-		runCommand(t, append(args, "--data", none)...).want(t, ExitUsage, none+" holds no crawl")
+		runCommand(t, append(args, "--data", v.DataDir())...).want(t, command.ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.DataDir()))
+		runCommand(t, append(args, "--data", none)...).want(t, command.ExitUsage, none+" holds no crawl")
 	}
 	if _, err := os.Stat(none); err == nil {
 		t.Error("looking has made a data directory")
@@ -288,10 +289,10 @@ func TestReportAfterKill(t *testing.T) {
 		t.Fatalf("it ended before it was killed: %v\n%s", err, stderr)
 	}
 	for range 2 {
-		runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone)
+		runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone)
 	}
 	restart := time.Now()
-	runCommand(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, ExitDone)
+	runCommand(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, command.ExitDone)
 	if r := v.Web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -26,13 +27,13 @@ func TestRevisitAndResume(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, unchangingPageSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...)
-	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
+	r.want(t, command.ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
 	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
 	if err != nil || time.Until(due) > 4*time.Second {
 		t.Errorf("the first is due at %v, %v", due, err)
 	}
 	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone,
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone,
 		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
@@ -47,12 +48,12 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	project := func(pages string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
-	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
+	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, ask for too long a delay or have had their pages")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 0 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")
 	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
@@ -65,17 +66,17 @@ func TestBytesPerHostAndResume(t *testing.T) {
 	project := func(bytes string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
-	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 0 (")
-	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "left: 0 queued")
+	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone, "left: ", "have had their pages")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
+	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone, "left: 0 queued")
 }
 
 func TestBytesLimitAndResume(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitStopped, "pages: 1 (")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitStopped, "pages: 1 (")
 }
 
 // The summary says by class what failed.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -217,7 +218,7 @@ func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, 
 	}
 	select {
 	case <-a.Signals: // a callback does not give way: the state is as safe as after a crash
-		os.Exit(ExitStopped)
+		os.Exit(command.ExitStopped)
 	case <-ended:
 	}
 }

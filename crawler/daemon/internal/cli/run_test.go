@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -25,7 +26,7 @@ var update = doctest.Update
 
 func TestCrawl(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
+	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
@@ -38,7 +39,7 @@ func TestCrawl(t *testing.T) {
 func TestOutputFormat(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	r := runCommand(t, v.CrawlArgs("--output=-", "http://shop.example/")...)
-	r.want(t, ExitDone)
+	r.want(t, command.ExitDone)
 	var lines []string
 	for line := range strings.Lines(r.stdout) {
 		lines = append(lines, maskVariableValues(line))
@@ -79,10 +80,10 @@ var masks = []struct {
 // visits nothing again.
 func TestLimitAndResume(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
+	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitStopped,
 		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
 	t.Chdir(t.TempDir())
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone, "pages: 3 (")
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
@@ -94,8 +95,8 @@ func TestLimitAndResume(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
-	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
+	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of time is reached")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, command.ExitDone, "pages: 5 (")
 }
 
 // A signal lets the visit in hand end, and starts no other.
@@ -108,9 +109,9 @@ func TestSignal(t *testing.T) {
 		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
 	v := daemontest.NewCrawlFixture(t, site)
-	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped,
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped,
 		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (")
 }
 
 // A second signal breaks off the visit in hand.
@@ -123,21 +124,21 @@ func TestSecondSignal(t *testing.T) {
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
 	v := daemontest.NewCrawlFixture(t, site)
-	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
+	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
 // What a crawl left behind is neither gone on with nor thrown away unasked.
 func TestDataDirectory(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
-	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitDone)
 	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, ExitUsage,
+	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitUsage,
 		v.DataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
-	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
-	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, command.ExitDone, "pages: 0 (")
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
 	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {
 		if moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", file)); err != nil || len(moved) != 1 {
 			t.Errorf("%s: moved to %q, %v; want one place", file, moved, err)
@@ -154,8 +155,8 @@ func TestRotatedOutput(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.DataDir(), datadir.OutputFile)
-	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, command.ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 	testfile.RotatedLines(t, out, 1<<10)
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
@@ -164,9 +165,9 @@ func TestRotatedOutput(t *testing.T) {
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}
-	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, ExitDone, "by the 3 pages")
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "by the 3 pages")
 
-	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
 	moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", "pages*.jsonl"))
 	if err != nil || len(moved) != len(rotated)+1 {
 		t.Errorf("%q were moved aside (%v), want all %d files of lines", moved, err, len(rotated)+1)
@@ -175,20 +176,20 @@ func TestRotatedOutput(t *testing.T) {
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.CrawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
+	runCommand(t, v.CrawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, command.ExitUsage,
 		"Z-000001.jsonl exists, and a new crawl does not write over it")
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	out := filepath.Join(v.Dir, "out.jsonl")
-	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
-	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
+	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
+	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage,
 		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
 	if hasCrawl, err := datadir.StateDir(v.DataDir()).HasCrawl(); err != nil || !hasCrawl {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-pages=0", "--progress=none").want(t, command.ExitDone)
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
@@ -199,13 +200,13 @@ func TestSeedFiles(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
-	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 2 (")
 
 	v = daemontest.NewCrawlFixture(t, daemontest.ShopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, v.CrawlArgs("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
+	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
 	if log := v.Web.Log(); len(log) > 0 {
 		t.Errorf("%d requests were sent before the seeds were read", len(log))
 	}
@@ -217,10 +218,10 @@ func TestSitemapsOnly(t *testing.T) {
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := daemontest.NewCrawlFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = daemontest.NewCrawlFixture(t, site)
 	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
-	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
+	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

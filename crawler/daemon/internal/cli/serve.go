@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -47,10 +48,10 @@ type serveOptions struct {
 func (a *program) newServeCommand() *cobra.Command {
 	var s serveOptions
 	c := &cobra.Command{
-		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: ArgsOrUsageError(cobra.NoArgs),
+		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	fs := c.Flags()
-	AddDataFlag(fs, &s.DataDir)
+	command.AddDataFlag(fs, &s.DataDir)
 	fs.StringVar(&s.ProjectFilesDir, "projects", "projects", "the folder `DIR` of project files")
 	fs.BoolVar(&s.StartNewProjects, "start-new", false, "start a project when its file is new")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
@@ -110,10 +111,10 @@ func (a *program) shutDown(d *supervisor.Supervisor) error {
 	for isRepeated := false; ; isRepeated = true {
 		select {
 		case err := <-closed:
-			return errors.Join(err, &ExitError{Code: ExitStopped, Err: errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
+			return errors.Join(err, &command.ExitError{Code: command.ExitStopped, Err: errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
 		case <-a.Signals:
 			if isRepeated { // a callback does not give way: the state is as safe as after a crash
-				os.Exit(ExitStopped)
+				os.Exit(command.ExitStopped)
 			}
 			d.HaltCrawls()
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -100,7 +101,7 @@ func (s *daemonGroup) stopAll() {
 	for i, d := range s.daemons {
 		err := d.Wait()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != ExitStopped {
+		if !errors.As(err, &exit) || exit.ExitCode() != command.ExitStopped {
 			s.t.Errorf("daemon %d ended with %v:\n%s", i, err, s.stderr[i])
 		}
 	}
@@ -329,7 +330,7 @@ func TestServeFleetBrakes(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		crawl.Process.Signal(syscall.SIGINT)
-		if err := crawl.Wait(); err == nil || crawl.ProcessState.ExitCode() != ExitStopped {
+		if err := crawl.Wait(); err == nil || crawl.ProcessState.ExitCode() != command.ExitStopped {
 			t.Errorf("the crawl ended with %v:\n%s", err, stderr)
 		}
 	})

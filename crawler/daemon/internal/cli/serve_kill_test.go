@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor/supervisortest"
@@ -173,7 +174,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("the service manager is told %q", got)
 	}
 	err := c.Wait()
-	if c.ProcessState.ExitCode() != ExitStopped || !strings.Contains(stderr.String(), "nothing is lost") {
+	if c.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "nothing is lost") {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.Web.Log())

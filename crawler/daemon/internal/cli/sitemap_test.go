@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -47,40 +48,40 @@ func TestSitemapFile(t *testing.T) {
 		out  string
 		says []string
 	}{
-		{"a file", []string{good}, ExitDone, first + second, nil},
-		{"limit", []string{"--limit=1", good}, ExitDone, first, nil},
-		{"limit of all", []string{"--limit=2", good}, ExitDone, first + second, nil},
-		{"an index", []string{index}, ExitDone, `{"url":"https://example.com/a.xml","index":true,"priority":0.5}` + "\n", nil},
-		{"a place", []string{"--base=https://example.com/shop/map.xml", good}, ExitDone,
+		{"a file", []string{good}, command.ExitDone, first + second, nil},
+		{"limit", []string{"--limit=1", good}, command.ExitDone, first, nil},
+		{"limit of all", []string{"--limit=2", good}, command.ExitDone, first + second, nil},
+		{"an index", []string{index}, command.ExitDone, `{"url":"https://example.com/a.xml","index":true,"priority":0.5}` + "\n", nil},
+		{"a place", []string{"--base=https://example.com/shop/map.xml", good}, command.ExitDone,
 			strings.ReplaceAll(first, "}", `,"outside":true,"sitemap":"https://example.com/shop/map.xml"}`) +
 				strings.ReplaceAll(second, "}", `,"sitemap":"https://example.com/shop/map.xml"}`), nil},
-		{"a place, strictly", []string{"--strict", "--base=https://example.com/shop/map.xml", good}, ExitFailed,
+		{"a place, strictly", []string{"--strict", "--base=https://example.com/shop/map.xml", good}, command.ExitFailed,
 			strings.ReplaceAll(second, "}", `,"sitemap":"https://example.com/shop/map.xml"}`),
 			[]string{`good.xml: line 1: location "https://example.com/?a=1&b=2": not for a sitemap at this place to list`}},
-		{"broken", []string{broken}, ExitFailed, `{"url":"https://example.com/1","index":false,"priority":0.5}` + "\n",
+		{"broken", []string{broken}, command.ExitFailed, `{"url":"https://example.com/1","index":false,"priority":0.5}` + "\n",
 			[]string{`broken.xml: line 2, byte 66: end tag "urlset": broken XML`}},
-		{"flawed", []string{flawed}, ExitFailed, `{"url":"https://example.com/3","index":false,"priority":0.5}` + "\n",
+		{"flawed", []string{flawed}, command.ExitFailed, `{"url":"https://example.com/3","index":false,"priority":0.5}` + "\n",
 			[]string{`flawed.xml: line 2: location "/1": relative`, `flawed.xml: line 3: location "/2": relative`}},
-		{"many flaws", []string{many}, ExitFailed, "", []string{"many.xml: line 21: ", "many.xml: and 5 more of the kind"}},
-		{"no sitemap", []string{testfile.Write(t, "page.html", "<!DOCTYPE html><html></html>")}, ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
-		{"text that is no sitemap", []string{testfile.Write(t, "text", "a\nb\n")}, ExitFailed, "", []string{"not a sitemap"}},
-		{"no file", []string{"missing.xml"}, ExitFailed, "", []string{"missing.xml: no such file"}},
-		{"no argument", nil, ExitUsage, "", []string{"accepts 1 arg(s)"}},
-		{"strict without a place", []string{"--strict", good}, ExitUsage, "", []string{"--strict: which URLs a file may list", "set --base"}},
-		{"a place for a URL", []string{"--base=https://example.com/", "https://example.com/"}, ExitUsage, "", []string{"--base: says where a file is"}},
-		{"no place", []string{"--base=map.xml", good}, ExitUsage, "", []string{`--base: "map.xml" is not the URL of a sitemap`}},
-		{"no URL that can be fetched", []string{"gopher://example.com/"}, ExitUsage, "", []string{`SITEMAP: "gopher://example.com/" is not the URL of a sitemap`}},
-		{"limit below zero", []string{"--limit=-1", good}, ExitUsage, "", []string{"--limit: -1 is less than 0"}},
-		{"contact", []string{"--contact=me", good}, ExitUsage, "", []string{`--contact: "me" is no way to reach you`}},
-		{"agent", []string{"--agent=my bot", good}, ExitUsage, "", []string{`--agent: "my bot" is not a product token`}},
+		{"many flaws", []string{many}, command.ExitFailed, "", []string{"many.xml: line 21: ", "many.xml: and 5 more of the kind"}},
+		{"no sitemap", []string{testfile.Write(t, "page.html", "<!DOCTYPE html><html></html>")}, command.ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
+		{"text that is no sitemap", []string{testfile.Write(t, "text", "a\nb\n")}, command.ExitFailed, "", []string{"not a sitemap"}},
+		{"no file", []string{"missing.xml"}, command.ExitFailed, "", []string{"missing.xml: no such file"}},
+		{"no argument", nil, command.ExitUsage, "", []string{"accepts 1 arg(s)"}},
+		{"strict without a place", []string{"--strict", good}, command.ExitUsage, "", []string{"--strict: which URLs a file may list", "set --base"}},
+		{"a place for a URL", []string{"--base=https://example.com/", "https://example.com/"}, command.ExitUsage, "", []string{"--base: says where a file is"}},
+		{"no place", []string{"--base=map.xml", good}, command.ExitUsage, "", []string{`--base: "map.xml" is not the URL of a sitemap`}},
+		{"no URL that can be fetched", []string{"gopher://example.com/"}, command.ExitUsage, "", []string{`SITEMAP: "gopher://example.com/" is not the URL of a sitemap`}},
+		{"limit below zero", []string{"--limit=-1", good}, command.ExitUsage, "", []string{"--limit: -1 is less than 0"}},
+		{"contact", []string{"--contact=me", good}, command.ExitUsage, "", []string{`--contact: "me" is no way to reach you`}},
+		{"agent", []string{"--agent=my bot", good}, command.ExitUsage, "", []string{`--agent: "my bot" is not a product token`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := runCommand(t, append([]string{"sitemap"}, tt.args...)...)
 			r.want(t, tt.code, tt.says...)
-			if diff := cmp.Diff(tt.out, r.stdout); diff != "" && tt.code != ExitUsage {
+			if diff := cmp.Diff(tt.out, r.stdout); diff != "" && tt.code != command.ExitUsage {
 				t.Error(diff)
 			}
-			if tt.code == ExitDone && r.stderr != "" || tt.name == "text that is no sitemap" && strings.Contains(r.stderr, "location") {
+			if tt.code == command.ExitDone && r.stderr != "" || tt.name == "text that is no sitemap" && strings.Contains(r.stderr, "location") {
 				t.Errorf("it says %q", r.stderr)
 			}
 		})
@@ -89,11 +90,11 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&stdout), Stderr: terminal.NewStatusLineWriter(&stderr)}}
 	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
-	if code := PrintError(a.Stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
+	if code := command.PrintError(a.Stderr, root.Execute()); code != command.ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }
@@ -113,8 +114,8 @@ func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk fu
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &program{Env: Env{Stdout: terminal.NewStickyErrorWriter(diskFullWriter{}), Stderr: terminal.NewStatusLineWriter(&stderr)}}
-	if code := a.main([]string{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
+	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(diskFullWriter{}), Stderr: terminal.NewStatusLineWriter(&stderr)}}
+	if code := a.main([]string{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")}); code != command.ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
@@ -175,7 +176,7 @@ func TestSitemapFollows(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
 	r := runSitemap(t, v, "--follow", "http://atlas.example/index.xml")
-	r.want(t, ExitFailed,
+	r.want(t, command.ExitFailed,
 		"decorum: http://atlas.example/broken.xml: line 1, byte 62: broken XML: unexpected EOF\n",
 		"decorum: http://atlas.example/private/map.xml: robots http://atlas.example/private/map.xml: disallowed by robots.txt",
 		"decorum: http://atlas.example/missing.xml: status 404\n",
@@ -207,23 +208,23 @@ func TestSitemapFetches(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
 	index := runSitemap(t, v, "http://atlas.example/index.xml")
-	index.want(t, ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
+	index.want(t, command.ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
 	if n := strings.Count(index.stdout, "\n"); n != 9 {
 		t.Errorf("%d entries, want 9", n)
 	}
-	runSitemap(t, v, "http://atlas.example/loop.xml").want(t, ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
-	runSitemap(t, v, "http://atlas.example/far/1").want(t, ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
-	runSitemap(t, v, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, ExitFailed, "disallowed by robots.txt")
-	runSitemap(t, v, "http://elsewhere.example/map.xml").want(t, ExitFailed, "http://elsewhere.example/map.xml: status 421")
+	runSitemap(t, v, "http://atlas.example/loop.xml").want(t, command.ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
+	runSitemap(t, v, "http://atlas.example/far/1").want(t, command.ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
+	runSitemap(t, v, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, command.ExitFailed, "disallowed by robots.txt")
+	runSitemap(t, v, "http://elsewhere.example/map.xml").want(t, command.ExitFailed, "http://elsewhere.example/map.xml: status 421")
 	// robots.txt names the sitemap: so it may list what is above it.
 	strict := runSitemap(t, v, "--strict", "http://atlas.example/sub/map.xml")
-	strict.want(t, ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
+	strict.want(t, command.ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
 	if strings.Contains(strict.stdout, "other") {
 		t.Errorf("annex.example vouches for nothing:\n%s", strict.stdout)
 	}
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
-	runSitemap(t, v, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
-	runSitemap(t, v, "--follow", "--limit=1", file).want(t, ExitDone)
+	runSitemap(t, v, "--follow", file).want(t, command.ExitDone, `{"url":"http://annex.example/page","index":false,`)
+	runSitemap(t, v, "--follow", "--limit=1", file).want(t, command.ExitDone)
 }
 
 // A server that asks for too much rest is left alone.
@@ -234,7 +235,7 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
-	runSitemap(t, v, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
+	runSitemap(t, v, "--follow", file).want(t, command.ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
 		"http://rare.example/3: rare.example is not to be visited before ")
@@ -249,7 +250,7 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	runCommand(t, "sitemap", "http://"+l.Addr().String()+"/map.xml").want(t, ExitFailed, "--allow-private")
+	runCommand(t, "sitemap", "http://"+l.Addr().String()+"/map.xml").want(t, command.ExitFailed, "--allow-private")
 }
 
 func TestSitemapIsInterrupted(t *testing.T) {
@@ -258,7 +259,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.Addr, "http://stuck.example/map.xml")
-	if r.want(t, ExitStopped); strings.Contains(r.stderr, "stuck.example") {
+	if r.want(t, command.ExitStopped); strings.Contains(r.stderr, "stuck.example") {
 		t.Errorf("that is no fault of the server: %s", r.stderr)
 	}
 }
@@ -267,7 +268,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 func TestSitemapSamples(t *testing.T) {
 	for name, lines := range map[string]int{"urlset_basic.xml": 5, "xmlSitemap.gz": 5, "sitemap.txt.gz": 5, "feed.rss": 4, "atom.xml": 1, "urlset_utf16.xml": 1} {
 		r := runCommand(t, "sitemap", "--base=http://www.example.com/", filepath.Join("..", "..", "..", "..", "frontier", "sitemap", "testdata", name))
-		if n := strings.Count(r.stdout, "\n"); n != lines || r.code == ExitUsage {
+		if n := strings.Count(r.stdout, "\n"); n != lines || r.code == command.ExitUsage {
 			t.Errorf("%s: %d entries, want %d: %s", name, n, lines, r.stderr)
 		}
 	}

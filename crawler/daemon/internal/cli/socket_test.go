@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
@@ -41,8 +42,8 @@ func TestSocket(t *testing.T) {
 	if err := os.Chmod(dir.Path(server.TokenFile), 0); err != nil { // an operator needs none
 		t.Fatal(err)
 	}
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
-	runCommand(t, "top", "--data", string(dir)).want(t, ExitDone, "a.example", "they wrote")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, command.ExitDone, "a.example: stopped")
+	runCommand(t, "top", "--data", string(dir)).want(t, command.ExitDone, "a.example", "they wrote")
 	audit, err := os.ReadFile(dir.Path(datadir.AuditFile))
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
@@ -139,7 +140,7 @@ func TestStrangers(t *testing.T) {
 	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.DataDir()).want(t, ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.DataDir()).want(t, command.ExitDone, "a.example: stopped")
 	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {

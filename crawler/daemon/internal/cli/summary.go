@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -106,7 +107,7 @@ func firstRevisitText(runErr error) string {
 func (j *foregroundRun) exitErrorFor(runErr error) error {
 	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
-			return &ExitError{Code: ExitStopped, Err: fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
+			return &command.ExitError{Code: command.ExitStopped, Err: fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
 		}
 	}
 	switch {
@@ -117,7 +118,7 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
 	}
-	return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}
+	return &command.ExitError{Code: command.ExitFailed, Err: fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}
 }
 
 // mayHaveReachedHostLimits reports whether a run without visits may have used up its pages, or its

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -69,7 +70,7 @@ func TestTrapsOverSockets(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, trapSite()...)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
-	runCommand(t, v.CrawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
 		"redirects: 5, of them to new URLs: 4",
 		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
 		"reason=redirects", "reason=calendar")
@@ -88,12 +89,12 @@ func TestTrapsOverSockets(t *testing.T) {
 	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	runCommand(t, "report", "--data", v.DataDir()).want(t, ExitDone, "Refused where they were found",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Refused where they were found",
 		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
 		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
-	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
-	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
+	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, command.ExitDone, "pattern_urls")
+	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone, "a calendar of the year 2100 (calendar)")
 }
 
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
@@ -104,6 +105,6 @@ func TestSeedThatRedirects(t *testing.T) {
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
-	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
+	runCommand(t, v.CrawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, command.ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }

@@ -1,0 +1,88 @@
+//go:build unix
+
+package daemonctl
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
+)
+
+// Where no daemon runs, its token is not sent to what listens at the default address.
+func TestTokenOfAnIdleDaemonStays(t *testing.T) {
+	dir := datadir.StateDir(t.TempDir())
+	lock, err := dir.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	r := clientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: NewBrakeCommand(&command.Env{}).Flags()}
+	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
+		t.Errorf("while it runs without a socket: %+v, %v", c, err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := r.newClient(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
+		t.Errorf("when it has ended: %+v, %v; want an error that says what to do", c, err)
+	}
+}
+
+// A command that names a server or a token goes by TCP, as does one that finds no
+// daemon at the socket: the daemon may be older than sockets.
+func TestWithoutSocket(t *testing.T) {
+	t.Parallel()
+	const tcp = "http://127.0.0.1:1"
+	dir := datadir.StateDir(t.TempDir())
+	lock, err := dir.Lock() // as a daemon does that serves no socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	for what, make := range map[string]func() error{
+		"no socket": func() error { return nil },
+		"the socket of a daemon that was killed": func() error {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(datadir.SocketFile)})
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return l.Close()
+		},
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		r := clientOptions{serverURL: tcp, dataDir: string(dir)}
+		fs := NewBrakeCommand(&command.Env{}).Flags()
+		r.flagSet = fs
+		c, err := r.newClient(t.Context())
+		if err != nil || c.Token != "secret" {
+			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
+		}
+	}
+	l, err := dir.ListenSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, flag := range []string{"--server=" + tcp, "--token-file=" + dir.Path(server.TokenFile)} {
+		c := NewBrakeCommand(&command.Env{})
+		r := clientOptions{serverURL: tcp, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
+		if err := c.Flags().Parse([]string{flag}); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
+			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package daemonctl
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// TestReadKeys: a key that ends is heard though nobody takes the keys before it.
+func TestReadKeys(t *testing.T) {
+	keys, ended := make(chan byte, 2), false
+	readKeypresses(strings.NewReader("jkjkjkq"), keys, func() { ended = true }, t.Context().Done())
+	if !ended || len(keys) != 2 {
+		t.Errorf("ended: %v, %d keys wait", ended, len(keys))
+	}
+}
+
+// TestTopRender pins what is shown of a daemon, and that what strangers wrote does
+// not play with the terminal.
+func TestTopRender(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
+	v := daemonSnapshot{
+		selectedProject: "books",
+		projects: []api.Project{
+			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
+			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
+		},
+		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
+		hostListPage:      &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
+		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
+	}
+	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no rest was cut short
+
+   PROJECT  STATE    PAGES/S  PAGES  ERRORS  HOSTS  DUE  QUEUED  
+>  books    running  2.5      100    3       2      1    40      
+   news     failed   0.0      0      0       0      0    0       no �[2Jroom
+
+books, pages a second: ▁▂█▄  (most: 4.0)
+
+HOST       STATE  QUEUED  DECLARED  CONFIGURED  MEDIAN  LAST  FAILED
+a.example  due    0       2s        0s          0s      200   0
+
+in hand: 1
+    1.5s  http://a.example/x
+
+HOST       DOES     UNTIL               BY        SINCE                 REASON
+b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
+`
+	if got := v.render(now).String(); got != want {
+		t.Errorf("it shows\n%s\nwant\n%s", got, want)
+	}
+	if got := (daemonSnapshot{}).render(now).String(); !strings.Contains(got, "projects: 0") {
+		t.Errorf("of nothing it shows\n%s", got)
+	}
+}
+
+// A call ends after clientTimeout where a daemon takes calls and answers none.
+func TestClientTimeout(t *testing.T) {
+	done := make(chan struct{})
+	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
+	defer hung.Close()
+	defer close(done)
+	r := clientOptions{serverURL: hung.URL, tokenFile: testfile.Write(t, "token", "x")}
+	c, err := r.newClient(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Timeout != clientTimeout {
+		t.Errorf("it waits for %v", c.HTTP.Timeout)
+	}
+	c.HTTP.Timeout = time.Millisecond
+	_, err = c.Brakes(t.Context())
+	if err := r.explainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
+		t.Errorf("after that time: %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package inspectcmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+const explainHelp = `Say what a crawl makes of a URL, step by step, and which rule acts: its canonical
+form, the project's rules for parameters, Clean-param, scope and the limits against
+sites that make up URLs, what robots.txt says, whether the URL is known, and when it
+would be visited and why. Every step is taken by the code that the crawl decides
+with.
+
+The crawl is the one in the data directory; it must not be running, and nothing of it
+is changed. -c explains by a project file instead, with the state of the crawl in its
+store.path if there is one. A URL that the crawl does not know is judged as a link of
+a seed.
+
+Nothing is sent, unless --fetch is given and no robots.txt of the URL's origin is
+known: then it is fetched at a polite pace, and not kept.
+
+How many URLs of a pattern there are is counted by a running crawl only.
+
+Exit codes: 0 explained, 1 the robots.txt could not be had, 2 wrong usage, 4
+interrupted.`
+
+const explainExample = `  decorum explain 'https://example.com/shop?ref=home&item=7'
+  decorum explain -c books.yaml --fetch https://example.com/private/
+  decorum explain --format json https://example.com/ | jq .robots.rule`
+
+// An explainOptions is what somebody wants to have explained.
+type explainOptions struct {
+	env                         *command.Env
+	dataDir, configFile, format string
+	fetchRobots                 bool
+}
+
+func NewExplainCommand(env *command.Env) *cobra.Command {
+	q := explainOptions{env: env}
+	c := &cobra.Command{
+		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
+		Long: explainHelp, Example: explainExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if q.configFile != "" && c.Flags().Changed("data") {
+				return usage.Errorf("--data and -c name two crawls: choose one")
+			}
+			return q.explain(c.Context(), args[0])
+		},
+	}
+	fs := c.Flags()
+	command.AddDataFlag(fs, &q.dataDir)
+	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
+	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
+	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	return c
+}
+
+// explain prints what the crawl makes of a URL.
+func (q explainOptions) explain(ctx context.Context, text string) error {
+	if err := command.CheckFormat(q.format, "table", "json"); err != nil {
+		return err
+	}
+	if _, err := decorum.ParseURL(text); err != nil {
+		return usage.Errorf("%q is not a URL: %s", text, engine.InnerErrorText(err))
+	}
+	k, err := q.openCrawl()
+	if err != nil {
+		return err
+	}
+	return k.UseAndClose(ctx, q.env, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
+		if err := k.LoadScope(); err != nil {
+			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
+		}
+		if q.fetchRobots {
+			if err := ensureRobotsFetched(ctx, k, text); err != nil {
+				return err
+			}
+		}
+		e, err := k.ExplainURL(ctx, text)
+		switch {
+		case err != nil:
+			return err
+		case q.format == "json":
+			return jsonline.WriteIndented(q.env.Stdout, e)
+		}
+		return writeURLExplanation(q.env.Stdout, e)
+	})
+}
+
+// openCrawl opens the crawl that is asked about.
+func (q explainOptions) openCrawl() (*stoppedcrawl.Crawl, error) {
+	if q.configFile == "" {
+		return stoppedcrawl.Open(q.env, q.dataDir)
+	}
+	p, err := project.Read(q.configFile)
+	if err != nil {
+		return nil, err
+	}
+	return stoppedcrawl.OpenProject(q.env, p)
+}
+
+// ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
+// gate, which may be another then. The host rests as long as the crawl owes it.
+func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string) error {
+	u, _, err := k.RewriteURL(ctx, text)
+	if err != nil {
+		return err
+	}
+	if rules, err := k.Gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
+		return err
+	}
+	cfg, err := k.Project.GateConfig()
+	if err != nil {
+		return err
+	}
+	e, err := oneoff.NewFetcher(&project.File{Project: k.Project}, cfg)
+	if err != nil {
+		return err
+	}
+	info, _, err := k.FrontierStore.Origin(ctx, u.Origin())
+	if err != nil {
+		return err
+	}
+	e.SetDue(u.Origin().Host(), info.HostState.Due)
+	k.Gate = e.Gate
+	if _, err := e.FetchRules(ctx, u.Origin()); err != nil {
+		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package inspectcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/spf13/cobra"
+)
+
+const frontierStatsHelp = `Say how much the frontier holds, and when its next URL is due.
+
+  queued   to be visited; put off ones included
+  resting  visited, and to be visited again
+  parked   closed by robots.txt or out of scope, until that changes
+  seen     all that were ever queued
+
+The states of hosts are those of decorum report.`
+
+// A frontierStatsOptions is what somebody wants to know of a frontier.
+type frontierStatsOptions struct {
+	env             *command.Env
+	dataDir, format string
+}
+
+func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
+	q := frontierStatsOptions{env: env}
+	c := &cobra.Command{
+		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return q.printFrontierStats(c.Context()) },
+	}
+	command.AddDataFlag(c.Flags(), &q.dataDir)
+	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	return c
+}
+
+func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
+	if err := command.CheckFormat(q.format, "table", "json"); err != nil {
+		return err
+	}
+	return stoppedcrawl.OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
+		s, err := frontierStats(ctx, k)
+		if err != nil {
+			return err
+		}
+		if q.format == "json" {
+			return jsonline.WriteIndented(q.env.Stdout, s)
+		}
+		return writeFrontierStats(q.env.Stdout, s)
+	})
+}
+
+// writeFrontierStats writes the numbers of a frontier as a table.
+func writeFrontierStats(w io.Writer, s *inspect.FrontierStats) error {
+	var p reporttext.Builder
+	p.WriteTable(func(row func(...any)) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
+		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.QueuedURLs, s.SuspendedURLs))
+		row("resting", s.AwaitingRevisit)
+		row("parked", s.ParkedURLs)
+		row("seen", s.SeenURLs)
+		if !s.NextDueAt.IsZero() {
+			row("next due", inspect.FormatTime(s.NextDueAt))
+		}
+		if !s.DueSince.IsZero() {
+			row("due since", inspect.FormatTime(s.DueSince))
+		}
+		for _, f := range s.StoreFiles {
+			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes), plaintext.FormatBytes(f.FreeBytes)))
+		}
+	})
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// frontierStats returns the numbers of the frontier and of its files.
+func frontierStats(ctx context.Context, k *stoppedcrawl.Crawl) (*inspect.FrontierStats, error) {
+	s, err := k.CountFrontier(ctx)
+	if err == nil {
+		s.StoreFiles, err = readStoreFileStats(k)
+	}
+	return s, err
+}
+
+// readStoreFileStats tells how large the files of the crawl are.
+func readStoreFileStats(k *stoppedcrawl.Crawl) (files []inspect.StoreFileStats, err error) {
+	for _, f := range []struct {
+		name  string
+		store storage.NoteStore
+	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.RobotsStore}} {
+		file, ok := f.store.(interface {
+			FileStats() (bolt.FileStats, error)
+		})
+		if !ok {
+			continue // in memory: there is none
+		}
+		stats, err := file.FileStats()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, inspect.StoreFileStats{Name: f.name, Bytes: stats.Size, FreeBytes: stats.FreeBytes})
+	}
+	return files, nil
+}

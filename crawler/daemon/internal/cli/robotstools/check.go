@@ -1,0 +1,173 @@
+package robotstools
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
+)
+
+const robotsCheckHelp = `Say for each URL whether robots.txt allows an agent to visit it, and which rule
+on which line decides. The robots.txt of each URL's origin is fetched, once and at
+a polite pace, unless --file names another to judge by.
+
+One line a URL: the verdict, the URL and the rule, separated by tabs. --explain
+adds the file, the group, every rule that matches with the part of the URL it takes
+("*" under what a wildcard stands for) and why it lost, and what the file asks of pace
+and of AI use. --json writes the same as one JSON object a line.
+
+YandexDirect and YandexCalendar may fetch what is closed to "*". What YandexBot may
+not fetch is then allowed, and "not for indexing" stands behind the rule.
+
+A URL is judged in canonical form, as it is before Clean-param: decorum explain says
+what a crawl makes of it. With --dialect google-oss decorum robots batch judges it as
+it is written.
+
+Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
+had, 2 wrong usage, 4 interrupted.`
+
+const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
+  decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
+  decorum robots check --agent YandexBot --dialect yandex https://example.com/`
+
+// A checkOptions is what somebody asks of robots.txt files.
+type checkOptions struct {
+	env                  *command.Env
+	file, agent, contact string
+	dialect              string
+	connectToRules       []string
+	allowPrivate         bool
+	explain, asJSON      bool
+}
+
+func newCheckCommand(env *command.Env) *cobra.Command {
+	q := checkOptions{env: env}
+	c := &cobra.Command{
+		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
+		Long: robotsCheckHelp, Example: robotsCheckExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, urls []string) error { return q.checkRobots(c.Context(), urls) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
+	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
+	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
+	fs.BoolVar(&q.explain, "explain", false, "say for each URL all that led to the verdict")
+	fs.BoolVar(&q.asJSON, "json", false, "write what --explain says as JSON, one object a line")
+	q.addFetchFlags(fs)
+	return c
+}
+
+// addFetchFlags adds the flags of a command that fetches robots.txt files.
+func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
+	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
+	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
+}
+
+// checkRobots prints a verdict for each URL.
+func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
+	agent := robots.AgentFromName(q.agent)
+	if agent.Token() == "" {
+		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
+	}
+	dialect, err := robots.ParseDialect(q.dialect)
+	if err != nil {
+		return usage.Errorf("--dialect: %v", err)
+	}
+	pages := make([]decorum.URL, len(urls))
+	for i, s := range urls {
+		if pages[i], err = decorum.ParseURL(s); err != nil {
+			return usage.Errorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
+		}
+	}
+	explain, err := newExplainFunc(q, agent, dialect)
+	if err != nil {
+		return err
+	}
+	ctx, stop := q.env.WithSignalCancel(ctx)
+	defer stop()
+	isDisallowed, explainErrs := false, error(nil)
+	for _, u := range pages {
+		e, err := explain(ctx, u)
+		if err != nil {
+			explainErrs = errors.Join(explainErrs, err)
+			continue
+		}
+		isDisallowed = isDisallowed || !e.Allowed
+		if err := q.printCheckResult(q.env.Stdout, u, e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
+		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
+	case explainErrs == nil && isDisallowed:
+		return &command.ExitError{Code: command.ExitCheckFailed}
+	}
+	return explainErrs
+}
+
+func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
+	verdict, reason := "disallowed", "no rule"
+	if v.Allowed {
+		verdict = "allowed"
+	}
+	if v.Rule != "" {
+		reason = inspect.RuleText(v)
+	}
+	if v.DisallowedForMainRobot {
+		reason += "; not for indexing"
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, reason)
+	return err
+}
+
+// A explainFunc says what robots.txt says of a URL.
+type explainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
+
+// newExplainFunc returns a judge by a file, by one origin, or by the origin of each
+// URL.
+func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
+	if !hasURLScheme(q.file) && q.file != "" {
+		return newFileExplainFunc(q.file, agent, dialect)
+	}
+	e, err := newOneOffFetcher(q, agent, dialect)
+	if err != nil {
+		return nil, err
+	}
+	if q.file == "" {
+		return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
+			return e.ExplainVerdict(ctx, u.Origin(), u)
+		}, nil
+	}
+	o, err := originOfRobotsURL("--file", q.file)
+	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
+		return e.ExplainVerdict(ctx, o, u)
+	}, err
+}
+
+// newFileExplainFunc returns a judge by a robots.txt on disk.
+func newFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
+	body, err := readRobotsFile(name)
+	if err != nil {
+		return nil, err
+	}
+	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
+	rules, usageRules := file.RulesFor(agent), aiuse.Compile(file, agent)
+	return func(_ context.Context, u decorum.URL) (gate.Explanation, error) {
+		return gate.Explanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
+	}, nil
+}

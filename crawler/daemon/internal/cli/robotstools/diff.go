@@ -1,0 +1,229 @@
+package robotstools
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/lint"
+)
+
+const robotsDiffHelp = `Compare two versions of a robots.txt by what they mean: order, comments and spelling
+make no difference. For each agent that either file names, and for "*", the rules it
+gains and loses; then delays and sitemaps. An agent without a group of its own has
+the rules of "*".
+
+With --urls also the URLs that open or close, for each --agent, or without one for
+each agent that either file names: one URL or path a line of the file, "-" for
+standard input.
+
+--json writes all changes of the files as one JSON object on the first line, then one
+object for each URL that opens or closes.
+
+Exit codes: 0 no difference in rules, delays and sitemaps, 3 a difference, 1 a file
+could not be had, 2 wrong usage.`
+
+const robotsDiffExample = `  decorum robots diff old.txt new.txt
+  decorum robots diff https://example.com/robots.txt new.txt --urls urls.txt --agent Googlebot`
+
+// A diffOptions is what somebody asks of two versions of a robots.txt.
+type diffOptions struct {
+	checkOptions
+	urlsFile string
+	agents   []string
+}
+
+func newDiffCommand(env *command.Env) *cobra.Command {
+	q := diffOptions{checkOptions: checkOptions{env: env}}
+	c := &cobra.Command{
+		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
+		Long: robotsDiffHelp, Example: robotsDiffExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return q.diffRobots(c.Context(), c.InOrStdin(), args[0], args[1])
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&q.urlsFile, "urls", "", "judge the URLs or paths in this `FILE`, one a line; - is standard input")
+	fs.StringArrayVar(&q.agents, "agent", nil, "judge --urls for this agent, a product `NAME`; repeatable")
+	fs.StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the files in")
+	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
+	q.addFetchFlags(fs)
+	return c
+}
+
+// diffRobots prints how two files differ.
+func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...string) error {
+	dialect, err := robots.ParseDialect(q.dialect)
+	if err != nil {
+		return usage.Errorf("--dialect: %w", err)
+	}
+	for _, name := range q.agents {
+		if name != "*" && robots.AgentFromName(name).Token() == "" {
+			return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
+		}
+	}
+	bodies, err := q.loadRobotsBodies(ctx, dialect, names...)
+	if err != nil {
+		return err
+	}
+	old, new := robots.Parse(bodies[0], dialect), robots.Parse(bodies[1], dialect)
+	changes := lint.Diff(old, new)
+	if err := q.printChanges(q.env.Stdout, changes); err != nil {
+		return err
+	}
+	anyChanged, err := q.printChangedURLVerdicts(stdin, old, new)
+	if err == nil && (anyChanged || !changes.IsEmpty()) {
+		return &command.ExitError{Code: command.ExitCheckFailed}
+	}
+	return err
+}
+
+func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
+	if q.asJSON {
+		return jsonline.NewEscapingEncoder(w).Encode(c)
+	}
+	var b strings.Builder
+	for _, agent := range c.AgentChanges {
+		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
+		for _, r := range agent.AddedRules {
+			fmt.Fprintf(&b, "  + %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
+		}
+		for _, r := range agent.RemovedRules {
+			fmt.Fprintf(&b, "  - %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
+		}
+		if agent.OldDelay != agent.NewDelay {
+			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
+		}
+		for _, line := range linesNotIn(agent.NewRateAndVisitTimeLines, agent.OldRateAndVisitTimeLines) {
+			fmt.Fprintf(&b, "  + %s\n", line)
+		}
+		for _, line := range linesNotIn(agent.OldRateAndVisitTimeLines, agent.NewRateAndVisitTimeLines) {
+			fmt.Fprintf(&b, "  - %s\n", line)
+		}
+	}
+	if c.AgentsNotComparedCount > 0 {
+		fmt.Fprintf(&b, "%d more agents were not compared\n", c.AgentsNotComparedCount)
+	}
+	for _, s := range c.SitemapsAdded {
+		fmt.Fprintf(&b, "sitemap\n  + %s\n", s)
+	}
+	for _, s := range c.SitemapsRemoved {
+		fmt.Fprintf(&b, "sitemap\n  - %s\n", s)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// An agentRulesChange is what the two files say to one agent.
+type agentRulesChange struct {
+	name     string
+	old, new *robots.Rules
+}
+
+// printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
+// whether there are any.
+func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
+	if q.urlsFile == "" {
+		return false, nil
+	}
+	in := stdin
+	if q.urlsFile != "-" {
+		f, err := os.Open(q.urlsFile)
+		if err != nil {
+			return false, fmt.Errorf("cannot read the URLs: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	agents := q.agentRulesToCompare(old, new)
+	s := bufio.NewScanner(in)
+	n := 1
+	for ; s.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(s.Text(), plaintext.ByteOrderMark))
+		if text == "" {
+			continue
+		}
+		u, err := parsePathOrURL(text)
+		if err != nil {
+			return anyChanged, usage.Errorf("--urls: line %d: %q is neither a URL nor a path", n, text)
+		}
+		for _, agent := range agents {
+			before, after := agent.old.Check(u), agent.new.Check(u)
+			if before.Allowed == after.Allowed {
+				continue
+			}
+			anyChanged = true
+			if err := q.printChangedURL(q.env.Stdout, text, agent.name, before, after); err != nil {
+				return anyChanged, err
+			}
+		}
+	}
+	if err := s.Err(); err != nil {
+		return anyChanged, fmt.Errorf("cannot read the URLs: line %d: %w", n, plaintext.DescribeScanError(err))
+	}
+	return anyChanged, nil
+}
+
+// agentRulesToCompare returns the agents to judge for.
+func (q diffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
+	names := q.agents
+	if len(names) == 0 {
+		names, _ = lint.ComparedAgents(old, new)
+	}
+	var agents []agentRulesChange
+	seen := make(map[string]bool)
+	for _, name := range names {
+		if !seen[name] {
+			seen[name] = true
+			a := robots.AgentFromName(name)
+			agents = append(agents, agentRulesChange{name, old.RulesFor(a), new.RulesFor(a)})
+		}
+	}
+	return agents
+}
+
+// parsePathOrURL reads a URL, or a path of whatever host.
+func parsePathOrURL(s string) (decorum.URL, error) {
+	if strings.HasPrefix(s, "/") {
+		s = "https://host.invalid" + s
+	}
+	return decorum.ParseURL(s)
+}
+
+// printChangedURL writes one URL that opens or closes for an agent.
+func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
+	if q.asJSON {
+		return jsonline.NewEscapingEncoder(w).Encode(struct {
+			URL   string         `json:"url"`
+			Agent string         `json:"agent"`
+			Old   robots.Verdict `json:"old"`
+			New   robots.Verdict `json:"new"`
+		}{text, agent, before, after})
+	}
+	change, decisive := "closes", after
+	if after.Allowed {
+		change = "opens"
+	}
+	if after.Rule == "" {
+		decisive = before
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, plaintext.ReplaceControlChars(text), plaintext.ReplaceControlChars(decisive.Rule), decisive.Line)
+	return err
+}
+
+// linesNotIn returns what lines has and others has not.
+func linesNotIn(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return slices.Contains(others, s) })
+}

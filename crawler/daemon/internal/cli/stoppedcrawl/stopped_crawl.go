@@ -1,0 +1,118 @@
+package stoppedcrawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
+)
+
+// A Crawl is one that nobody runs at the moment, opened to be looked into.
+// Opening and closing it changes nothing of it: after a crash, its hosts rest
+// as long as if the crawl went on at that moment, and that is kept too.
+type Crawl struct {
+	inspect.Inspector
+	Dir           datadir.StateDir
+	RobotsStore   storage.NoteStore
+	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
+}
+
+// OpenAndDo opens the crawl in a directory for as long as do works with it, or until
+// a signal ends that.
+func OpenAndDo(ctx context.Context, env *command.Env, name string, do func(context.Context, *Crawl) error) error {
+	k, err := Open(env, name)
+	if err != nil {
+		return err
+	}
+	return k.UseAndClose(ctx, env, do)
+}
+
+// UseAndClose calls do with the crawl until a signal ends that, and closes the crawl.
+func (k *Crawl) UseAndClose(ctx context.Context, env *command.Env, do func(context.Context, *Crawl) error) (err error) {
+	ctx, stop := env.WithSignalCancel(ctx)
+	defer stop()
+	err = do(ctx, k)
+	if errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
+		err = &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
+	}
+	return errors.Join(err, k.Close())
+}
+
+// Open opens the crawl in a directory. Close must be called in the end.
+func Open(env *command.Env, name string) (*Crawl, error) {
+	dir := datadir.StateDir(name)
+	if err := dir.RequireCrawl(); err != nil {
+		return nil, err
+	}
+	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
+	if err != nil {
+		return nil, err
+	}
+	d.Store.Path = name // it may have been moved since
+	return OpenProject(env, d.Project)
+}
+
+// OpenProject opens the crawl in the project's directory as the project is now, which
+// may not be as it was when the crawl was started last. Where there is none, it
+// is as before its first visit.
+func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
+	k := &Crawl{Inspector: inspect.Inspector{Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path)}
+	hasCrawl, err := k.Dir.HasCrawl()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Close())
+		}
+	}()
+	gateConfig, err := p.GateConfig()
+	if err == nil {
+		k.ParamCleaner, err = p.ParamCleaner()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Dir.Path(datadir.ProjectFile), err)
+	}
+	if hasCrawl {
+		err = k.openStores(env)
+	} else {
+		k.FrontierStore, k.RobotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.Gate = gate.New(gateConfig, k.RobotsStore)
+	return k, nil
+}
+
+// openStores opens the crawl's stores, which nobody else may have open.
+func (k *Crawl) openStores(env *command.Env) (err error) {
+	if k.directoryLock, err = k.Dir.Lock(); err != nil {
+		return err
+	}
+	s, err := datadir.OpenStores(k.Project, env.BoltOptions(k.Project, nil))
+	k.FrontierStore, k.RobotsStore = s.Frontier, s.Robots
+	return err
+}
+
+// Close closes the stores, and lets others crawl from the directory.
+func (k *Crawl) Close() (err error) {
+	for _, s := range []storage.NoteStore{k.FrontierStore, k.RobotsStore} { // in this order: see OpenBoltFrontier
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	if k.directoryLock != nil {
+		err = errors.Join(err, k.directoryLock.Close())
+	}
+	return err
+}

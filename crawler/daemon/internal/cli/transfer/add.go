@@ -1,0 +1,170 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass what every URL found by the crawl
+passes: those out of the project's scope are refused, those seen before are passed
+over. A decorum crawl --resume visits them ahead of links, when robots.txt allows
+it and their hosts are due.
+
+With - as the only argument URLs are read from standard input, one a line; a line
+that begins with { is an object, of which url, depth and referrer are read.
+
+It prints how many were new, known and refused, and why. Exit code 1: some lines
+were no URLs; all others have been added.`
+
+const frontierAddExample = `  decorum frontier add https://example.com/new https://example.com/also
+  decorum frontier add - <urls.txt
+  decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
+
+// A addOptions is where URLs are added, and how the result is written.
+type addOptions struct {
+	env             *command.Env
+	dataDir, format string
+}
+
+func NewAddCommand(env *command.Env) *cobra.Command {
+	q := addOptions{env: env}
+	c := &cobra.Command{
+		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
+		Example: frontierAddExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, urls []string) error {
+			if err := command.CheckFormat(q.format, "table", "json"); err != nil {
+				return err
+			}
+			for _, u := range urls {
+				if _, err := decorum.ParseURL(u); err != nil && (u != "-" || len(urls) > 1) {
+					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
+				}
+			}
+			readURLs := readURLLines
+			if urls[0] != "-" {
+				readURLs = func(_ io.Reader, yield func(string) bool) error { return yieldAll(urls, yield) }
+			}
+			return q.addToFrontier(c.Context(), func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
+		},
+	}
+	command.AddDataFlag(c.Flags(), &q.dataDir)
+	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	return c
+}
+
+func (q addOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
+	return stoppedcrawl.OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
+		if err := k.LoadScope(); err != nil {
+			return err
+		}
+		f := frontier.New(k.FrontierStore, frontier.Config{Scope: k.Scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
+		in := supervisor.NewURLBatchAdder(f.DiscoverReportingRefusals)
+		addErr := in.AddAll(ctx, readInBackground(ctx, engine.SeedBatchSize, lines))
+		result := in.Result()
+		if addErr == nil && result.InvalidLines > 0 {
+			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
+		}
+		if q.format == "json" {
+			return errors.Join(addErr, jsonline.WriteIndented(q.env.Stdout, result))
+		}
+		return errors.Join(addErr, printAddURLsResult(q.env.Stdout, result))
+	})
+}
+
+// printAddURLsResult says what became of the URLs.
+func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
+	var p reporttext.Builder
+	p.WriteLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
+	for _, r := range in.Refusals {
+		p.WriteLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
+
+func yieldAll(all []string, yield func(string) bool) error {
+	for _, s := range all {
+		if !yield(s) {
+			break
+		}
+	}
+	return nil
+}
+
+// readURLLines yields the lines of r without their ends. One that is too long to
+// be a URL is yielded as one that is none.
+func readURLLines(r io.Reader, yield func(string) bool) error {
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for {
+		line, err := plaintext.ReadLine(lines, nil)
+		if errors.Is(err, plaintext.ErrLineTooLong) {
+			line, err = []byte("(too long)"), nil
+		}
+		if more := yield(strings.TrimSpace(string(line))); !more {
+			return nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot read the URLs: %w", err)
+		}
+	}
+}
+
+// readInBackground yields what from yields, which is so many ahead at most, until ctx is
+// done: a terminal may have no more to say, and cannot be told that nobody listens.
+func readInBackground(ctx context.Context, ahead int, from func(yield func(string) bool) error) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		lines, readErr, stopped := make(chan string, ahead), make(chan error, 1), make(chan struct{})
+		defer close(stopped)
+		go func() {
+			err := from(func(line string) bool {
+				select {
+				case lines <- line:
+					return true
+				case <-stopped:
+					return false
+				}
+			})
+			close(lines)
+			readErr <- err
+		}()
+		for {
+			select {
+			case line, more := <-lines:
+				if !more {
+					if err := <-readErr; err != nil {
+						yield("", err)
+					}
+					return
+				}
+				if !yield(line, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield("", context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
