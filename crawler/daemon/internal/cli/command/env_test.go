@@ -1,0 +1,54 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+// The first signal ends the context, and says so; without one the caller ends it.
+func TestWithSignalCancel(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	env := &Env{Signals: signals}
+	ctx, stop := env.WithSignalCancel(t.Context())
+	stop()
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
+		t.Errorf("when its caller ends it: %v", context.Cause(ctx))
+	}
+	ctx, stop = env.WithSignalCancel(t.Context())
+	defer stop()
+	signals <- os.Interrupt
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), engine.ErrInterrupted) {
+		t.Errorf("after a signal: %v", context.Cause(ctx))
+	}
+}
+
+// Wrong arguments are wrong usage, which has an exit code of its own.
+func TestArgumentChecks(t *testing.T) {
+	c := &cobra.Command{Use: "frontier", SuggestionsMinimumDistance: 2}
+	c.AddCommand(&cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}})
+	_, badHost := ParseHostFlag("a b")
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{RejectUnknownCommand(c, []string{"lst"}), `unknown command "lst" for frontier; did you mean list?; see frontier --help`},
+		{ArgsOrUsageError(cobra.ExactArgs(1))(c, nil), "accepts 1 arg(s), received 0; see frontier --help"},
+		{CheckFormat("xml", "table", "json"), `--format: "xml" is not one of table, json`},
+		{badHost, `--host: "a b" is not the name of a host, as in example.com`},
+	} {
+		if wrong := (*usage.Error)(nil); !errors.As(tt.err, &wrong) || tt.err.Error() != tt.want || ExitCode(tt.err) != ExitUsage {
+			t.Errorf("got %v, want %s", tt.err, tt.want)
+		}
+	}
+	if err := errors.Join(RejectUnknownCommand(c, nil), CheckFormat("json", "table", "json")); err != nil {
+		t.Error(err)
+	}
+}
