@@ -131,7 +131,7 @@ type dryRun struct {
 	lastRobotsFetchRequestsByOrigin map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
 }
 
-// newDryRun returns the scout of a project, ready to run on g.
+// newDryRun returns the dry run of a project, ready to run on g.
 func newDryRun(g engine.Config, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
 	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
 		foregroundRun: foregroundRun{stores: g.Stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}

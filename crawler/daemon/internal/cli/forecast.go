@@ -74,7 +74,7 @@ var forecastUnknowns = []string{
 	"what robots.txt files and sitemaps will say later",
 }
 
-// A dryRunForecaster turns what a scout has found into an outlook.
+// A dryRunForecaster turns what a dry run has found into a forecast.
 type dryRunForecaster struct {
 	*dryRun
 	project         project.Project // as it is to be crawled
@@ -83,7 +83,7 @@ type dryRunForecaster struct {
 	dryRunReport    *api.CrawlReport
 }
 
-// newForecast says what a crawl of p would do, which began when the scout did.
+// newForecast says what a crawl of p would do, which began when the dry run did.
 func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
 	report, err := inspect.New(s.Engine).CrawlReport(ctx, "", 0)
 	if err != nil {

@@ -44,7 +44,8 @@ func TestArgumentChecks(t *testing.T) {
 		{CheckFormat("xml", "table", "json"), `--format: "xml" is not one of table, json`},
 		{badHost, `--host: "a b" is not the name of a host, as in example.com`},
 	} {
-		if wrong := (*usage.Error)(nil); !errors.As(tt.err, &wrong) || tt.err.Error() != tt.want || ExitCode(tt.err) != ExitUsage {
+		wrong := (*usage.Error)(nil)
+		if !errors.As(tt.err, &wrong) || tt.err.Error() != tt.want || ExitCode(tt.err) != ExitUsage {
 			t.Errorf("got %v, want %s", tt.err, tt.want)
 		}
 	}

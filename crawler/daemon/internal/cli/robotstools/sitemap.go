@@ -134,7 +134,7 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 // many as sitemaps.org allows.
 const maxSitemapBytes = 50 << 20
 
-// newPoliteFetcher returns the errand that fetches sitemaps.
+// newPoliteFetcher returns the fetcher of sitemaps.
 func (q sitemapOptions) newPoliteFetcher() (*oneoff.Fetcher, error) {
 	if q.limit < 0 {
 		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
