@@ -155,18 +155,18 @@ func parseMaxAge(headers []string) (age time.Duration, stated bool) {
 	return age, stated
 }
 
-// maxHeaderSeconds bounds the seconds that a header states.
-const maxHeaderSeconds = 365 * day
+// maxHeaderDelay bounds the seconds that a header states.
+const maxHeaderDelay = 365 * day
 
-// parseWholeSeconds reads a whole number of seconds, at most maxHeaderSeconds.
+// parseWholeSeconds reads a whole number of seconds, at most maxHeaderDelay.
 func parseWholeSeconds(s string) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > int64(maxHeaderSeconds/time.Second) {
-		return maxHeaderSeconds, true
+	if err != nil || n > int64(maxHeaderDelay/time.Second) {
+		return maxHeaderDelay, true
 	}
 	return time.Duration(n) * time.Second, true
 }

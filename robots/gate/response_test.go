@@ -37,8 +37,8 @@ func TestMaxAge(t *testing.T) {
 		{"max-age=1.5", none},
 		{"max-age=٣", none},
 		{"x-max-age=60", none},
-		{"max-age=99999999999999999999", maxHeaderSeconds},
-		{"max-age=9223372036854775807", maxHeaderSeconds},
+		{"max-age=99999999999999999999", maxHeaderDelay},
+		{"max-age=9223372036854775807", maxHeaderDelay},
 		{",,=,max-age=60,", time.Minute},
 	} {
 		got, ok := parseMaxAge(strings.Split(test.headers, "|"))
