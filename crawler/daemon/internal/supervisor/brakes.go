@@ -3,30 +3,62 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// Brakes returns the brakes that are on.
-func (s *Supervisor) Brakes(context.Context) ([]api.Brake, error) {
+// operatorBrakes are the brakes that operators put on hosts: those that are on, their record
+// in the file of the daemon, and their copies in the Redis stores that projects share with
+// other processes. mu is taken before storesMu.
+type operatorBrakes struct {
+	active     *politeness.Brakes // those that crawls heed
+	stateStore *daemonStateStore
+	events     *eventBroker
+	log        *slog.Logger
+
+	mu               sync.Mutex                      // serializes changes of active with their record in stateStore
+	storesMu         sync.Mutex                      // guards sharedBrakesByID
+	sharedBrakesByID map[string]*engine.SharedBrakes // of each Redis store that a project uses
+}
+
+// openOperatorBrakes puts those brakes on that were on when the previous daemon ended.
+func openOperatorBrakes(active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger) (*operatorBrakes, error) {
+	o := &operatorBrakes{active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.SharedBrakes{}}
+	var brakes []politeness.Brake
+	for _, b := range stateStore.brakes() {
+		if brake := toPolitenessBrake(b); !brake.Expired(time.Now()) {
+			brakes = append(brakes, brake)
+		}
+	}
+	if err := active.Replace(brakes); err != nil {
+		return nil, fmt.Errorf("%s: %w", stateStore.filePath, err)
+	}
+	return o, nil
+}
+
+// all returns the brakes that are on.
+func (o *operatorBrakes) all() []api.Brake {
 	brakes := []api.Brake{}
-	for _, b := range s.OperatorBrakes.All() {
+	for _, b := range o.active.All() {
 		if !b.Expired(time.Now()) {
 			brakes = append(brakes, toAPIBrake(b))
 		}
 	}
-	return brakes, nil
+	return brakes
 }
 
-// SetBrake puts a brake on, in all projects. It holds before it is kept: should
-// that fail, it stays on, and the error says that it may not survive the daemon.
-func (s *Supervisor) SetBrake(ctx context.Context, b api.Brake) error {
+// set puts a brake on, in all projects. The brake holds before it is recorded: if the record
+// fails, it stays on, and the error says that it may not survive the daemon.
+func (o *operatorBrakes) set(ctx context.Context, b api.Brake) error {
 	host, ok := ParseBrakeHost(b.Host)
 	if !ok {
 		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
@@ -42,16 +74,16 @@ func (s *Supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	if brake.Expired(time.Now()) {
 		return api.InvalidInput("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
 	}
-	s.brakesMu.Lock()
-	defer s.brakesMu.Unlock()
-	if err := s.OperatorBrakes.Set(brake); err != nil {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.active.Set(brake); err != nil {
 		return api.InvalidInput("%w", err)
 	}
-	s.logAndPublishBrakeChange(b, brakeDescription(b))
-	if err := s.saveBrakes(); err != nil {
+	o.logAndPublish(b, brakeDescription(b))
+	if err := o.save(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
-	if err := s.setOrRemoveSharedBrake(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
+	if err := o.setOrRemoveSharedBrake(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
 		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
@@ -85,67 +117,53 @@ func ParseBrakeHost(s string) (string, bool) {
 	return host, true
 }
 
-// LiftBrake takes a brake off, when that is kept.
-// So is it in other processes: while they cannot be told, it stays on.
-func (s *Supervisor) LiftBrake(ctx context.Context, name string) error {
+// lift takes a brake off here and in the processes that share a Redis store, once that is
+// recorded. While Redis does not answer, the brake stays on.
+func (o *operatorBrakes) lift(ctx context.Context, name string) error {
 	host, _ := project.CanonicalHost(name)
-	s.brakesMu.Lock()
-	defer s.brakesMu.Unlock()
-	all := s.OperatorBrakes.All()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.active.All()
 	i := slices.IndexFunc(all, func(b politeness.Brake) bool { return b.Host == host })
 	if i < 0 {
 		return api.NotFound("there is no brake on %q", name)
 	}
 	b := toAPIBrake(all[i])
-	if err := s.setOrRemoveSharedBrake(ctx, host, "", ""); err != nil {
+	if err := o.setOrRemoveSharedBrake(ctx, host, "", ""); err != nil {
 		return api.Unavailable("the brake is not lifted, for other processes cannot be told: %w", err)
 	}
-	if err := s.saveBrakeList(slices.Delete(all, i, i+1)); err != nil {
+	if err := o.saveList(slices.Delete(all, i, i+1)); err != nil {
 		return err
 	}
-	s.OperatorBrakes.Remove(host)
-	s.logAndPublishBrakeChange(b, "lifted")
+	o.active.Remove(host)
+	o.logAndPublish(b, "lifted")
 	return nil
 }
 
-// dropExpiredBrakes forgets brakes that do not hold any more. That they are forgotten
+// dropExpired forgets brakes that do not hold any more. That they are forgotten
 // on the disk too is not urgent.
-func (s *Supervisor) dropExpiredBrakes(now time.Time) {
-	if !slices.ContainsFunc(s.OperatorBrakes.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
+func (o *operatorBrakes) dropExpired(now time.Time) {
+	if !slices.ContainsFunc(o.active.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
 		return
 	}
-	s.brakesMu.Lock()
-	defer s.brakesMu.Unlock()
-	for _, b := range s.OperatorBrakes.All() {
-		if b.Expired(now) && s.OperatorBrakes.Remove(b.Host) {
-			s.logAndPublishBrakeChange(toAPIBrake(b), "expired")
-			_ = s.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, b := range o.active.All() {
+		if b.Expired(now) && o.active.Remove(b.Host) {
+			o.logAndPublish(toAPIBrake(b), "expired")
+			_ = o.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
 		}
 	}
-	if err := s.saveBrakes(); err != nil {
-		s.env.Log.Warn("an expired brake stays in the file until another is set", "error", err)
+	if err := o.save(); err != nil {
+		o.log.Warn("an expired brake stays in the file until another is set", "error", err)
 	}
 }
 
-// loadBrakes puts those brakes on that were when the daemon ended.
-func (s *Supervisor) loadBrakes() error {
-	var brakes []politeness.Brake
-	for _, b := range s.stateStore.brakes() {
-		if brake := toPolitenessBrake(b); !brake.Expired(time.Now()) {
-			brakes = append(brakes, brake)
-		}
-	}
-	if err := s.OperatorBrakes.Replace(brakes); err != nil {
-		return fmt.Errorf("%s: %w", s.stateStore.filePath, err)
-	}
-	return nil
-}
+// save keeps the brakes that are on.
+func (o *operatorBrakes) save() error { return o.saveList(o.active.All()) }
 
-// saveBrakes keeps the brakes that are on.
-func (s *Supervisor) saveBrakes() error { return s.saveBrakeList(s.OperatorBrakes.All()) }
-
-func (s *Supervisor) saveBrakeList(brakes []politeness.Brake) error {
-	return s.stateStore.update(func(t *daemonState) {
+func (o *operatorBrakes) saveList(brakes []politeness.Brake) error {
+	return o.stateStore.update(func(t *daemonState) {
 		t.Brakes = nil
 		for _, b := range brakes {
 			t.Brakes = append(t.Brakes, toAPIBrake(b))
@@ -153,9 +171,10 @@ func (s *Supervisor) saveBrakeList(brakes []politeness.Brake) error {
 	})
 }
 
-func (s *Supervisor) logAndPublishBrakeChange(b api.Brake, change string) {
-	s.env.Log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
-	s.eventBroker.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
+// logAndPublish reports a change of a brake: "lifted", "expired", or what the new brake does.
+func (o *operatorBrakes) logAndPublish(b api.Brake, change string) {
+	o.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
+	o.events.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 
 // brakeDescription says what a brake does.

@@ -210,6 +210,17 @@ func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq
 	return s.eventBroker.subscribe(ctx, name), nil
 }
 
+// Brakes returns the brakes that are on.
+func (s *Supervisor) Brakes(context.Context) ([]api.Brake, error) { return s.brakes.all(), nil }
+
+// SetBrake puts a brake on, in all projects.
+func (s *Supervisor) SetBrake(ctx context.Context, b api.Brake) error { return s.brakes.set(ctx, b) }
+
+// LiftBrake takes a brake off.
+func (s *Supervisor) LiftBrake(ctx context.Context, name string) error {
+	return s.brakes.lift(ctx, name)
+}
+
 // CheckReady returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
 func (s *Supervisor) CheckReady(context.Context) error {
@@ -250,11 +261,7 @@ func (r *projectRunner) readinessError() error {
 func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
-	for _, r := range s.allRunners() {
-		loaded := r.loadedProject()
-		if loaded == nil {
-			continue
-		}
+	for _, loaded := range s.loadedProjects() {
 		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
 			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
 		if !seen[p] {

@@ -238,8 +238,5 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 // anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
 func (s *Supervisor) anyProjectMayReachPrivateAddrs() bool {
-	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
-		loaded := r.loadedProject()
-		return loaded != nil && loaded.project.MayReachPrivateAddrs()
-	})
+	return slices.ContainsFunc(s.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
 }

@@ -31,9 +31,9 @@ type projectRunner struct {
 	daemonStateStore *daemonStateStore
 	robotsStore      storage.NoteStore // of all projects
 	engine.SharedResources
-	getOrStartRedisBrakes func(*loadedProject) *engine.SharedBrakes
-	metrics               *metrics.Metrics
-	storeHandle           *storeHandle
+	brakes      *operatorBrakes
+	metrics     *metrics.Metrics
+	storeHandle *storeHandle
 
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
@@ -62,7 +62,7 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, getOrStartRedisBrakes: s.getOrStartRedisBrakes, metrics: s.Metrics,
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.brakes, metrics: s.Metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
@@ -313,7 +313,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
 		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
 	}
-	if g.SharedBrakes = r.getOrStartRedisBrakes(loaded); g.SharedBrakes != nil {
+	if g.SharedBrakes = r.brakes.sharedBrakesOf(loaded); g.SharedBrakes != nil {
 		hostDueStore := *r.HostDueStore
 		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
 		g.HostDueStore = &hostDueStore

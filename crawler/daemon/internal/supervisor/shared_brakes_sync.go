@@ -39,23 +39,23 @@ func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 
 // mergeSharedBrakes is the heed of a daemon: it has the brakes of a board hold. What is missing
 // there was put on here while it was out of reach, or before there was one.
-func (s *Supervisor) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
-	s.brakesMu.Lock() // which is held by who posts
-	defer s.brakesMu.Unlock()
+func (o *operatorBrakes) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+	o.mu.Lock() // which is held by who posts
+	defer o.mu.Unlock()
 	if outdated() {
 		return nil, false
 	}
-	lastShared := s.stateStore.lastSharedBrakes(key)
+	lastShared := o.stateStore.lastSharedBrakes(key)
 	if shared == nil {
 		shared = lastShared
 	}
 	local := map[string]string{}
-	for _, b := range s.OperatorBrakes.All() {
+	for _, b := range o.active.All() {
 		local[b.Host] = encodeSharedBrake(toAPIBrake(b))
 	}
 	changed := !maps.Equal(lastShared, shared)
 	if changed {
-		s.adoptSharedBrakeChanges(lastShared, shared, local)
+		o.adoptSharedBrakeChanges(lastShared, shared, local)
 	}
 	missing = map[string]string{}
 	for host, encoded := range local {
@@ -64,19 +64,19 @@ func (s *Supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 		}
 	}
 	if changed {
-		s.saveLastSharedAndLocalBrakes(key, shared)
+		o.saveLastSharedAndLocalBrakes(key, shared)
 	}
 	return missing, true
 }
 
 // adoptSharedBrakeChanges puts on, and lifts, what others have since a board was seen last. What was
 // put on here meanwhile stays if it stops a host.
-func (s *Supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
+func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
 	now := time.Now()
 	for host, encoded := range lastShared {
-		if _, on := shared[host]; !on && local[host] == encoded && s.OperatorBrakes.Remove(host) {
+		if _, on := shared[host]; !on && local[host] == encoded && o.active.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
-				s.logAndPublishBrakeChange(toAPIBrake(b), "lifted")
+				o.logAndPublish(toAPIBrake(b), "lifted")
 			}
 			delete(local, host)
 		}
@@ -88,23 +88,23 @@ func (s *Supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[strin
 		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
 			continue
 		}
-		if s.OperatorBrakes.Set(b) == nil {
-			s.logAndPublishBrakeChange(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
+		if o.active.Set(b) == nil {
+			o.logAndPublish(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
 			local[host] = encoded
 		}
 	}
 }
 
 // saveLastSharedAndLocalBrakes keeps what is on a board, and which brakes are on.
-func (s *Supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
-	err := s.stateStore.update(func(t *daemonState) {
+func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
+	err := o.stateStore.update(func(t *daemonState) {
 		if t.LastSharedBrakes == nil {
 			t.LastSharedBrakes = map[string]map[string]string{}
 		}
 		t.LastSharedBrakes[key] = shared
 	})
-	if err = errors.Join(err, s.saveBrakes()); err != nil {
-		s.env.Log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+	if err = errors.Join(err, o.save()); err != nil {
+		o.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
 	}
 }
 
@@ -127,9 +127,9 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 
 // setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
-func (s *Supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
-	for _, c := range s.sharedBrakesOfAllStores() {
-		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.StoreID))
+func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+	for _, c := range o.sharedBrakesOfAllStores() {
+		shared := maps.Clone(o.stateStore.lastSharedBrakes(c.StoreID))
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}
@@ -144,64 +144,70 @@ func (s *Supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, 
 		if encoded == "" {
 			delete(shared, host)
 		}
-		s.saveLastSharedAndLocalBrakes(c.StoreID, shared)
+		o.saveLastSharedAndLocalBrakes(c.StoreID, shared)
 	}
 	return err
 }
 
-// getOrStartRedisBrakes returns the commons that a project belongs to, nil if it has none.
-func (s *Supervisor) getOrStartRedisBrakes(loaded *loadedProject) *engine.SharedBrakes {
+// sharedBrakesOf returns the brakes of the Redis store that a project uses, and starts them if
+// they are new; nil if the project uses none.
+func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.SharedBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	o.storesMu.Lock()
+	defer o.storesMu.Unlock()
 	key := engine.SharedBrakesID(&r)
-	c := s.sharedBrakesByID[key]
+	c := o.sharedBrakesByID[key]
 	if c == nil {
 		c = engine.StartSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
-			return s.mergeSharedBrakes(key, shared, outdated)
-		}, s.env.Log)
-		s.sharedBrakesByID[key] = c
+			return o.mergeSharedBrakes(key, shared, outdated)
+		}, o.log)
+		o.sharedBrakesByID[key] = c
 	}
 	return c
 }
 
-func (s *Supervisor) sharedBrakesOfAllStores() (all []*engine.SharedBrakes) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.sharedBrakesByID {
+// sharedBrakesOfAllStores returns those that have been started and not been closed.
+func (o *operatorBrakes) sharedBrakesOfAllStores() (all []*engine.SharedBrakes) {
+	o.storesMu.Lock()
+	defer o.storesMu.Unlock()
+	for _, c := range o.sharedBrakesByID {
 		all = append(all, c)
 	}
 	return all
 }
 
-// startUsedCloseUnusedSharedBrakes joins the commons of all projects, also of those that do not run:
-// brakes are for all. It leaves those that are no project's any more.
-func (s *Supervisor) startUsedCloseUnusedSharedBrakes() {
+// startUsedCloseUnused joins the Redis stores of all projects, also of those that do not run:
+// brakes are for all. It leaves the stores that no project uses any more.
+func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 	used := map[string]bool{}
-	for _, r := range s.allRunners() {
-		if loaded := r.loadedProject(); loaded != nil && s.getOrStartRedisBrakes(loaded) != nil {
+	for _, loaded := range projects {
+		if o.sharedBrakesOf(loaded) != nil {
 			used[engine.SharedBrakesID(&loaded.project.Store.Redis)] = true
 		}
 	}
-	s.mu.Lock()
+	o.storesMu.Lock()
 	var unused []*engine.SharedBrakes
-	for key, c := range s.sharedBrakesByID {
+	for key, c := range o.sharedBrakesByID {
 		if !used[key] {
 			unused = append(unused, c)
-			delete(s.sharedBrakesByID, key)
+			delete(o.sharedBrakesByID, key)
 		}
 	}
-	s.mu.Unlock()
-	for _, c := range unused {
-		s.closeOneSharedBrakes(c)
-	}
+	o.storesMu.Unlock()
+	o.closeStores(unused)
 }
 
-func (s *Supervisor) closeOneSharedBrakes(c *engine.SharedBrakes) {
-	if err := c.Close(); err != nil {
-		s.env.Log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)
+// close leaves all Redis stores. Calls from then on reach none.
+func (o *operatorBrakes) close() { o.closeStores(o.sharedBrakesOfAllStores()) }
+
+// closeStores waits for the goroutines of stores that are left.
+func (o *operatorBrakes) closeStores(stores []*engine.SharedBrakes) {
+	for _, c := range stores {
+		if err := c.Close(); err != nil {
+			o.log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)
+		}
 	}
 }

@@ -49,13 +49,16 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Supervisor{env: &engine.Dependencies{Log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, SharedResources: engine.SharedResources{OperatorBrakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*engine.SharedBrakes{}}
+	o, err := openOperatorBrakes(&politeness.Brakes{}, stateStore, &eventBroker{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	values := &fakeSharedValues{values: map[string]string{}}
 	merge := func(values map[string]string, outdated func() bool) (map[string]string, bool) {
-		return s.mergeSharedBrakes("here", values, outdated)
+		return o.mergeSharedBrakes("here", values, outdated)
 	}
 	c := engine.NewSharedBrakes("here", values, merge, slog.New(slog.DiscardHandler))
-	s.sharedBrakesByID[c.StoreID] = c
+	o.sharedBrakesByID[c.StoreID] = c
 	version := ""
 	checkBrakes := func(want ...string) {
 		t.Helper()
@@ -63,7 +66,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		on := map[string]bool{}
-		for _, b := range s.OperatorBrakes.All() {
+		for _, b := range o.active.All() {
 			on[b.Host] = true
 		}
 		for _, host := range want {
@@ -74,7 +77,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	}
 	brake := func(host string) {
 		t.Helper()
-		if err := s.SetBrake(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
+		if err := o.set(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -83,7 +86,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	checkBrakes("a.example", "b.example")
 	brake("c.example")
 	values.afterRead = func() {
-		if err := s.LiftBrake(t.Context(), "b.example"); err != nil {
+		if err := o.lift(t.Context(), "b.example"); err != nil {
 			t.Error(err)
 		}
 	}

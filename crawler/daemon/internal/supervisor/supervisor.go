@@ -44,12 +44,11 @@ type Supervisor struct {
 	robotsDiskFull      diskFullState // of robots
 	stateStore          *daemonStateStore
 	eventBroker         eventBroker
+	brakes              *operatorBrakes
 
-	brakesMu             sync.Mutex // held by who changes brakes, and keeps them
 	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
 	mu                   sync.Mutex // guards what follows
 	runners              map[string]*projectRunner
-	sharedBrakesByID     map[string]*engine.SharedBrakes
 	retiredKeyrings      []signingKeyring  // of projects that were deleted
 	projectFilesDirError string            // why the folder cannot be read; empty: it can
 	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
@@ -88,7 +87,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
-		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*engine.SharedBrakes{}, nonProjectFiles: map[string]string{},
+		runners: map[string]*projectRunner{}, nonProjectFiles: map[string]string{},
 	}
 	s.Metrics = metrics.New(s.Projects, env.Log)
 	if env.BodyMemory != nil {
@@ -112,7 +111,7 @@ func (s *Supervisor) openDaemonStores() (err error) {
 	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
 	}
-	if err = s.loadBrakes(); err != nil {
+	if s.brakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
 		return err
 	}
 	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
@@ -180,6 +179,16 @@ func (s *Supervisor) allRunners() []*projectRunner {
 	return runners
 }
 
+// loadedProjects returns the projects that have a valid file.
+func (s *Supervisor) loadedProjects() (all []*loadedProject) {
+	for _, r := range s.allRunners() {
+		if loaded := r.loadedProject(); loaded != nil {
+			all = append(all, loaded)
+		}
+	}
+	return all
+}
+
 // Run samples what the projects do, and follows their files, until ctx is done.
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
@@ -190,8 +199,8 @@ func (s *Supervisor) Run(ctx context.Context) {
 	for {
 		select {
 		case now := <-tick.C:
-			s.dropExpiredBrakes(now)
-			s.startUsedCloseUnusedSharedBrakes()
+			s.brakes.dropExpired(now)
+			s.brakes.startUsedCloseUnused(s.loadedProjects())
 			s.publishThroughputSamples(ctx, now)
 			s.recordMemory(now)
 		case <-ctx.Done():
@@ -242,8 +251,8 @@ func (s *Supervisor) Close() (err error) {
 	}
 	background.Wait()
 	err = errors.Join(closeErrs...)
-	for _, c := range s.sharedBrakesOfAllStores() {
-		s.closeOneSharedBrakes(c)
+	if s.brakes != nil {
+		s.brakes.close()
 	}
 	if s.robotsStore != nil {
 		err = errors.Join(err, s.robotsStore.Close())
