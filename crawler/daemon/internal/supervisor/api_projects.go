@@ -55,20 +55,20 @@ func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 
 // confinementOf returns the confinement of a project; nil unless the project came by
 // the API.
-func (s *Supervisor) confinementOf(project string, byAPI bool) *confine.Paths {
+func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Paths {
 	if !byAPI {
 		return nil
 	}
 	return &confine.Paths{
-		OutputRoot: s.apiCreatedProjectRestrictions.OutputRoot, InputRoot: s.apiCreatedProjectRestrictions.InputRoot,
-		ProjectDir: string(s.projectStateDir(project)), ProtectedDataDir: string(s.DataDir), ProjectFilesDir: s.ProjectFilesDir,
-		AllowPrivate: s.apiCreatedProjectRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
-		RecordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
+		OutputRoot: l.apiRestrictions.OutputRoot, InputRoot: l.apiRestrictions.InputRoot,
+		ProjectDir: string(l.projectStateDir(project)), ProtectedDataDir: string(l.DataDir), ProjectFilesDir: l.ProjectFilesDir,
+		AllowPrivate: l.apiRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool { return l.stateStore.isKnownOutputFile(project, path) },
+		RecordOutput: func(path string) error { return l.stateStore.addKnownOutputFile(project, path) },
 	}
 }
 
 // checkProjectConfinement returns the settings of a project that its confinement does not allow.
-func (s *Supervisor) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
+func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (s *Supervisor) checkProjectConfinement(name string, p project.Project, c *
 		if f.Use == project.InputFile {
 			allows, dir, flag = c.AllowsInput, c.InputRoot, "--files-root"
 		}
-		if allows(s.absolutePath(name, f.Use, *path)) {
+		if allows(l.absolutePath(name, f.Use, *path)) {
 			return nil
 		}
 		return project.NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+

@@ -161,7 +161,7 @@ func TestLastValidRevisionIsConfined(t *testing.T) {
 	for name, confined := range map[string]bool{"p": true, "own": false} {
 		f.DoActions(name, api.ActionStart)
 		f.WaitForState(name, api.StateDone)
-		if loaded := f.lastValidProject(name); loaded == nil || (loaded.pathConfinement != nil) != confined {
+		if loaded := f.loader.lastValidProject(name); loaded == nil || (loaded.pathConfinement != nil) != confined {
 			t.Errorf("%s: %+v, want confined: %v", name, loaded, confined)
 		}
 	}

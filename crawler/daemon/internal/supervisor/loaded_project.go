@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -25,20 +23,29 @@ type loadedProject struct {
 	loadedAt           time.Time
 }
 
+// A projectLoader reads and checks project files for a daemon.
+type projectLoader struct {
+	projectPaths
+	apiRestrictions APIProjectRestrictions                     // of projects that came by the API
+	checkHandler    func(handler string) *project.FieldProblem // whether the program has the callbacks that a file names
+	stateStore      *daemonStateStore                          // knows which outputs a project from the API has begun
+	jsonlOwner      func(outputPath string) (project string)   // the project that writes the file; "" if none does
+}
+
 // defaultStorePath is the only store.path that a project of a daemon may have: the
 // daemon says where its state is.
 var defaultStorePath = project.Default().Store.Path
 
 // parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
-func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
-	d, err := project.ParseFile(s.projectFilePath(name), text)
+func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
+	d, err := project.ParseFile(l.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
-	c := s.confinementOf(name, byAPI)
+	c := l.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
-		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), engine.CheckHandler(s.env.Handlers, d.Handler),
+		l.checkProjectForDaemon(name, &d.Project), l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.FieldError(*f)
@@ -47,9 +54,9 @@ func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	loaded, err := s.newLoadedProject(name, d.Project, c)
+	loaded, err := l.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
-		if other := s.jsonlOutputOwner(loaded.project.Output.JSONL); other != "" && other != name {
+		if other := l.jsonlOwner(loaded.project.Output.JSONL); other != "" && other != name {
 			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
@@ -57,20 +64,10 @@ func (s *Supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	return loaded, err
 }
 
-// jsonlOutputOwner returns the project that writes an output; empty if none does.
-func (s *Supervisor) jsonlOutputOwner(output string) string {
-	for _, r := range s.allRunners() {
-		if loaded := r.loadedProject(); loaded != nil && loaded.project.Output.JSONL == output {
-			return r.name
-		}
-	}
-	return ""
-}
-
 // newLoadedProject makes an edition of a project that has been checked.
-func (s *Supervisor) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
+func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
 	p.Name = name
-	s.makePathsAbsolute(&p)
+	l.makePathsAbsolute(&p)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
 	if err != nil {
 		return nil, err
@@ -83,7 +80,7 @@ func (s *Supervisor) newLoadedProject(name string, p project.Project, c *confine
 }
 
 // checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
-func (s *Supervisor) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
+func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
 		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
@@ -91,9 +88,9 @@ func (s *Supervisor) checkProjectForDaemon(name string, p *project.Project) *pro
 		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
 		return project.NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
-	case s.isForbiddenOutputPath(name, p.Output.JSONL):
+	case l.isForbiddenOutputPath(name, p.Output.JSONL):
 		return project.NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
-	case s.isForbiddenOutputPath(name, p.Output.WARCDir):
+	case l.isForbiddenOutputPath(name, p.Output.WARCDir):
 		return project.NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
 	}
 	return nil
@@ -102,51 +99,18 @@ func (s *Supervisor) checkProjectForDaemon(name string, p *project.Project) *pro
 // reservedPathText is what is wrong with an output that trespasses.
 const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
-// in the daemon's directory, but not in the project's, or among the project files.
-func (s *Supervisor) isForbiddenOutputPath(name, outputPath string) bool {
-	projectDir := s.projectStateDir(name)
-	if outputPath != "" && !filepath.IsAbs(outputPath) {
-		outputPath = projectDir.Path(outputPath)
-	}
-	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(s.DataDir)) || filepath.Dir(outputPath) == s.ProjectFilesDir)
-}
-
-// makePathsAbsolute makes the paths of a project absolute: what it writes is in its
-// directory, what it reads is beside its file.
-func (s *Supervisor) makePathsAbsolute(p *project.Project) {
-	p.Store.Path = string(s.projectStateDir(p.Name))
-	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
-		if f.Use != project.StateDirectory {
-			*path = s.absolutePath(p.Name, f.Use, *path)
-		}
-		return nil
-	})
-}
-
-// absolutePath returns the absolute path of a name in a project.
-func (s *Supervisor) absolutePath(projectName string, use project.FilePathUse, path string) string {
-	switch {
-	case filepath.IsAbs(path):
-		return filepath.Clean(path)
-	case use == project.InputFile:
-		return filepath.Join(s.ProjectFilesDir, path)
-	}
-	return s.projectStateDir(projectName).Path(path)
-}
-
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
-func (s *Supervisor) lastValidProject(name string) *loadedProject {
-	d, err := project.ReadFile(s.projectStateDir(name).Path(datadir.ProjectFile))
-	if err != nil || d.Check() != nil || engine.CheckHandler(s.env.Handlers, d.Handler) != nil {
+func (l *projectLoader) lastValidProject(name string) *loadedProject {
+	d, err := project.ReadFile(l.projectStateDir(name).Path(datadir.ProjectFile))
+	if err != nil || d.Check() != nil || l.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))
-	if s.checkProjectConfinement(name, d.Project, c) != nil {
+	c := l.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))
+	if l.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}
-	loaded, err := s.newLoadedProject(name, d.Project, c)
+	loaded, err := l.newLoadedProject(name, d.Project, c)
 	if err != nil {
 		return nil
 	}

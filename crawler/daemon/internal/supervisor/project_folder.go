@@ -3,7 +3,6 @@ package supervisor
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -124,7 +123,7 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r.handleProjectFileGone(func() *loadedProject { return s.lastValidProject(r.name) })
+		return r.handleProjectFileGone(func() *loadedProject { return s.loader.lastValidProject(r.name) })
 	case err != nil:
 		return r.rejectFile(err.Error(), "", r.loadedProject())
 	}
@@ -133,30 +132,13 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	if unchanged := r.reloadResultIfUnchanged(digestOf(text, r.loadedProject())); unchanged != nil {
 		return *unchanged
 	}
-	loaded, err := s.parseAndValidateProject(r.name, text, byAPI)
+	loaded, err := s.loader.parseAndValidateProject(r.name, text, byAPI)
 	if err != nil {
 		lastValid := r.loadedProject()
 		if lastValid == nil {
-			lastValid = s.lastValidProject(r.name)
+			lastValid = s.loader.lastValidProject(r.name)
 		}
 		return r.rejectFile(err.Error(), digestOf(text, lastValid), lastValid)
 	}
 	return r.applyReloadedProject(loaded, digestOf(text, loaded))
-}
-
-// readProjectFileBytes reads a project file, or a little more than one may be long.
-func readProjectFileBytes(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // of a pipe, nobody knows when something comes
-		return nil, fmt.Errorf("%s is no regular file", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, project.MaxFileSize+1))
-	return text, errors.Join(err, f.Close())
 }

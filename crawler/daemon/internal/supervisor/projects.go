@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -61,7 +60,7 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if s.isShuttingDown {
 		return false, errShuttingDown
 	}
-	if _, err := s.parseAndValidateProject(name, file, true); err != nil {
+	if _, err := s.loader.parseAndValidateProject(name, file, true); err != nil {
 		return false, api.InvalidInput("%w", err)
 	}
 	// Record that the file came by the API before the file is written: after a crash,
@@ -131,44 +130,6 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
-}
-
-// moveToDeleted moves the file and the state of a project, or, if it returns an error,
-// neither: a project must not begin anew because its file is on a file system that
-// cannot be written.
-func (s *Supervisor) moveToDeleted(name string) error {
-	deletedPath := s.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
-		return err
-	}
-	err := os.Rename(string(s.projectStateDir(name)), deletedPath)
-	if errors.Is(err, fs.ErrNotExist) { // it never ran
-		err = os.Mkdir(deletedPath, datadir.PrivateDirMode)
-	}
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(deletedPath, name+projectExt)
-	if err = moveProjectFile(s.projectFilePath(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	_ = os.Remove(file) // the copy, if there is one
-	if os.Remove(deletedPath) != nil {
-		err = errors.Join(err, os.Rename(deletedPath, string(s.projectStateDir(name))))
-	}
-	return err
-}
-
-// moveProjectFile moves a file, also to another file system.
-func moveProjectFile(from, to string) error {
-	text, err := readProjectFileBytes(from)
-	if err != nil {
-		return err
-	}
-	if err := datadir.WriteFileAtomic(to, text); err != nil {
-		return err
-	}
-	return os.Remove(from)
 }
 
 // ReloadProjects reads all project files again.

@@ -27,12 +27,10 @@ import (
 
 // A Supervisor runs the projects of a daemon. It is an api.Daemon.
 type Supervisor struct {
-	env                           *engine.Dependencies
-	DataDir                       datadir.StateDir
-	ProjectFilesDir               string // of project files
-	startNewProjects              bool   // projects run as soon as their file is there
-	apiCreatedProjectRestrictions APIProjectRestrictions
-	directoryLock                 *datadir.DirectoryLock
+	env *engine.Dependencies
+	projectPaths
+	startNewProjects bool // projects run as soon as their file is there
+	directoryLock    *datadir.DirectoryLock
 	// HasSocket says that ListenSocket has made the socket, which Close removes.
 	HasSocket   bool
 	robotsStore storage.NoteStore // what is known of robots.txt files, by all projects
@@ -45,6 +43,7 @@ type Supervisor struct {
 	stateStore          *daemonStateStore
 	eventBroker         eventBroker
 	brakes              *operatorBrakes
+	loader              *projectLoader
 
 	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
 	mu                   sync.Mutex // guards what follows
@@ -82,7 +81,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 		return nil, err
 	}
 	s := &Supervisor{
-		env: env, readMemoryUsage: opts.readMemoryUsage, DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir, startNewProjects: opts.StartNewProjects, apiCreatedProjectRestrictions: rules, hostLists: inspect.NewHostListCache(),
+		env: env, readMemoryUsage: opts.readMemoryUsage, projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir}, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(),
 		SharedResources: engine.SharedResources{
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
@@ -99,7 +98,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
 		return nil, err
 	}
-	if err := s.openDaemonStores(); err != nil {
+	if err := s.openDaemonStores(rules); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.reloadProjects()
@@ -107,9 +106,13 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 }
 
 // openDaemonStores opens what the projects share.
-func (s *Supervisor) openDaemonStores() (err error) {
+func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions) (err error) {
 	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
+	}
+	s.loader = &projectLoader{
+		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore, jsonlOwner: s.jsonlOutputOwner,
+		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
 	}
 	if s.brakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
 		return err
@@ -125,16 +128,6 @@ func (s *Supervisor) openDaemonStores() (err error) {
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
 	return s.startMemoryUsageRecorder()
-}
-
-// projectStateDir is where the state of a project is.
-func (s *Supervisor) projectStateDir(name string) datadir.StateDir {
-	return datadir.StateDir(s.DataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
-}
-
-// projectFilePath is where the file of a project is.
-func (s *Supervisor) projectFilePath(name string) string {
-	return filepath.Join(s.ProjectFilesDir, name+projectExt)
 }
 
 // projectNamesWithData returns the names of all projects that the daemon has kept something of,
@@ -187,6 +180,16 @@ func (s *Supervisor) loadedProjects() (all []*loadedProject) {
 		}
 	}
 	return all
+}
+
+// jsonlOutputOwner returns the project that writes an output; empty if none does.
+func (s *Supervisor) jsonlOutputOwner(output string) string {
+	for _, loaded := range s.loadedProjects() {
+		if loaded.project.Output.JSONL == output {
+			return loaded.project.Name
+		}
+	}
+	return ""
 }
 
 // Run samples what the projects do, and follows their files, until ctx is done.
