@@ -292,7 +292,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 
 // openAndCloseOutputs opens the outputs of a project as a run does, and closes them.
 func (f *daemonFixture) openAndCloseOutputs(name string) error {
-	r, err := f.findRunner(name)
+	r, err := f.runners.find(name)
 	if err != nil {
 		return err
 	}

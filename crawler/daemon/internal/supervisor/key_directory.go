@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
@@ -22,12 +23,22 @@ type signingKeyring struct {
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
 func (s *Supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
-	return s.keyDirectoryForHost(host, time.Now())
+	return s.retiredKeyrings.directoryForHost(host, s.runners.signingKeyrings(), time.Now())
 }
 
-func (s *Supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.KeyDirectory {
+// retiredKeyrings are the keyrings of deleted projects, each until its last signature
+// expires.
+type retiredKeyrings struct {
+	mu    sync.Mutex // guards rings
+	rings []signingKeyring
+}
+
+// directoryForHost returns the directory of the keys by which a signature may be checked at
+// now: those of the current keyrings, and the retired ones. It returns nil if a host
+// has no keys.
+func (rk *retiredKeyrings) directoryForHost(host string, current []signingKeyring, now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
-	for _, ring := range s.signingKeyrings(now) {
+	for _, ring := range rk.withValid(current, now) {
 		for _, k := range ring.keys {
 			if !slices.ContainsFunc(keys[ring.keyDirectoryOrigin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
 				keys[ring.keyDirectoryOrigin] = append(keys[ring.keyDirectoryOrigin], k)
@@ -43,27 +54,23 @@ func (s *Supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Ke
 	return nil
 }
 
-// signingKeyrings returns those by which a signature may be checked.
-func (s *Supervisor) signingKeyrings(now time.Time) []signingKeyring {
-	var rings []signingKeyring
-	for _, r := range s.allRunners() {
-		rings = append(rings, r.signingKeyring())
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(append(rings, s.retiredKeyrings...), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
+// withValid returns those of the current and the retired keyrings by which a signature may be
+// checked at now.
+func (rk *retiredKeyrings) withValid(current []signingKeyring, now time.Time) []signingKeyring {
+	rk.mu.Lock()
+	defer rk.mu.Unlock()
+	return slices.DeleteFunc(append(current, rk.rings...), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
 }
 
-// retireDeletedProjectKeyring keeps the keys of a project that has been deleted and has ended, until its
-// last signature runs out.
-func (s *Supervisor) retireDeletedProjectKeyring(r *projectRunner, now time.Time) {
-	ring := r.signingKeyring()
+// add keeps the keyring of a project that has been deleted and has ended, and drops the
+// expired ones.
+func (rk *retiredKeyrings) add(ring signingKeyring, now time.Time) {
 	if ring.signingEndedAt.IsZero() {
 		ring.signingEndedAt = now
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retiredKeyrings = slices.DeleteFunc(append(s.retiredKeyrings, ring), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
+	rk.mu.Lock()
+	defer rk.mu.Unlock()
+	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
 }
 
 // allSignaturesExpired reports whether no signature by these keys is valid any more.

@@ -105,7 +105,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	published := func(after time.Duration, want ...string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.keyDirectoryForHost("bot.example.com", time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.retiredKeyrings.directoryForHost("bot.example.com", f.runners.signingKeyrings(), time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		for name, id := range ids {
 			if got := strings.Contains(w.Body.String(), id); got != slices.Contains(want, name) {
 				t.Errorf("after %v the key of %s is published: %v", after, name, got)
@@ -128,7 +128,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	}
 	published(botauth.DefaultLifetime/2, "deleted", "gone", "stays")
 	published(botauth.DefaultLifetime+time.Minute, "stays")
-	r, err := f.findRunner("gone")
+	r, err := f.runners.find("gone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,11 +142,11 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	published(time.Hour, "gone", "stays")
-	if n := len(f.retiredKeyrings); n != 1 {
+	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept of one project that was deleted", n)
 	}
-	f.retireDeletedProjectKeyring(r, time.Now().Add(time.Hour)) // another, later
-	if n := len(f.retiredKeyrings); n != 1 {
+	f.retiredKeyrings.add(r.signingKeyring(), time.Now().Add(time.Hour)) // another, later
+	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept, of which one is over", n)
 	}
 }
@@ -189,4 +189,29 @@ func TestKeyDirectories(t *testing.T) {
 	has("A.example", "one", "two")
 	has("b.example:8443", "other")
 	has("127.0.0.1:8470")
+}
+
+// Retired keyrings are published with those of running projects until their signatures
+// expire, and then dropped by the next addition.
+func TestRetiredKeyrings(t *testing.T) {
+	file, now := filepath.Join(t.TempDir(), "bot.pem"), time.Now()
+	k := daemontest.CreateSigningKey(t, file)
+	ring := signingKeyring{keyDirectoryOrigin: "https://bot.example.com", keys: []*botauth.Key{k}, signatureTTL: time.Minute}
+	var retired retiredKeyrings
+	if d := retired.directoryForHost("bot.example.com", nil, now); d != nil {
+		t.Error("there is a directory of no keys")
+	}
+	retired.add(ring, now)
+	for after, want := range map[time.Duration]bool{time.Second: true, 2 * time.Minute: false} {
+		if d := retired.directoryForHost("bot.example.com", nil, now.Add(after)); (d != nil) != want {
+			t.Errorf("after %v there is a directory: %v", after, d != nil)
+		}
+		if d := retired.directoryForHost("bot.example.com", []signingKeyring{ring}, now.Add(after)); d == nil {
+			t.Errorf("after %v the key of a project that runs is not published", after)
+		}
+	}
+	retired.add(signingKeyring{}, now.Add(2*time.Minute))
+	if n := len(retired.rings); n != 0 {
+		t.Errorf("%d expired keyrings are kept", n)
+	}
 }

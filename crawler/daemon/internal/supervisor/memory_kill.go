@@ -201,7 +201,7 @@ func (r *projectRunner) estimatedMemory() int64 {
 // recordMemory records the daemon's memory and the project that holds most of it.
 func (s *Supervisor) recordMemory(now time.Time) {
 	bytesByProject := map[string]int64{}
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		if n := r.estimatedMemory(); n > 0 {
 			bytesByProject[r.name] = n
 		}

@@ -41,7 +41,7 @@ func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	for _, name := range s.projectNamesWithData() {
 		names[name] = true
 	}
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		names[r.name] = true
 	}
 	var result []api.ProjectReloadResult
@@ -103,7 +103,7 @@ func (s *Supervisor) reportNonProjectFiles(foreign map[string]string) (result []
 
 // reloadProject has a project follow its file as it is now, and says what changed.
 func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err == nil {
 		return s.reloadProjectFile(r)
 	}
@@ -114,7 +114,7 @@ func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 			r.env.Log.Error("the new project is not started", "error", err)
 		}
 	}
-	s.addAndStartRunner(r)
+	s.runners.addAndStart(r)
 	return result
 }
 

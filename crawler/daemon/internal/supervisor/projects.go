@@ -19,7 +19,7 @@ import (
 // Projects returns all projects, by name.
 func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 	projects := []api.Project{}
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		projects = append(projects, r.apiProject(ctx))
 	}
 	return projects, nil
@@ -27,7 +27,7 @@ func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 
 // Project returns one project.
 func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, er
 
 // ReadProjectFile returns the file of a project, as it is now.
 func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
-	if _, err := s.findRunner(name); err != nil {
+	if _, err := s.runners.find(name); err != nil {
 		return nil, err
 	}
 	text, err := readProjectFileBytes(s.projectFilePath(name))
@@ -83,7 +83,7 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 // ControlProject has a project start, pause, resume or stop. That it was told is on the disk
 // when Do returns; what it has in hand is finished then, or after.
 func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	if s.isShuttingDown {
 		return errShuttingDown
 	}
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
 		r.env.Log.Error("the last moment of the project is lost", "error", err)
 	}
-	s.mu.Lock()
-	delete(s.runners, name)
-	s.mu.Unlock()
+	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
 		err = s.stateStore.deleteProject(name)
@@ -126,7 +124,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 		s.reloadProject(name) // it is not deleted
 		return err
 	}
-	s.retireDeletedProjectKeyring(r, time.Now())
+	s.retiredKeyrings.add(r.signingKeyring(), time.Now())
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
@@ -145,7 +143,7 @@ func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 
 // ProjectActiveVisits returns the visits that a project has in hand.
 func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +152,7 @@ func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.
 
 // Throughput returns what a project did lately.
 func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +162,7 @@ func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute
 // Events tells what happens to a project, or to all, until ctx is done.
 func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
-		if _, err := s.findRunner(name); err != nil {
+		if _, err := s.runners.find(name); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +188,7 @@ func (s *Supervisor) CheckReady(context.Context) error {
 		reasons = append(reasons,
 			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, diskFull))
 	}
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		if err := r.readinessError(); err != nil {
 			reasons = append(reasons, err)
 		}
@@ -222,7 +220,7 @@ func (r *projectRunner) readinessError() error {
 func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
-	for _, loaded := range s.loadedProjects() {
+	for _, loaded := range s.runners.loadedProjects() {
 		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
 			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
 		if !seen[p] {

@@ -20,7 +20,7 @@ import (
 
 // withInspector calls ask with an inquiry about a project.
 func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspect.Inspector) error) error {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 // that who sends them goes no faster than the store does. When it returns, what it
 // took is on the disk; that is told with an error, too.
 func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
-	r, err := s.findRunner(name)
+	r, err := s.runners.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -238,5 +238,5 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 // anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
 func (s *Supervisor) anyProjectMayReachPrivateAddrs() bool {
-	return slices.ContainsFunc(s.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
+	return slices.ContainsFunc(s.runners.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
 }

@@ -49,7 +49,7 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	f.WaitForState("p", api.StateRunning)
-	r, err := f.findRunner("p")
+	r, err := f.runners.find("p")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/", daemontest.NoDelayYAML))
 	f.start(false)
 	var err error
-	if r, err = f.findRunner("a"); err != nil {
+	if r, err = f.runners.find("a"); err != nil {
 		t.Fatal(err)
 	}
 	f.DoActions("a", api.ActionStart)

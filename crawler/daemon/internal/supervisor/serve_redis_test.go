@@ -63,7 +63,7 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	f.WaitForState("shop", api.StatePaused)
 	c.KillNode(c.Nodes()[0])
 	f.DoActions("shop", api.ActionResume)
-	r, err := f.findRunner("shop")
+	r, err := f.runners.find("shop")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 		t.Fatalf("projects %v, %v; want none", all, err)
 	}
 	f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
-	daemontest.WaitUntil(t, "the new file is seen without being asked for", func() bool { _, err := f.findRunner("shop"); return err == nil })
+	daemontest.WaitUntil(t, "the new file is seen without being asked for", func() bool { _, err := f.runners.find("shop"); return err == nil })
 	if p := f.GetProject("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}

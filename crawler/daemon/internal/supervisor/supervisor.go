@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,13 +40,13 @@ type Supervisor struct {
 	robotsDiskFull      diskFullState // of robots
 	stateStore          *daemonStateStore
 	eventBroker         eventBroker
+	runners             *runnerSet
+	retiredKeyrings     retiredKeyrings
 	brakes              *operatorBrakes
 	loader              *projectLoader
 
-	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
-	mu                   sync.Mutex // guards what follows
-	runners              map[string]*projectRunner
-	retiredKeyrings      []signingKeyring  // of projects that were deleted
+	projectFilesMu       sync.Mutex        // held by who reads project files, or changes them
+	mu                   sync.Mutex        // guards what follows
 	projectFilesDirError string            // why the folder cannot be read; empty: it can
 	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
 	isShuttingDown       bool              // likewise
@@ -86,7 +84,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
-		runners: map[string]*projectRunner{}, nonProjectFiles: map[string]string{},
+		runners: newRunnerSet(), nonProjectFiles: map[string]string{},
 	}
 	s.Metrics = metrics.New(s.Projects, env.Log)
 	if env.BodyMemory != nil {
@@ -111,7 +109,7 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions) (err error) 
 		return err
 	}
 	s.loader = &projectLoader{
-		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore, jsonlOwner: s.jsonlOutputOwner,
+		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore, jsonlOwner: s.runners.jsonlOutputOwner,
 		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
 	}
 	if s.brakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
@@ -143,55 +141,6 @@ func (s *Supervisor) projectNamesWithData() []string {
 	return names
 }
 
-// addAndStartRunner takes in a runner that has its first orders.
-func (s *Supervisor) addAndStartRunner(r *projectRunner) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.runners[r.name] = r
-	go r.runCommandLoop()
-}
-
-// findRunner returns the runner of a project.
-func (s *Supervisor) findRunner(name string) (*projectRunner, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, ok := s.runners[name]; ok {
-		return r, nil
-	}
-	return nil, api.NotFound("there is no project %q", name)
-}
-
-// allRunners returns the runners, by name.
-func (s *Supervisor) allRunners() []*projectRunner {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var runners []*projectRunner
-	for _, name := range slices.Sorted(maps.Keys(s.runners)) {
-		runners = append(runners, s.runners[name])
-	}
-	return runners
-}
-
-// loadedProjects returns the projects that have a valid file.
-func (s *Supervisor) loadedProjects() (all []*loadedProject) {
-	for _, r := range s.allRunners() {
-		if loaded := r.loadedProject(); loaded != nil {
-			all = append(all, loaded)
-		}
-	}
-	return all
-}
-
-// jsonlOutputOwner returns the project that writes an output; empty if none does.
-func (s *Supervisor) jsonlOutputOwner(output string) string {
-	for _, loaded := range s.loadedProjects() {
-		if loaded.project.Output.JSONL == output {
-			return loaded.project.Name
-		}
-	}
-	return ""
-}
-
 // Run samples what the projects do, and follows their files, until ctx is done.
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
@@ -203,7 +152,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			s.brakes.dropExpired(now)
-			s.brakes.startUsedCloseUnused(s.loadedProjects())
+			s.brakes.startUsedCloseUnused(s.runners.loadedProjects())
 			s.publishThroughputSamples(ctx, now)
 			s.recordMemory(now)
 		case <-ctx.Done():
@@ -217,7 +166,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 func (s *Supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		all.Go(func() { r.publishThroughputSample(ctx, now) })
 	}
 }
@@ -227,7 +176,7 @@ var errShuttingDown = api.Conflict("the daemon is ending")
 
 // HaltCrawls breaks off what all projects have in hand.
 func (s *Supervisor) HaltCrawls() {
-	for _, r := range s.allRunners() {
+	for _, r := range s.runners.all() {
 		r.haltCrawl()
 	}
 }
@@ -238,7 +187,7 @@ func (s *Supervisor) Close() (err error) {
 	s.projectFilesMu.Lock()
 	s.isShuttingDown = true
 	s.projectFilesMu.Unlock()
-	runners := s.allRunners()
+	runners := s.runners.all()
 	for _, r := range runners {
 		r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
 	}

@@ -1,0 +1,81 @@
+package supervisor
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A runnerSet holds the runners of all projects, by name.
+type runnerSet struct {
+	mu      sync.Mutex // guards runners
+	runners map[string]*projectRunner
+}
+
+func newRunnerSet() *runnerSet { return &runnerSet{runners: map[string]*projectRunner{}} }
+
+// addAndStart adds a runner that has its first command, and starts its goroutine.
+func (rs *runnerSet) addAndStart(r *projectRunner) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.runners[r.name] = r
+	go r.runCommandLoop()
+}
+
+// remove removes the runner of a project, which has ended.
+func (rs *runnerSet) remove(name string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.runners, name)
+}
+
+// find returns the runner of a project.
+func (rs *runnerSet) find(name string) (*projectRunner, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r, ok := rs.runners[name]; ok {
+		return r, nil
+	}
+	return nil, api.NotFound("there is no project %q", name)
+}
+
+// all returns the runners, by name.
+func (rs *runnerSet) all() []*projectRunner {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	var runners []*projectRunner
+	for _, name := range slices.Sorted(maps.Keys(rs.runners)) {
+		runners = append(runners, rs.runners[name])
+	}
+	return runners
+}
+
+// loadedProjects returns the projects that have a valid file.
+func (rs *runnerSet) loadedProjects() (all []*loadedProject) {
+	for _, r := range rs.all() {
+		if loaded := r.loadedProject(); loaded != nil {
+			all = append(all, loaded)
+		}
+	}
+	return all
+}
+
+// jsonlOutputOwner returns the project that writes a JSONL file; "" if none does.
+func (rs *runnerSet) jsonlOutputOwner(output string) string {
+	for _, loaded := range rs.loadedProjects() {
+		if loaded.project.Output.JSONL == output {
+			return loaded.project.Name
+		}
+	}
+	return ""
+}
+
+// signingKeyrings returns the keys of all projects.
+func (rs *runnerSet) signingKeyrings() (all []signingKeyring) {
+	for _, r := range rs.all() {
+		all = append(all, r.signingKeyring())
+	}
+	return all
+}
