@@ -107,10 +107,14 @@ type memoryUsageRecorder struct {
 
 // openMemoryUsageRecorder reads the note of the previous process, writes that of this one, and
 // returns the project that must come up stopped; empty: none. It treats an unreadable
-// note as empty: it stops no project for it.
+// note as empty: it stops no project for it. A nil readUsage reads the memory of this process.
 func openMemoryUsageRecorder(
 	file string, readUsage func() memoryUsage, log *slog.Logger,
 ) (w *memoryUsageRecorder, projectToStop string) {
+	if readUsage == nil {
+		limit := memlimit.Get()
+		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
+	}
 	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
 	var previous *memoryKillRecord
 	if text, err := os.ReadFile(file); err == nil {
@@ -209,33 +213,17 @@ func (s *Supervisor) recordMemory(now time.Time) {
 	s.memoryUsageRecorder.recordUsageIfDue(now, bytesByProject)
 }
 
-// startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
-// earlier daemons were killed comes up stopped.
-func (s *Supervisor) startMemoryUsageRecorder() error {
-	readUsage := s.readMemoryUsage
-	if readUsage == nil {
-		limit := memlimit.Get()
-		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
-	}
-	var projectToStop string
-	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readUsage, s.env.Log)
-	if projectToStop == "" {
-		return nil
-	}
-	return s.markStoppedAfterMemoryKills(projectToStop)
-}
-
 // markStoppedAfterMemoryKills makes a project come up stopped for good, with the reason.
-func (s *Supervisor) markStoppedAfterMemoryKills(project string) error {
-	if s.stateStore.desiredState(project).State != api.StateRunning {
+func (w *memoryUsageRecorder) markStoppedAfterMemoryKills(project string, stateStore *daemonStateStore) error {
+	if stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}
 	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
-		"and start it again", maxMemoryKills, s.memoryUsageRecorder.record.PreviousKillEvidence)
-	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
+		"and start it again", maxMemoryKills, w.record.PreviousKillEvidence)
+	if err := stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
 		return err
 	}
-	s.env.Log.Error("the project comes up stopped", "project", project, "why", reason)
+	w.log.Error("the project comes up stopped", "project", project, "why", reason)
 	return nil
 }

@@ -1,13 +1,13 @@
 package supervisor
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -16,39 +16,43 @@ import (
 // projectExt is how the names of project files end.
 const projectExt = ".yaml"
 
-// reloadProjects reads all project files, and has the projects follow those that changed.
-func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
-	s.projectFilesMu.Lock()
-	defer s.projectFilesMu.Unlock()
-	if s.isShuttingDown {
-		return nil
-	}
-	entries, err := os.ReadDir(s.ProjectFilesDir)
-	s.reportProjectFilesDirError(err)
+// A projectFolder is the directory of project files. It knows which file belongs to which
+// project, and reports changes of what it cannot use once.
+type projectFolder struct {
+	path   string
+	events *eventBroker
+	log    *slog.Logger
+
+	mu              sync.Mutex        // guards the fields below
+	readError       string            // why the folder cannot be read; "": it can
+	nonProjectFiles map[string]string // files that no project has, and why
+}
+
+// list returns the names of the projects that have a file, and the files that look like one
+// and belong to no project, with the reason.
+func (d *projectFolder) list() (names map[string]bool, nonProject map[string]string, err error) {
+	entries, err := os.ReadDir(d.path)
+	d.reportReadError(err)
 	if err != nil {
-		return nil // the projects go on as they are
+		return nil, nil, err
 	}
-	names := map[string]bool{}
-	foreign := map[string]string{}
+	names, nonProject = map[string]bool{}, map[string]string{}
 	for _, e := range entries {
 		switch name, why := parseProjectFileName(e.Name()); {
 		case why != "":
-			foreign[e.Name()] = why
+			nonProject[e.Name()] = why
 		case name != "":
 			names[name] = true
 		}
 	}
-	for _, name := range s.projectNamesWithData() {
-		names[name] = true
-	}
-	for _, r := range s.runners.all() {
-		names[r.name] = true
-	}
-	var result []api.ProjectReloadResult
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		result = append(result, s.reloadProject(name))
-	}
-	return append(result, s.reportNonProjectFiles(foreign)...)
+	return names, nonProject, nil
+}
+
+// lastReadError returns why the folder could not be read the last time; "": it could.
+func (d *projectFolder) lastReadError() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.readError
 }
 
 // parseProjectFileName returns the project whose file has a name; or why it is no project's
@@ -68,77 +72,38 @@ func parseProjectFileName(file string) (name, why string) {
 	return name, ""
 }
 
-// reportProjectFilesDirError tells of a folder that cannot be read, and that it can be again.
-func (s *Supervisor) reportProjectFilesDirError(err error) {
+// reportReadError reports, once each, that the folder cannot be read, and that it can be again.
+func (d *projectFolder) reportReadError(err error) {
 	problem := ""
 	if err != nil {
 		problem = err.Error()
 	}
-	s.mu.Lock()
-	changed := problem != s.projectFilesDirError
-	s.projectFilesDirError = problem
-	s.mu.Unlock()
+	d.mu.Lock()
+	changed := problem != d.readError
+	d.readError = problem
+	d.mu.Unlock()
 	switch {
 	case !changed:
 	case err != nil:
-		s.env.Log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
-		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
+		d.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
+		d.events.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
-		s.env.Log.Info("the folder of project files can be read again")
-		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
+		d.log.Info("the folder of project files can be read again")
+		d.events.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
 
-// reportNonProjectFiles tells, once each, of files that are no project's.
-func (s *Supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ProjectReloadResult) {
-	for _, file := range slices.Sorted(maps.Keys(foreign)) {
-		if s.nonProjectFiles[file] == "" {
-			s.env.Log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
+// reportNonProjectFiles warns, once each, of files that look like project files and belong to no
+// project, and returns them as refused. nonProject says why, by file.
+func (d *projectFolder) reportNonProjectFiles(nonProject map[string]string) (result []api.ProjectReloadResult) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range slices.Sorted(maps.Keys(nonProject)) {
+		if d.nonProjectFiles[file] == "" {
+			d.log.Warn("a file in the folder of project files is passed by", "file", file, "why", nonProject[file])
 		}
-		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: foreign[file]})
+		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: nonProject[file]})
 	}
-	s.nonProjectFiles = foreign
+	d.nonProjectFiles = nonProject
 	return result
-}
-
-// reloadProject has a project follow its file as it is now, and says what changed.
-func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
-	r, err := s.runners.find(name)
-	if err == nil {
-		return s.reloadProjectFile(r)
-	}
-	r = s.newProjectRunner(name)
-	result := s.reloadProjectFile(r)
-	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
-		if err := r.setDesiredState(api.StateRunning); err != nil {
-			r.env.Log.Error("the new project is not started", "error", err)
-		}
-	}
-	s.runners.addAndStart(r)
-	return result
-}
-
-// reloadProjectFile reads the file of a project, and changes its orders.
-func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
-	text, err := readProjectFileBytes(s.projectFilePath(r.name))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r.handleProjectFileGone(func() *loadedProject { return s.loader.lastValidProject(r.name) })
-	case err != nil:
-		return r.rejectFile(err.Error(), "", r.loadedProject())
-	}
-	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
-	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
-	if unchanged := r.reloadResultIfUnchanged(digestOf(text, r.loadedProject())); unchanged != nil {
-		return *unchanged
-	}
-	loaded, err := s.loader.parseAndValidateProject(r.name, text, byAPI)
-	if err != nil {
-		lastValid := r.loadedProject()
-		if lastValid == nil {
-			lastValid = s.loader.lastValidProject(r.name)
-		}
-		return r.rejectFile(err.Error(), digestOf(text, lastValid), lastValid)
-	}
-	return r.applyReloadedProject(loaded, digestOf(text, loaded))
 }

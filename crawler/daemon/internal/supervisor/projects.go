@@ -133,10 +133,8 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 // ReloadProjects reads all project files again.
 func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
 	result := s.reloadProjects()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.projectFilesDirError != "" {
-		return nil, api.Conflict("the folder of project files cannot be read: %s", s.projectFilesDirError)
+	if readError := s.folder.lastReadError(); readError != "" {
+		return nil, api.Conflict("the folder of project files cannot be read: %s", readError)
 	}
 	return result, nil
 }

@@ -1,8 +1,79 @@
 package supervisor
 
 import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
+
+// reloadProjects reads all project files, and has the projects follow those that changed.
+func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
+	if s.isShuttingDown {
+		return nil
+	}
+	names, nonProject, err := s.folder.list()
+	if err != nil {
+		return nil // the projects go on as they are
+	}
+	for _, name := range s.projectNamesWithData() {
+		names[name] = true
+	}
+	for _, r := range s.runners.all() {
+		names[r.name] = true
+	}
+	var result []api.ProjectReloadResult
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		result = append(result, s.reloadProject(name))
+	}
+	return append(result, s.folder.reportNonProjectFiles(nonProject)...)
+}
+
+// reloadProject has a project follow its file as it is now, and says what changed.
+func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
+	r, err := s.runners.find(name)
+	if err == nil {
+		return s.reloadProjectFile(r)
+	}
+	r = s.newProjectRunner(name)
+	result := s.reloadProjectFile(r)
+	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
+		if err := r.setDesiredState(api.StateRunning); err != nil {
+			r.env.Log.Error("the new project is not started", "error", err)
+		}
+	}
+	s.runners.addAndStart(r)
+	return result
+}
+
+// reloadProjectFile reads the file of a project, and changes its orders.
+func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
+	text, err := readProjectFileBytes(s.projectFilePath(r.name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.handleProjectFileGone(func() *loadedProject { return s.loader.lastValidProject(r.name) })
+	case err != nil:
+		return r.rejectFile(err.Error(), "", r.loadedProject())
+	}
+	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
+	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
+	if unchanged := r.reloadResultIfUnchanged(digestOf(text, r.loadedProject())); unchanged != nil {
+		return *unchanged
+	}
+	loaded, err := s.loader.parseAndValidateProject(r.name, text, byAPI)
+	if err != nil {
+		lastValid := r.loadedProject()
+		if lastValid == nil {
+			lastValid = s.loader.lastValidProject(r.name)
+		}
+		return r.rejectFile(err.Error(), digestOf(text, lastValid), lastValid)
+	}
+	return r.applyReloadedProject(loaded, digestOf(text, loaded))
+}
 
 // reloadResultIfUnchanged returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names

@@ -34,7 +34,6 @@ type Supervisor struct {
 	robotsStore storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
-	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
 	Metrics             *metrics.Metrics
 	hostLists           *inspect.HostListCache
 	robotsDiskFull      diskFullState // of robots
@@ -42,14 +41,12 @@ type Supervisor struct {
 	eventBroker         eventBroker
 	runners             *runnerSet
 	retiredKeyrings     retiredKeyrings
+	folder              *projectFolder
 	brakes              *operatorBrakes
 	loader              *projectLoader
 
-	projectFilesMu       sync.Mutex        // held by who reads project files, or changes them
-	mu                   sync.Mutex        // guards what follows
-	projectFilesDirError string            // why the folder cannot be read; empty: it can
-	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
-	isShuttingDown       bool              // likewise
+	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards isShuttingDown
+	isShuttingDown bool       // Close has begun: no project is added or deleted any more
 }
 
 // Options say what a daemon runs.
@@ -57,7 +54,7 @@ type Options struct {
 	DataDir, ProjectFilesDir string
 	StartNewProjects         bool
 	APIProjectRestrictions   APIProjectRestrictions
-	readMemoryUsage          func() memoryUsage // of the process; nil: see readMemoryUsage
+	readMemoryUsage          func() memoryUsage // the memory of the process; nil: what the system says
 }
 
 // Open opens the state of a daemon, and runs what ran when it ended.
@@ -79,13 +76,14 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 		return nil, err
 	}
 	s := &Supervisor{
-		env: env, readMemoryUsage: opts.readMemoryUsage, projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir}, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(),
+		env: env, projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir}, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(),
 		SharedResources: engine.SharedResources{
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
-		runners: newRunnerSet(), nonProjectFiles: map[string]string{},
+		runners: newRunnerSet(),
 	}
+	s.folder = &projectFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
 	s.Metrics = metrics.New(s.Projects, env.Log)
 	if env.BodyMemory != nil {
 		s.Metrics.RegisterBodyMemory(env.BodyMemory.Size(), func() (inUse, ended int64) {
@@ -96,7 +94,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
 		return nil, err
 	}
-	if err := s.openDaemonStores(rules); err != nil {
+	if err := s.openDaemonStores(rules, opts.readMemoryUsage); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.reloadProjects()
@@ -104,7 +102,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 }
 
 // openDaemonStores opens what the projects share.
-func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions) (err error) {
+func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUsage func() memoryUsage) (err error) {
 	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
 	}
@@ -125,7 +123,12 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions) (err error) 
 		return err
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	return s.startMemoryUsageRecorder()
+	var projectToStop string
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
+	if projectToStop == "" {
+		return nil
+	}
+	return s.memoryUsageRecorder.markStoppedAfterMemoryKills(projectToStop, s.stateStore)
 }
 
 // projectNamesWithData returns the names of all projects that the daemon has kept something of,
@@ -145,7 +148,7 @@ func (s *Supervisor) projectNamesWithData() []string {
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
-	background.Go(func() { s.watchProjectFiles(ctx) })
+	background.Go(func() { s.folder.watch(ctx, func() { s.reloadProjects() }) })
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -14,11 +14,12 @@ const (
 	rescanInterval = 30 * time.Second       // at a folder that may not tell of changes: on a network, say
 )
 
-// watchProjectFiles follows the project files as they change, until ctx is done.
-func (s *Supervisor) watchProjectFiles(ctx context.Context) {
+// watch calls reload when files in the folder have changed, and every rescanInterval, until ctx
+// is done.
+func (d *projectFolder) watch(ctx context.Context, reload func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		s.env.Log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
+		d.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // tells nothing
 	} else {
 		defer w.Close()
@@ -35,9 +36,9 @@ func (s *Supervisor) watchProjectFiles(ctx context.Context) {
 		case <-w.Errors: // changes were missed
 		case <-rescan.C:
 			if err == nil {
-				_ = w.Add(s.ProjectFilesDir) // again and again: it may be another folder of that name
+				_ = w.Add(d.path) // again and again: it may be another folder of that name
 			}
-			s.reloadProjects()
+			reload()
 			firstChange = time.Time{}
 			rescan.Reset(rescanInterval)
 			continue
