@@ -296,7 +296,7 @@ func (f *daemonFixture) openAndCloseOutputs(name string) error {
 	if err != nil {
 		return err
 	}
-	loaded := r.loadedProject()
+	loaded := r.state.loadedProject()
 	cfg, err := engine.NewSinksConfig(&loaded.project, loaded.pathConfinement)
 	if err != nil {
 		return err

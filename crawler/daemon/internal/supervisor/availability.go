@@ -5,102 +5,100 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A storeAvailability says whether the servers that keep a project's state answer. It is that
-// of the runner, which guards it by its lock.
+// A storeAvailability says whether the state of a project can be used: whether the servers that
+// keep it answer, and its file can be written. Its lock is taken before that of state.
 type storeAvailability struct {
-	availableContext context.Context // done while they do not: its cause says why
-	setUnavailable   context.CancelCauseFunc
+	name   string
+	log    *slog.Logger
+	events *eventBroker
+	state  *runnerState // names the servers, and what the project does, in messages
+
+	mu               sync.Mutex              // guards the fields below
+	availableContext context.Context         // done while the state cannot be used: its cause says why
+	setUnavailable   context.CancelCauseFunc // ends availableContext
 }
 
-func newStoreAvailability() storeAvailability {
-	ctx, setUnavailable := context.WithCancelCause(context.Background())
-	return storeAvailability{ctx, setUnavailable}
+func newStoreAvailability(name string, log *slog.Logger, events *eventBroker, state *runnerState) *storeAvailability {
+	a := &storeAvailability{name: name, log: log, events: events, state: state}
+	a.setAvailableLocked()
+	return a
 }
 
-// recordStoreAvailability takes note that the project's state cannot be used for now, or, if err is
-// nil, that it can again.
-func (r *projectRunner) recordStoreAvailability(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	previous := context.Cause(r.storeAvailability.availableContext)
-	if (previous == nil) == (err == nil) {
+// setAvailableLocked begins a time in which the state can be used. It needs a.mu.
+func (a *storeAvailability) setAvailableLocked() {
+	a.availableContext, a.setUnavailable = context.WithCancelCause(context.Background())
+}
+
+// record takes note that the project's state cannot be used for now, or, if err is nil, that it
+// can again.
+func (a *storeAvailability) record(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if previous := context.Cause(a.availableContext); (previous == nil) == (err == nil) {
 		return
 	}
+	p, loaded := a.state.apiState()
 	if err == nil {
-		r.storeAvailability = newStoreAvailability()
-		r.env.Log.Info("the project goes on: its state can be used again")
-		r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
+		a.setAvailableLocked()
+		a.log.Info("the project goes on: its state can be used again")
+		a.events.publish(api.Event{Type: "state", Project: a.name, State: p.State, Message: "its state can be used again"})
 		return
 	}
-	cause := r.explainStoreError(err)
-	r.storeAvailability.setUnavailable(cause)
-	r.env.Log.Error("the project waits", "why", cause)
-	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
+	cause := explainStoreError(err, loaded)
+	a.setUnavailable(cause)
+	a.log.Error("the project waits", "why", cause)
+	a.events.publish(api.Event{Type: "state", Project: a.name, State: p.State, Message: cause.Error()})
 }
 
-// resetStoreAvailability is the end of waiting for a state that is not used any more.
-func (r *projectRunner) resetStoreAvailability() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.storeAvailability.availableContext.Err() != nil {
-		r.storeAvailability = newStoreAvailability()
+// reset ends the wait for a state that is not used any more.
+func (a *storeAvailability) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.availableContext.Err() != nil {
+		a.setAvailableLocked()
 	}
 }
 
-// explainStoreError says what to do about a state that is out of reach. It needs r.mu.
-func (r *projectRunner) explainStoreError(err error) error {
-	if r.command.lastValidProject == nil || !r.command.lastValidProject.project.Store.Redis.IsUsed() {
+// explainStoreError says what to do about the state of a project that is out of reach.
+func explainStoreError(err error, loaded *loadedProject) error {
+	if loaded == nil || !loaded.project.Store.Redis.IsUsed() {
 		return fmt.Errorf("its state cannot be written for now; it goes on by itself when it can: %w", err)
 	}
 	return fmt.Errorf("the servers of store.redis (%s) do not answer, or are not in order: nothing is visited until they are, and then the project goes on by itself; see that they run, and that they can be reached from here: %w",
-		strings.Join(r.command.lastValidProject.project.Store.Redis.Addresses, ", "), err)
+		strings.Join(loaded.project.Store.Redis.Addresses, ", "), err)
 }
 
-// contextWhileStoreAvailable returns a context that is done, too, when the project's state cannot
-// be used.
-func (r *projectRunner) contextWhileStoreAvailable(ctx context.Context) (_ context.Context, stop func()) {
-	r.mu.Lock()
-	availabilityCtx := r.storeAvailability.availableContext
-	r.mu.Unlock()
+// contextWhileAvailable returns a context that is done, too, when the project's state cannot be
+// used.
+func (a *storeAvailability) contextWhileAvailable(ctx context.Context) (_ context.Context, stop func()) {
+	a.mu.Lock()
+	availabilityCtx := a.availableContext
+	a.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stopWatching := context.AfterFunc(availabilityCtx, func() { cancel(context.Cause(availabilityCtx)) })
 	return ctx, func() { stopWatching(); cancel(nil) }
 }
 
-// storeAvailabilityError returns why the project's state cannot be used for now, nil if it can.
-func (r *projectRunner) storeAvailabilityError() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return context.Cause(r.storeAvailability.availableContext)
+// err returns why the project's state cannot be used for now; nil if it can.
+func (a *storeAvailability) err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return context.Cause(a.availableContext)
 }
 
-// wrapErrorIfUnavailable returns an error about the project's state as the API tells it, if it
-// is that the state is out of reach.
-func (r *projectRunner) wrapErrorIfUnavailable(err error) error {
-	if cause := r.storeAvailabilityError(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
-		return api.Unavailable("%s: %w", r.name, cmp.Or(cause, err))
+// wrapIfUnavailable returns an error about the project's state as the API reports it, if the
+// state is out of reach; else err.
+func (a *storeAvailability) wrapIfUnavailable(err error) error {
+	if cause := a.err(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
+		return api.Unavailable("%s: %w", a.name, cmp.Or(cause, err))
 	}
 	return err
-}
-
-// retryCommandLater has the orders carried out again in a while: what they need is out of
-// reach.
-func (r *projectRunner) retryCommandLater(cause error) {
-	r.recordStoreAvailability(cause)
-	r.setState(api.StateRunning, "")
-	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.updateRunnerCommand(func(*runnerCommand) {}) })
-}
-
-// hasRemoteStore reports whether the project's state is where others work on it.
-func (r *projectRunner) hasRemoteStore() bool {
-	loaded := r.loadedProject()
-	return loaded != nil && loaded.project.Store.Redis.IsUsed()
 }

@@ -2,6 +2,10 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
@@ -31,87 +35,157 @@ func (o *runnerCommand) blockedReason() string {
 	return ""
 }
 
-// updateRunnerCommand changes the orders. A run that goes on is ended in order, with what it
-// has in hand, and followed by what is wanted now.
-func (r *projectRunner) updateRunnerCommand(update func(*runnerCommand)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.updateRunnerCommandLocked(update)
+// A runnerState is the command of a projectRunner and the state that its project is in. Users
+// change the command; the goroutine of the runner waits for it and reports the state.
+type runnerState struct {
+	name       string
+	log        *slog.Logger
+	events     *eventBroker
+	stateStore *daemonStateStore    // keeps the desired state
+	stats      *projectStatsTracker // whose limits begin anew when a user starts the project
+
+	mu                     sync.Mutex // guards the fields below
+	commandChanged         sync.Cond  // on mu: command has another revision
+	command                runnerCommand
+	interruptRun           func(error) // ends the present run; nil: there is none
+	wereURLsAddedDuringRun bool        // URLs were added to the present run
+	state                  api.ProjectState
+	reason                 string // why state is what it is; "" if that needs no reason
+	since                  time.Time
+	lastReadDigest         string // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest    string // of the file that command.lastValidProject was read from
 }
 
-// updateRunnerCommandLocked is change for who holds r.mu.
-func (r *projectRunner) updateRunnerCommandLocked(update func(*runnerCommand)) {
-	update(&r.command)
-	r.command.revision++
-	if r.interruptRun != nil {
-		if o := r.command; o.mustQuit || o.desired.State != api.StateRunning || o.blockedReason() != "" {
-			r.setStateLocked(api.StatePausing, "")
-		}
-		r.interruptRun(errCommandChanged)
+// newRunnerState returns the state of a stopped project. It has no project file until one is
+// applied.
+func newRunnerState(name string, log *slog.Logger, events *eventBroker, stateStore *daemonStateStore, stats *projectStatsTracker) *runnerState {
+	rs := &runnerState{
+		name: name, log: log, events: events, stateStore: stateStore, stats: stats, state: api.StateStopped, since: time.Now().UTC(),
 	}
-	r.commandChanged.Broadcast()
+	rs.commandChanged.L = &rs.mu
+	rs.command.desired, rs.command.isProjectFileGone = stateStore.desiredState(name), true
+	if rs.command.desired.State == api.StateStopped {
+		rs.reason = rs.command.desired.Reason
+	}
+	return rs
+}
+
+// updateCommand changes the orders. A run that goes on is ended in order, with what it
+// has in hand, and followed by what is wanted now.
+func (rs *runnerState) updateCommand(update func(*runnerCommand)) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.updateCommandLocked(update)
+}
+
+// updateCommandLocked is updateCommand for callers that hold rs.mu.
+func (rs *runnerState) updateCommandLocked(update func(*runnerCommand)) {
+	update(&rs.command)
+	rs.command.revision++
+	if rs.interruptRun != nil {
+		if o := rs.command; o.mustQuit || o.desired.State != api.StateRunning || o.blockedReason() != "" {
+			rs.setLocked(api.StatePausing, "")
+		}
+		rs.interruptRun(errCommandChanged)
+	}
+	rs.commandChanged.Broadcast()
 }
 
 // waitForCommand returns the orders as soon as they are others than those of a version.
-func (r *projectRunner) waitForCommand(version int) runnerCommand {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.command.revision == version {
-		r.commandChanged.Wait()
+func (rs *runnerState) waitForCommand(version int) runnerCommand {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for rs.command.revision == version {
+		rs.commandChanged.Wait()
 	}
-	return r.command
+	return rs.command
 }
 
 // beginRunIfLatest makes interrupt end the run that carries a version of the orders out;
 // false if that is not the newest any more.
-func (r *projectRunner) beginRunIfLatest(version int, interruptRun func(error)) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.command.revision != version {
+func (rs *runnerState) beginRunIfLatest(version int, interruptRun func(error)) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.command.revision != version {
 		return false
 	}
-	r.interruptRun, r.wereURLsAddedDuringRun = interruptRun, false
-	r.setStateLocked(api.StateRunning, "")
+	rs.interruptRun, rs.wereURLsAddedDuringRun = interruptRun, false
+	rs.setLocked(api.StateRunning, "")
 	return true
 }
 
 // markDoneUnlessURLsAdded is the end of a run that has left nothing: unless URLs were added to it,
 // perhaps too late. Another looks for them.
-func (r *projectRunner) markDoneUnlessURLsAdded() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.interruptRun = nil
-	if r.wereURLsAddedDuringRun {
-		r.updateRunnerCommandLocked(func(*runnerCommand) {})
+func (rs *runnerState) markDoneUnlessURLsAdded() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.interruptRun = nil
+	if rs.wereURLsAddedDuringRun {
+		rs.updateCommandLocked(func(*runnerCommand) {})
 		return
 	}
-	r.setStateLocked(api.StateDone, "")
+	rs.setLocked(api.StateDone, "")
 }
 
 // resumeIfDone has a project that is done go on: another process has found more for it.
-func (r *projectRunner) resumeIfDone() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state == api.StateDone {
-		r.updateRunnerCommandLocked(func(*runnerCommand) {})
+func (rs *runnerState) resumeIfDone() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.state == api.StateDone {
+		rs.updateCommandLocked(func(*runnerCommand) {})
 	}
+}
+
+// resumeForNewURLs has a project go on that had nothing left, for URLs were added to it. If they
+// were added to the present run, it goes on itself, unless it was at its end.
+func (rs *runnerState) resumeForNewURLs(toPresentRun bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.interruptRun != nil && toPresentRun {
+		rs.wereURLsAddedDuringRun = true
+		return
+	}
+	rs.updateCommandLocked(func(*runnerCommand) {})
+}
+
+// projectToInspect returns the last valid project file, nil if there is none, with the reason;
+// and whether a run goes on.
+func (rs *runnerState) projectToInspect() (loaded *loadedProject, isRunning bool, blockedReason string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.command.lastValidProject, rs.interruptRun != nil, rs.command.blockedReason()
+}
+
+// isRunning reports whether a run goes on.
+func (rs *runnerState) isRunning() bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.interruptRun != nil
+}
+
+// apiState returns the part of api.Project that the state is, and the last valid project file.
+func (rs *runnerState) apiState() (api.Project, *loadedProject) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	p := api.Project{Name: rs.name, State: rs.state, StateReason: rs.reason, FileError: rs.command.projectFileError, StateSince: rs.since}
+	return p, rs.command.lastValidProject
 }
 
 // clearRunInterrupt is the end of a run.
-func (r *projectRunner) clearRunInterrupt() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.interruptRun = nil
+func (rs *runnerState) clearRunInterrupt() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.interruptRun = nil
 }
 
-// setStateLocked notes what the project does from now on, and tells. It needs r.mu.
-func (r *projectRunner) setStateLocked(s api.ProjectState, reason string) {
-	if r.state == s && r.stateReason == reason {
+// setLocked notes what the project does from now on, and tells. It needs rs.mu.
+func (rs *runnerState) setLocked(s api.ProjectState, reason string) {
+	if rs.state == s && rs.reason == reason {
 		return
 	}
-	r.state, r.stateReason, r.stateSince = s, reason, r.now()
-	r.env.Log.Info("the project is "+string(s), reasonAttrs(reason)...)
-	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: s, Message: reason})
+	rs.state, rs.reason, rs.since = s, reason, time.Now().UTC()
+	rs.log.Info("the project is "+string(s), reasonAttrs(reason)...)
+	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: s, Message: reason})
 }
 
 func reasonAttrs(reason string) []any {
@@ -121,9 +195,116 @@ func reasonAttrs(reason string) []any {
 	return []any{"why", reason}
 }
 
-// setState is enter for who does not hold r.mu.
-func (r *projectRunner) setState(s api.ProjectState, reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.setStateLocked(s, reason)
+// set is setLocked for callers that do not hold rs.mu.
+func (rs *runnerState) set(s api.ProjectState, reason string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.setLocked(s, reason)
+}
+
+// setDesired has the project be in another state, for good. What is so already stays
+// as it is. A project that is to pause or to stop does, though that could not be
+// kept: the error says that it may not survive the daemon.
+func (rs *runnerState) setDesired(s api.ProjectState) error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	// Refuse what cannot be, and leave what is so already.
+	o := rs.command
+	if reason := o.blockedReason(); reason != "" && s == api.StateRunning {
+		return api.Conflict("%s cannot start: %s", rs.name, reason)
+	}
+	if s == api.StatePaused && o.desired.State == api.StateStopped {
+		return api.Conflict("%s is stopped: only what runs can pause", rs.name)
+	}
+	isSaved := rs.stateStore.desiredState(rs.name).State == s
+	if isSaved && o.desired.State == s && (s != api.StateRunning || rs.interruptRun != nil) {
+		return nil
+	}
+	// Record the desired state. A start that is not recorded does not happen; a pause or a stop
+	// does.
+	err := rs.stateStore.setDesiredState(rs.name, desiredState{State: s})
+	switch {
+	case err != nil && s == api.StateRunning:
+		return err
+	case err != nil:
+		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", rs.name, s, err)
+	}
+	// Change the command. The limits of the project begin anew before the runner sees the start.
+	rs.updateCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
+	if s == api.StateRunning {
+		rs.stats.resetLimitUsage()
+		rs.setLocked(s, "")
+	}
+	return err
+}
+
+// current returns what the project does, and why.
+func (rs *runnerState) current() (api.ProjectState, string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.state, rs.reason
+}
+
+// hasRemoteStore reports whether the project's state is where others work on it.
+func (rs *runnerState) hasRemoteStore() bool {
+	loaded := rs.loadedProject()
+	return loaded != nil && loaded.project.Store.Redis.IsUsed()
+}
+
+// redisStoreIdentity says where the project's part of its state is, as its file says now.
+func (rs *runnerState) redisStoreIdentity() string {
+	if loaded := rs.loadedProject(); loaded != nil {
+		return loaded.project.Store.Redis.StoreIdentity()
+	}
+	return ""
+}
+
+// loadedProject returns the last valid project file; nil if there is none.
+func (rs *runnerState) loadedProject() *loadedProject {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.command.lastValidProject
+}
+
+// setInactive is what a project does that does not run.
+func (rs *runnerState) setInactive(o runnerCommand) {
+	switch reason := o.blockedReason(); {
+	case o.isProjectFileGone:
+		rs.set(api.StateStopped, reason)
+	case o.desired.State == api.StateRunning:
+		rs.set(api.StateFailed, reason)
+	case o.desired.State == api.StatePaused:
+		rs.set(api.StatePaused, o.desired.Reason)
+	default:
+		rs.set(api.StateStopped, o.desired.Reason)
+	}
+}
+
+// hasFailed reports whether the last run did.
+func (rs *runnerState) hasFailed() bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.state == api.StateFailed
+}
+
+// setFailed says that the project cannot go on. Others do.
+func (rs *runnerState) setFailed(err error) {
+	rs.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	rs.set(api.StateFailed, err.Error())
+}
+
+// pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
+// something else meanwhile.
+func (rs *runnerState) pauseAtLimit(version int, limit error) {
+	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.command.revision != version {
+		return
+	}
+	if err := rs.stateStore.setDesiredState(rs.name, desired); err != nil {
+		rs.log.Error("after a restart the project goes on beyond its limit", "error", err)
+	}
+	rs.command.desired = desired
+	rs.setLocked(api.StatePaused, desired.Reason)
 }

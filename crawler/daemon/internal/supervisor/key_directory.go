@@ -80,17 +80,17 @@ func (k signingKeyring) allSignaturesExpired(now time.Time) bool {
 
 // signingKeyring returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (r *projectRunner) signingKeyring() signingKeyring {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	loaded := r.command.lastValidProject
+func (rs *runnerState) signingKeyring() signingKeyring {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	loaded := rs.command.lastValidProject
 	if loaded == nil {
 		return signingKeyring{}
 	}
 	signing := &loaded.project.Agent.Signature
 	ring := signingKeyring{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
-	if r.command.isProjectFileGone && r.state == api.StateStopped {
-		ring.signingEndedAt = r.stateSince
+	if rs.command.isProjectFileGone && rs.state == api.StateStopped {
+		ring.signingEndedAt = rs.since
 	}
 	return ring
 }

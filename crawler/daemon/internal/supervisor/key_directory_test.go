@@ -132,10 +132,10 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemontest.WaitUntil(t, "it has stopped", func() bool { _, why := r.currentState(); return why != "" })
-	r.setState(api.StatePausing, "") // its last visits go on
+	daemontest.WaitUntil(t, "it has stopped", func() bool { _, why := r.state.current(); return why != "" })
+	r.state.set(api.StatePausing, "") // its last visits go on
 	published(time.Hour, "gone", "stays")
-	r.setState(api.StateStopped, "its file is gone")
+	r.state.set(api.StateStopped, "its file is gone")
 	published(time.Hour, "stays")
 	f.PutProjectFile("gone", string(text))
 	if got := f.ReloadAndFind("gone"); got.Error != "" {
@@ -145,7 +145,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept of one project that was deleted", n)
 	}
-	f.retiredKeyrings.add(r.signingKeyring(), time.Now().Add(time.Hour)) // another, later
+	f.retiredKeyrings.add(r.state.signingKeyring(), time.Now().Add(time.Hour)) // another, later
 	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept, of which one is over", n)
 	}

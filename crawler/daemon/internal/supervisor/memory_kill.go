@@ -194,7 +194,7 @@ const (
 
 // estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
 func (r *projectRunner) estimatedMemory() int64 {
-	switch state, _ := r.currentState(); state {
+	switch state, _ := r.state.current(); state {
 	case api.StateStopped, api.StateFailed:
 		return 0
 	}

@@ -89,11 +89,11 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 	}
 	switch action {
 	case api.ActionStart, api.ActionResume:
-		return r.setDesiredState(api.StateRunning)
+		return r.state.setDesired(api.StateRunning)
 	case api.ActionPause:
-		return r.setDesiredState(api.StatePaused)
+		return r.state.setDesired(api.StatePaused)
 	case api.ActionStop:
-		return r.setDesiredState(api.StateStopped)
+		return r.state.setDesired(api.StateStopped)
 	}
 	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
 }
@@ -110,7 +110,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
+	r.state.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
 		r.env.Log.Error("the last moment of the project is lost", "error", err)
@@ -124,7 +124,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 		s.reloadProject(name) // it is not deleted
 		return err
 	}
-	s.retiredKeyrings.add(r.signingKeyring(), time.Now())
+	s.retiredKeyrings.add(r.state.signingKeyring(), time.Now())
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
@@ -145,7 +145,7 @@ func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.
 	if err != nil {
 		return nil, err
 	}
-	return r.activeVisits(), nil
+	return r.engine.activeVisits(), nil
 }
 
 // Throughput returns what a project did lately.
@@ -197,8 +197,8 @@ func (s *Supervisor) CheckReady(context.Context) error {
 // readinessError returns why the project does not run although it should; nil if it runs or
 // should not run.
 func (r *projectRunner) readinessError() error {
-	state, reason := r.currentState()
-	unavailable, diskFull := r.storeAvailabilityError(), r.diskFullState.currentError()
+	state, reason := r.state.current()
+	unavailable, diskFull := r.availability.err(), r.diskFullState.currentError()
 	switch {
 	case state == api.StateFailed:
 		return api.Conflict("project %s has failed: %s", r.name, reason)
@@ -209,7 +209,7 @@ func (r *projectRunner) readinessError() error {
 	case unavailable != nil && disk.IsFull(unavailable):
 		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, unavailable)
 	case unavailable != nil:
-		return r.wrapErrorIfUnavailable(nil)
+		return r.availability.wrapIfUnavailable(nil)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
 		added, err = crawl.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 {
-			r.resumeForNewURLs(crawl)
+			r.engine.resumeForNewURLs(crawl)
 		}
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -38,23 +37,12 @@ type projectRunner struct {
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
 
-	mu                        sync.Mutex
-	commandChanged            sync.Cond // the orders have
-	command                   runnerCommand
-	interruptRun              func(error) // ends the run that goes on; nil: none does
-	wereURLsAddedDuringRun    bool        // URLs were added to it
-	state                     api.ProjectState
-	stateReason               string
-	stateSince                time.Time
-	lastReadDigest            string         // of the file as it was read last: see projectFilesDigest
-	loadedProjectDigest       string         // and of the one that is followed
-	engine                    *engine.Engine // see consult; nil: there are none
-	engineProject             *loadedProject // that they are of
-	storeAvailability         storeAvailability
-	diskFullState             diskFullState
-	resetCountsIfLimitReached bool // limits of all processes that are reached are to count anew, of which these do not know yet
-	statsTracker              projectStatsTracker
-	ended                     chan struct{} // closed when live has returned
+	state         *runnerState
+	engine        *currentEngine
+	availability  *storeAvailability
+	diskFullState diskFullState
+	statsTracker  projectStatsTracker
+	ended         chan struct{} // closed when live has returned
 }
 
 // newProjectRunner returns a runner that has no orders yet.
@@ -63,25 +51,15 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
 		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.brakes, metrics: s.Metrics,
-		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
-	r.commandChanged.L = &r.mu
+	r.state = newRunnerState(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
+	r.engine = &currentEngine{state: r.state}
+	r.availability = newStoreAvailability(name, env.Log, r.eventBroker, r.state)
 	env.OnDiskFull = r.diskFullState.updateWaitingWrites
-	r.storeHandle = newStoreHandle(r.dir, r.redisStoreIdentity, r.openStores)
-	r.storeHandle.beforeClose = r.clearEngine
-	r.command.desired, r.command.isProjectFileGone = s.stateStore.desiredState(name), true
-	if r.command.desired.State == api.StateStopped {
-		r.stateReason = r.command.desired.Reason
-	}
+	r.storeHandle = newStoreHandle(r.dir, r.state.redisStoreIdentity, r.openStores)
+	r.storeHandle.beforeClose = r.engine.clear
 	return r
-}
-
-// redisStoreIdentity says where the project's part of its state is, as its file says now.
-func (r *projectRunner) redisStoreIdentity() string {
-	if loaded := r.loadedProject(); loaded != nil {
-		return loaded.project.Store.Redis.StoreIdentity()
-	}
-	return ""
 }
 
 // OpenStores opens the project's part of its state, which must be whole.
@@ -98,14 +76,14 @@ func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 
 func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
 	p, confinement := project.Default(), (*confine.Paths)(nil)
-	if loaded := r.loadedProject(); loaded != nil {
+	if loaded := r.state.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
 	}
 	r.outputs.resetForStoreReopen()
 	opts := r.env.BoltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.IsUsed() {
-		opts.OnStallChange = r.recordStoreAvailability
+		opts.OnStallChange = r.availability.record
 		return datadir.OpenRedisStores(p, confinement.OpenInput, opts)
 	}
 	if err := r.dir.RequireLocalState(); err != nil {
@@ -119,20 +97,12 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	return s, err
 }
 
-func (r *projectRunner) loadedProject() *loadedProject {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.command.lastValidProject
-}
-
-func (r *projectRunner) now() time.Time { return time.Now().UTC() }
-
 // runCommandLoop carries out orders until it is told to quit.
 func (r *projectRunner) runCommandLoop() {
 	defer close(r.ended)
 	isAcquired := false // the vault
 	for version := 0; ; {
-		o := r.waitForCommand(version)
+		o := r.state.waitForCommand(version)
 		version = o.revision
 		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
 		if isAcquired && r.storeHandle.needsReopen() { // its file says so since
@@ -144,7 +114,7 @@ func (r *projectRunner) runCommandLoop() {
 			}
 		}
 		if running {
-			if mustReopen := r.runCrawl(o); mustReopen || r.hasFailed() { // the project opens its state again at the next start
+			if mustReopen := r.runCrawl(o); mustReopen || r.state.hasFailed() { // the project opens its state again at the next start
 				isAcquired = r.releaseStores()
 			}
 			continue
@@ -156,9 +126,9 @@ func (r *projectRunner) runCommandLoop() {
 			return
 		}
 		if !isAcquired {
-			r.resetStoreAvailability()
+			r.availability.reset()
 		}
-		r.setInactiveState(o)
+		r.state.setInactive(o)
 	}
 }
 
@@ -173,12 +143,12 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 	}
 	switch {
 	case err == nil:
-		r.recordStoreAvailability(nil)
+		r.availability.record(nil)
 		return true
 	case errors.Is(err, storage.ErrWriteStalled), disk.IsFull(err):
 		r.retryCommandLater(err)
 	default:
-		r.setFailed(err)
+		r.state.setFailed(err)
 	}
 	return false
 }
@@ -192,25 +162,12 @@ func (r *projectRunner) releaseStores() (isAcquired bool) {
 	return false
 }
 
-// setInactiveState is what a project does that does not run.
-func (r *projectRunner) setInactiveState(o runnerCommand) {
-	switch reason := o.blockedReason(); {
-	case o.isProjectFileGone:
-		r.setState(api.StateStopped, reason)
-	case o.desired.State == api.StateRunning:
-		r.setState(api.StateFailed, reason)
-	case o.desired.State == api.StatePaused:
-		r.setState(api.StatePaused, o.desired.Reason)
-	default:
-		r.setState(api.StateStopped, o.desired.Reason)
-	}
-}
-
-// hasFailed reports whether the last run did.
-func (r *projectRunner) hasFailed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state == api.StateFailed
+// retryCommandLater has the command carried out again in a while: what it needs is out of
+// reach.
+func (r *projectRunner) retryCommandLater(cause error) {
+	r.availability.record(cause)
+	r.state.set(api.StateRunning, "")
+	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.state.updateCommand(func(*runnerCommand) {}) })
 }
 
 // runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
@@ -218,15 +175,15 @@ func (r *projectRunner) hasFailed() bool {
 func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	if !r.beginRunIfLatest(o.revision, stop) {
+	if !r.state.beginRunIfLatest(o.revision, stop) {
 		return false
 	}
-	defer r.clearRunInterrupt()
+	defer r.state.clearRunInterrupt()
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
-		r.markDoneUnlessURLsAdded()
+		r.state.markDoneUnlessURLsAdded()
 	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, engine.ErrTimeLimit):
-		r.pauseAtLimit(o.revision, crawlErr)
+		r.state.pauseAtLimit(o.revision, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
 		r.retryCommandLater(crawlErr)
@@ -234,31 +191,9 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 		r.retryCommandLater(crawlErr)
 		return true
 	default:
-		r.setFailed(crawlErr)
+		r.state.setFailed(crawlErr)
 	}
 	return false
-}
-
-// setFailed says that the project cannot go on. Others do.
-func (r *projectRunner) setFailed(err error) {
-	r.env.Log.Error("the project fails; when the cause is removed, start it again", "error", err)
-	r.setState(api.StateFailed, err.Error())
-}
-
-// pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
-// something else meanwhile.
-func (r *projectRunner) pauseAtLimit(version int, limit error) {
-	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.command.revision != version {
-		return
-	}
-	if err := r.daemonStateStore.setDesiredState(r.name, desired); err != nil {
-		r.env.Log.Error("after a restart the project goes on beyond its limit", "error", err)
-	}
-	r.command.desired = desired
-	r.setStateLocked(api.StatePaused, desired.Reason)
 }
 
 // crawlLoadedProject crawls as an edition of the project says. Its state is open.
@@ -290,7 +225,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	}
 	defer crawl.CloseIdleConns()
 	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
-	r.setEngine(crawl, loaded)
+	r.engine.set(crawl, loaded)
 	r.statsTracker.beginRun(crawl.Crawler)
 	defer r.statsTracker.endRun()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -317,18 +252,9 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		hostDueStore := *r.HostDueStore
 		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
 		g.HostDueStore = &hostDueStore
-		r.mu.Lock()
-		g.ResetCountsIfLimitReached, g.OnLimitCountsReset = r.resetCountsIfLimitReached, r.clearLimitResetFlag
-		r.mu.Unlock()
+		g.ResetCountsIfLimitReached, g.OnLimitCountsReset = r.statsTracker.sharedCountsMustReset(), r.statsTracker.sharedCountsWereReset
 	}
 	return g, err
-}
-
-// clearLimitResetFlag takes note that limits of all processes count anew.
-func (r *projectRunner) clearLimitResetFlag() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.resetCountsIfLimitReached = false
 }
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is

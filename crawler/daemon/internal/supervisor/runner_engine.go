@@ -2,10 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // withCrawlComponents lets do work with the project's rooms and the state that they are on,
@@ -13,69 +16,118 @@ import (
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
 func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *engine.Engine, datadir.CrawlStores) error) error {
-	if r.storeAvailabilityError() != nil {
-		return r.wrapErrorIfUnavailable(nil)
+	if r.availability.err() != nil {
+		return r.availability.wrapIfUnavailable(nil)
 	}
 	stores, err := r.storeHandle.acquire()
 	if err != nil {
-		return r.wrapErrorIfUnavailable(err)
+		return r.availability.wrapIfUnavailable(err)
 	}
 	defer r.storeHandle.release()
-	crawl, err := r.getOrCreateEngine(stores)
+	crawl, err := r.engine.getOrCreate(stores, r.newInspectionEngine)
 	if err != nil {
 		return err
 	}
-	ctx, stop := r.contextWhileStoreAvailable(ctx)
+	ctx, stop := r.availability.contextWhileAvailable(ctx)
 	defer stop()
 	if err = do(ctx, crawl, stores); err != nil {
-		return r.wrapErrorIfUnavailable(err)
+		return r.availability.wrapIfUnavailable(err)
 	}
 	return nil
 }
 
-// getOrCreateEngine returns the project's rooms on files that are open.
-func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*engine.Engine, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	loaded := r.command.lastValidProject
-	switch {
-	case r.engine != nil && r.engine.Stores == stores && (r.interruptRun != nil || r.engineProject == loaded):
-		return r.engine, nil
-	case loaded == nil:
-		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
-	}
-	crawl, err := engine.Config{
+// newInspectionEngine returns an engine without a crawl.
+func (r *projectRunner) newInspectionEngine(stores datadir.CrawlStores, loaded *loadedProject) (*engine.Engine, error) {
+	return engine.Config{
 		Stores: stores, Confinement: loaded.pathConfinement, Log: r.env.Log, WaitForRevisitsAndSuspensions: true,
 		OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL,
 	}.NewWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
+}
+
+// A currentEngine is the engine of a project: that of the present run, or, between runs, one
+// without a crawl that answers questions. Its lock is taken before that of state.
+type currentEngine struct {
+	state *runnerState
+
+	mu     sync.Mutex     // guards the fields below
+	engine *engine.Engine // nil: there is none
+	loaded *loadedProject // that engine is of
+}
+
+// getOrCreate returns the engine on stores, which create makes if there is none of the last
+// valid project file. A run keeps its engine.
+func (c *currentEngine) getOrCreate(
+	stores datadir.CrawlStores, create func(datadir.CrawlStores, *loadedProject) (*engine.Engine, error),
+) (*engine.Engine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	loaded, isRunning, blockedReason := c.state.projectToInspect()
+	switch {
+	case c.engine != nil && c.engine.Stores == stores && (isRunning || c.loaded == loaded):
+		return c.engine, nil
+	case loaded == nil:
+		return nil, api.Conflict("%s has no project file that makes sense: %s", c.state.name, blockedReason)
+	}
+	crawl, err := create(stores, loaded)
 	if err == nil {
-		r.engine, r.engineProject = crawl, loaded
+		c.engine, c.loaded = crawl, loaded
 	}
 	return crawl, err
 }
 
-// setEngine makes rooms, of an edition, those of the project.
-func (r *projectRunner) setEngine(crawl *engine.Engine, loaded *loadedProject) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.engine, r.engineProject = crawl, loaded
+// set makes crawl, the engine of a run that begins, the current one.
+func (c *currentEngine) set(crawl *engine.Engine, loaded *loadedProject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.engine, c.loaded = crawl, loaded
 }
 
-// clearEngine lets go of the rooms, and of all that a crawl had in memory.
-func (r *projectRunner) clearEngine() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.engine, r.engineProject = nil, nil
+// clear lets go of the engine, and of all that a crawl had in memory.
+func (c *currentEngine) clear() { c.set(nil, nil) }
+
+// resumeForNewURLs has the project go on, to which URLs were added by way of crawl.
+func (c *currentEngine) resumeForNewURLs(crawl *engine.Engine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.resumeForNewURLs(c.engine == crawl)
 }
 
-// resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
-// rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *projectRunner) resumeForNewURLs(crawl *engine.Engine) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.interruptRun != nil && r.engine == crawl {
-		r.wereURLsAddedDuringRun = true
-		return
+// halt breaks off the visits under way.
+func (c *currentEngine) halt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.engine != nil && c.engine.Crawler != nil {
+		c.engine.Crawler.Halt()
 	}
-	r.updateRunnerCommandLocked(func(*runnerCommand) {})
+}
+
+// activeVisits returns the visits under way whose request was made.
+func (c *currentEngine) activeVisits() []api.ActiveVisit {
+	c.mu.Lock()
+	var current *crawler.Crawler
+	if c.engine != nil && c.state.isRunning() {
+		current = c.engine.Crawler
+	}
+	c.mu.Unlock()
+	visits := []api.ActiveVisit{}
+	if current == nil {
+		return visits
+	}
+	for _, h := range current.ListActiveVisits() {
+		if !h.RequestedAt.IsZero() {
+			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: visitKind(h)})
+		}
+	}
+	return visits
+}
+
+// visitKind says what a visit is to.
+func visitKind(h crawler.ActiveVisit) string {
+	switch {
+	case h.ForRobots:
+		return "robots"
+	case h.Source == storage.SourcePrerequisite:
+		return "sitemap"
+	}
+	return "page"
 }

@@ -55,7 +55,7 @@ func (rs *runnerSet) all() []*projectRunner {
 // loadedProjects returns the projects that have a valid file.
 func (rs *runnerSet) loadedProjects() (all []*loadedProject) {
 	for _, r := range rs.all() {
-		if loaded := r.loadedProject(); loaded != nil {
+		if loaded := r.state.loadedProject(); loaded != nil {
 			all = append(all, loaded)
 		}
 	}
@@ -75,7 +75,7 @@ func (rs *runnerSet) jsonlOutputOwner(output string) string {
 // signingKeyrings returns the keys of all projects.
 func (rs *runnerSet) signingKeyrings() (all []signingKeyring) {
 	for _, r := range rs.all() {
-		all = append(all, r.signingKeyring())
+		all = append(all, r.state.signingKeyring())
 	}
 	return all
 }

@@ -55,12 +55,12 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 	}
 	var crawl weak.Pointer[crawler.Crawler]
 	daemontest.WaitUntil(t, "it crawls", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.engine == nil {
+		r.engine.mu.Lock()
+		defer r.engine.mu.Unlock()
+		if r.engine.engine == nil {
 			return false
 		}
-		crawl = weak.Make(r.engine.Crawler)
+		crawl = weak.Make(r.engine.engine.Crawler)
 		return crawl.Value() != nil
 	})
 	f.DoActions("p", api.ActionStop)

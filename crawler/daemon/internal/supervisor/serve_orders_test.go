@@ -73,7 +73,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	}
 	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
 		_, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: late})
-		r.resumeForNewURLs(crawl)
+		r.engine.resumeForNewURLs(crawl)
 		return err
 	}); err != nil {
 		t.Error(err)

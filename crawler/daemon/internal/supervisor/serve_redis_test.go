@@ -68,9 +68,7 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.interruptRun != nil
+		return r.state.isRunning()
 	}
 	daemontest.WaitUntil(t, "a run has begun", runs)
 	time.Sleep(50 * time.Millisecond) // and has asked what it was told

@@ -21,6 +21,7 @@ type projectStatsTracker struct {
 	limitPeriodRunTime    time.Duration
 	runStart              time.Time // of the run that goes on
 	throughputHistory     throughputHistory
+	mustResetSharedCounts bool // limits that all processes together have reached must count anew, which Redis does not know yet
 }
 
 // remainingLimits are what is left of a project's limits; 0: no limit.
@@ -29,11 +30,25 @@ type remainingLimits struct {
 	duration     time.Duration
 }
 
-// resetLimitUsage begins another term.
+// resetLimitUsage begins another term, also of the limits that processes share.
 func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.limitPeriodStartStats, m.limitPeriodRunTime = m.totalStatsLocked(), 0
+	m.limitPeriodStartStats, m.limitPeriodRunTime, m.mustResetSharedCounts = m.totalStatsLocked(), 0, true
+}
+
+// sharedCountsMustReset reports whether shared limits that are reached must count anew.
+func (m *projectStatsTracker) sharedCountsMustReset() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mustResetSharedCounts
+}
+
+// sharedCountsWereReset records that the shared limits count anew.
+func (m *projectStatsTracker) sharedCountsWereReset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mustResetSharedCounts = false
 }
 
 // remainingLimits returns what is left of the limits, or which of them is reached.

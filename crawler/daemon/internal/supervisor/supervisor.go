@@ -180,7 +180,7 @@ var errShuttingDown = api.Conflict("the daemon is ending")
 // HaltCrawls breaks off what all projects have in hand.
 func (s *Supervisor) HaltCrawls() {
 	for _, r := range s.runners.all() {
-		r.haltCrawl()
+		r.engine.halt()
 	}
 }
 
@@ -192,7 +192,7 @@ func (s *Supervisor) Close() (err error) {
 	s.projectFilesMu.Unlock()
 	runners := s.runners.all()
 	for _, r := range runners {
-		r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
+		r.state.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	}
 	closeErrs := make([]error, len(runners))
 	var background sync.WaitGroup // side by side: each may wait for servers
