@@ -20,7 +20,7 @@ import (
 // in the file of the daemon, and their copies in the Redis stores that projects share with
 // other processes. mu is taken before storesMu.
 type operatorBrakes struct {
-	active     *politeness.Brakes // those that crawls heed
+	active     *politeness.Brakes // in force for all crawls of this process
 	stateStore *daemonStateStore
 	events     *eventBroker
 	log        *slog.Logger
@@ -31,8 +31,12 @@ type operatorBrakes struct {
 }
 
 // openOperatorBrakes puts those brakes on that were on when the previous daemon ended.
-func openOperatorBrakes(active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger) (*operatorBrakes, error) {
-	o := &operatorBrakes{active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.SharedBrakes{}}
+func openOperatorBrakes(
+	active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger,
+) (*operatorBrakes, error) {
+	o := &operatorBrakes{
+		active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.SharedBrakes{},
+	}
 	var brakes []politeness.Brake
 	for _, b := range stateStore.brakes() {
 		if brake := toPolitenessBrake(b); !brake.Expired(time.Now()) {
@@ -66,6 +70,7 @@ func (o *operatorBrakes) set(ctx context.Context, b api.Brake) error {
 	if b.Reason == "" {
 		return api.InvalidInput("a brake needs a reason: who wants it, say, and why")
 	}
+	// Complete the brake, and check it.
 	b.Host = host
 	if b.Since.IsZero() {
 		b.Since = time.Now().UTC()
@@ -74,6 +79,7 @@ func (o *operatorBrakes) set(ctx context.Context, b api.Brake) error {
 	if brake.Expired(time.Now()) {
 		return api.InvalidInput("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
 	}
+	// Put it on here first, then record it, then tell other processes.
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.active.Set(brake); err != nil {
@@ -140,8 +146,8 @@ func (o *operatorBrakes) lift(ctx context.Context, name string) error {
 	return nil
 }
 
-// dropExpired forgets brakes that do not hold any more. That they are forgotten
-// on the disk too is not urgent.
+// dropExpired removes brakes that have expired by now. If the file cannot be written, they stay
+// in it until the next change.
 func (o *operatorBrakes) dropExpired(now time.Time) {
 	if !slices.ContainsFunc(o.active.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
 		return
@@ -151,7 +157,8 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 	for _, b := range o.active.All() {
 		if b.Expired(now) && o.active.Remove(b.Host) {
 			o.logAndPublish(toAPIBrake(b), "expired")
-			_ = o.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
+			// Other processes remove it as well, so that an error needs no report.
+			_ = o.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b)))
 		}
 	}
 	if err := o.save(); err != nil {
@@ -159,7 +166,7 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 	}
 }
 
-// save keeps the brakes that are on.
+// save records the brakes that are on.
 func (o *operatorBrakes) save() error { return o.saveList(o.active.All()) }
 
 func (o *operatorBrakes) saveList(brakes []politeness.Brake) error {
@@ -177,7 +184,7 @@ func (o *operatorBrakes) logAndPublish(b api.Brake, change string) {
 	o.events.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 
-// brakeDescription says what a brake does.
+// brakeDescription returns what a brake does, and its reason.
 func brakeDescription(b api.Brake) string {
 	text := "stopped"
 	if !b.Stop {
@@ -189,8 +196,7 @@ func brakeDescription(b api.Brake) string {
 	return text + ": " + b.Reason
 }
 
-// toPolitenessBrake and toAPIBrake are the same brake in the words of politeness, and of
-// the API.
+// toPolitenessBrake returns a brake of the API as package politeness has it.
 func toPolitenessBrake(b api.Brake) politeness.Brake {
 	return politeness.Brake{
 		Host: b.Host, IncludesSubdomains: b.WithSubdomains, Stop: b.Stop, Delay: time.Duration(b.Delay),
@@ -198,6 +204,7 @@ func toPolitenessBrake(b api.Brake) politeness.Brake {
 	}
 }
 
+// toAPIBrake returns a brake of package politeness as the API has it.
 func toAPIBrake(b politeness.Brake) api.Brake {
 	return api.Brake{
 		Host: b.Host, WithSubdomains: b.IncludesSubdomains, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),

@@ -26,7 +26,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 		p.StateReason = diskFull.Error()
 	}
 	c := r.storeHandle.lastKnownStats()
-	if !r.state.hasRemoteStore() { // else sample asks, so that nobody waits for servers
+	if !r.state.hasRemoteStore() { // else publishThroughputSample asks, so that no caller waits for servers
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
 			r.env.Log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
@@ -41,7 +41,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	return p
 }
 
-// publishThroughputSample takes a sample of what the project does, if it does anything.
+// publishThroughputSample publishes what the project did in the last second, if it is active.
 func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Time) {
 	if state, _ := r.state.current(); state == api.StateStopped || state == api.StateFailed {
 		return

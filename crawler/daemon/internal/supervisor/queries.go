@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -86,7 +87,7 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		}
 		page = &api.HostListPage{AsOf: r.CreatedAt, Total: total, Offset: query.Offset, HostsByState: r.CountByState, Hosts: make([]api.Host, len(hosts))}
 		for i, h := range hosts {
-			if page.Hosts[i], err = s.hostWithDetails(ctx, q, *h); err != nil {
+			if page.Hosts[i], err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 				return err
 			}
 		}
@@ -110,9 +111,9 @@ func checkHostQuery(query api.HostQuery) error {
 	return nil
 }
 
-// hostWithDetails adds to a host what is not known of all of them: why it is held, its
-// robots.txt, its brake.
-func (s *Supervisor) hostWithDetails(ctx context.Context, q *inspect.Inspector, h inspect.HostReport) (api.Host, error) {
+// hostWithDetails returns a host with what lists of all hosts lack: why it is held, its robots.txt
+// and the brake that it is under.
+func hostWithDetails(ctx context.Context, q *inspect.Inspector, brakes *politeness.Brakes, h inspect.HostReport) (api.Host, error) {
 	if err := q.SetHostHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
@@ -121,7 +122,7 @@ func (s *Supervisor) hostWithDetails(ctx context.Context, q *inspect.Inspector, 
 		return h.Host, err
 	}
 	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
-	if b, ok := s.OperatorBrakes.ForHost(h.Host.Host, q.Time); ok {
+	if b, ok := brakes.ForHost(h.Host.Host, q.Time); ok {
 		h.Brake = new(toAPIBrake(b))
 	}
 	return h.Host, nil
@@ -153,7 +154,7 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		inspect.RecalculateCoverage(&h.HostTotals)
 		h.ParkedByRule = h.ParkedURLTally.Sorted()
 		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
-		if d.Host, err = s.hostWithDetails(ctx, q, *h); err != nil {
+		if d.Host, err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 			return err
 		}
 		visits, err := s.ProjectActiveVisits(ctx, name)
@@ -197,7 +198,7 @@ func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
-		q.AnyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
+		q.AnyProjectReachesPrivate = s.runners.anyProjectMayReachPrivateAddrs()
 		f, err = q.RobotsFileInfoAndText(ctx, u.Origin(), version)
 		return err
 	})
@@ -233,10 +234,4 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 		return err
 	})
 	return added, err
-}
-
-// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
-// are not public.
-func (s *Supervisor) anyProjectMayReachPrivateAddrs() bool {
-	return slices.ContainsFunc(s.runners.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
 }

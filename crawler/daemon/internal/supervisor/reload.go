@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// reloadProjects reads all project files, and has the projects follow those that changed.
+// reloadProjects reads all project files, and applies those that changed.
 func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
@@ -20,6 +20,7 @@ func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	if err != nil {
 		return nil // the projects go on as they are
 	}
+	// Projects without a file are looked at, too: it may be gone since.
 	for _, name := range s.projectNamesWithData() {
 		names[name] = true
 	}
@@ -33,7 +34,8 @@ func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	return append(result, s.folder.reportNonProjectFiles(nonProject)...)
 }
 
-// reloadProject has a project follow its file as it is now, and says what changed.
+// reloadProject applies the file of a project as it is now, and returns what changed. It starts
+// the runner of a new project.
 func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	r, err := s.runners.find(name)
 	if err == nil {
@@ -50,7 +52,7 @@ func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	return result
 }
 
-// reloadProjectFile reads the file of a project, and changes its orders.
+// reloadProjectFile reads the file of a project, and changes the command of its runner.
 func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
 	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
@@ -59,11 +61,13 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	case err != nil:
 		return r.state.rejectFile(err.Error(), "", r.state.loadedProject())
 	}
+	// Leave a file that is as it was, with the seed and key files that it names.
 	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
 	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
 	if unchanged := r.state.reloadResultIfUnchanged(digestOf(text, r.state.loadedProject())); unchanged != nil {
 		return *unchanged
 	}
+	// Apply it if it is valid; otherwise the project goes on with the last valid one.
 	loaded, err := s.loader.parseAndValidateProject(r.name, text, byAPI)
 	if err != nil {
 		lastValid := r.state.loadedProject()
@@ -75,9 +79,9 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	return r.state.applyReloadedProject(loaded, digestOf(text, loaded))
 }
 
-// reloadResultIfUnchanged returns what is known of the file with a stamp; nil if that is news, or
-// if the file made no sense: that may be for the sake of another file, which it names
-// and which is there now.
+// reloadResultIfUnchanged returns a result if the file with a digest is the one that was read last;
+// else nil. It returns nil for an invalid file, too: the cause may be another file that it
+// names, and that is there now.
 func (rs *runnerState) reloadResultIfUnchanged(digest string) *api.ProjectReloadResult {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -87,9 +91,8 @@ func (rs *runnerState) reloadResultIfUnchanged(digest string) *api.ProjectReload
 	return &api.ProjectReloadResult{Project: rs.name, Outcome: "none"}
 }
 
-// applyReloadedProject makes the project one of another edition: a run that goes on is ended in
-// order, and goes on as that says. It is not if the file is again what it was
-// before it made no sense.
+// applyReloadedProject has the project follow a valid file: the present run ends, and another
+// follows the file. If the file is again what it was before an invalid one, the run goes on.
 func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "changed"}
 	if rs.clearFileErrorIfReverted(digest) {
@@ -107,8 +110,8 @@ func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string
 	return result
 }
 
-// clearFileErrorIfReverted takes back that the file is not followed, if its stamp is that of the
-// edition that is.
+// clearFileErrorIfReverted clears the error of the file if digest is that of the file that is
+// followed, and reports whether it is.
 func (rs *runnerState) clearFileErrorIfReverted(digest string) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -119,8 +122,9 @@ func (rs *runnerState) clearFileErrorIfReverted(digest string) bool {
 	return true
 }
 
-// rejectFile has the project go on as it was: its file makes no sense. last is the
-// edition for a project that has followed none in this process; nil: there is none.
+// rejectFile records that the file is invalid, for a reason; the project goes on as it was.
+// lastValid is what a project follows that has followed no file in this process; nil: there
+// is none.
 func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "refused", Error: reason}
 	rs.mu.Lock()
@@ -130,6 +134,7 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 	if isKnown && !hasNoRevision {
 		return result
 	}
+	// Give the runner its first command, or one that knows that there is a file again.
 	if hasNoRevision {
 		rs.updateCommand(func(o *runnerCommand) {
 			o.isProjectFileGone = false
@@ -138,6 +143,7 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 			}
 		})
 	}
+	// Report each error once.
 	if !isKnown {
 		outcome := "the project goes on as it was"
 		if hasNoRevision && lastValid == nil {
@@ -149,8 +155,9 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 	return result
 }
 
-// handleProjectFileGone stops the project, whose file is gone. Its state is kept, and if it ran it
-// goes on when the file is back. last is the edition to look into its state by.
+// handleProjectFileGone stops the project, whose file is gone. Its data is kept, and if it ran it
+// goes on when the file is back. lastValid returns the file by which a project that is new in
+// this process is inspected.
 func (rs *runnerState) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "gone"}
 	rs.mu.Lock()

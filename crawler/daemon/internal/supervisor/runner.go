@@ -20,38 +20,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A projectRunner runs one project of a daemon. One goroutine carries its orders out:
-// it alone crawls.
+// A projectRunner runs one project of a daemon. One goroutine, that of runCommandLoop, carries
+// out its commands, and it alone crawls.
 type projectRunner struct {
 	name             string
-	env              *engine.Dependencies // its log says which project speaks
+	env              *engine.Dependencies // its log names the project
 	dir              datadir.StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
-	robotsStore      storage.NoteStore // of all projects
+	robotsStore      storage.NoteStore // shared by all projects
 	engine.SharedResources
 	brakes      *operatorBrakes
 	metrics     *metrics.Metrics
 	storeHandle *storeHandle
 
 	outputs        projectOutputs
-	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
+	appliedProject *loadedProject // whose seeds are queued, and by which parked URLs were judged; used by runCommandLoop alone
 
 	state         *runnerState
 	engine        *currentEngine
 	availability  *storeAvailability
 	diskFullState diskFullState
 	statsTracker  projectStatsTracker
-	ended         chan struct{} // closed when live has returned
+	ended         chan struct{} // closed when runCommandLoop has returned
 }
 
-// newProjectRunner returns a runner that has no orders yet.
+// newProjectRunner returns a runner that has no command yet.
 func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.brakes, metrics: s.Metrics,
-		ended: make(chan struct{}),
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore,
+		robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.brakes, metrics: s.Metrics, ended: make(chan struct{}),
 	}
 	r.state = newRunnerState(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
 	r.engine = &currentEngine{state: r.state}
@@ -62,7 +62,7 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	return r
 }
 
-// OpenStores opens the project's part of its state, which must be whole.
+// openStores opens the stores of the project. It refuses those of an unfinished import.
 func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
@@ -74,6 +74,7 @@ func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 	return s, nil
 }
 
+// openStoresAllowingPartialImport opens the stores that the project file names.
 func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
 	p, confinement := project.Default(), (*confine.Paths)(nil)
 	if loaded := r.state.loadedProject(); loaded != nil {
@@ -82,6 +83,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	r.outputs.resetForStoreReopen()
 	opts := r.env.BoltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
+	// In Redis: its servers may be away.
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.availability.record
 		return datadir.OpenRedisStores(p, confinement.OpenInput, opts)
@@ -89,6 +91,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	if err := r.dir.RequireLocalState(); err != nil {
 		return datadir.CrawlStores{}, err
 	}
+	// In a file: the disk may be full.
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.MemoryBudget
 	r.diskFullState.setStoreError(nil)
 	opts.OnStallChange = func(err error) { r.env.LogStoreWriteState(err); r.diskFullState.setStoreError(err) }
@@ -97,15 +100,16 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	return s, err
 }
 
-// runCommandLoop carries out orders until it is told to quit.
+// runCommandLoop carries out commands until one says to quit.
 func (r *projectRunner) runCommandLoop() {
 	defer close(r.ended)
-	isAcquired := false // the vault
+	isAcquired := false // the stores
 	for version := 0; ; {
 		o := r.state.waitForCommand(version)
 		version = o.revision
 		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
-		if isAcquired && r.storeHandle.needsReopen() { // its file says so since
+		// Acquire the stores to run, first leaving those that the file no longer names.
+		if isAcquired && r.storeHandle.needsReopen() {
 			isAcquired = r.releaseStores()
 		}
 		if running && !isAcquired {
@@ -114,11 +118,13 @@ func (r *projectRunner) runCommandLoop() {
 			}
 		}
 		if running {
-			if mustReopen := r.runCrawl(o); mustReopen || r.state.hasFailed() { // the project opens its state again at the next start
+			// After a failure the next start opens the stores again.
+			if mustReopen := r.runCrawl(o); mustReopen || r.state.hasFailed() {
 				isAcquired = r.releaseStores()
 			}
 			continue
 		}
+		// Release them unless the project is only paused.
 		if isAcquired && (o.mustQuit || o.desired.State != api.StatePaused || o.blockedReason() != "") {
 			isAcquired = r.releaseStores()
 		}
@@ -132,7 +138,7 @@ func (r *projectRunner) runCommandLoop() {
 	}
 }
 
-// acquireStores enters the vault, or says why it cannot.
+// acquireStores acquires the stores, or reports why it cannot.
 func (r *projectRunner) acquireStores() (isAcquired bool) {
 	// Before the first visit the disk must record that the daemon runs. Otherwise a
 	// crash would look like an orderly end, and hosts would not get their full rest
@@ -153,7 +159,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 	return false
 }
 
-// releaseStores leaves the vault, which is closed unless somebody looks into it.
+// releaseStores releases the stores, which are closed unless a query uses them.
 func (r *projectRunner) releaseStores() (isAcquired bool) {
 	r.storeHandle.release()
 	if err := r.storeHandle.closeIfUnused(); err != nil {
@@ -170,7 +176,7 @@ func (r *projectRunner) retryCommandLater(cause error) {
 	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.state.updateCommand(func(*runnerCommand) {}) })
 }
 
-// runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// runCrawl crawls until no URL is left, a limit is reached, or the command changes. It reports
 // whether the state must be opened again before the project continues.
 func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -196,11 +202,11 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	return false
 }
 
-// crawlLoadedProject crawls as an edition of the project says. Its state is open.
+// crawlLoadedProject crawls by a project file. The stores are acquired.
 func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
 	limits := loaded.project.Limits
 	if loaded.project.Store.Redis.IsUsed() {
-		limits = project.LimitSettings{} // they are the crew's
+		limits = project.LimitSettings{} // all processes together keep them
 	}
 	remaining, err := r.statsTracker.remainingLimits(limits)
 	if err != nil {
@@ -237,7 +243,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	return crawl.Crawler.Run(ctx)
 }
 
-// Config returns what the project's rooms stand on, while its state is open.
+// engineConfig returns the configuration of the engine of a run. The stores are acquired.
 func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g engine.Config, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	countVisit := hooks.Visited
@@ -257,8 +263,9 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	return g, err
 }
 
-// applyLoadedProject makes the state that of an edition of the project. What is cut short is
-// done again the next time.
+// applyLoadedProject adapts the state of the project to a project file: it unparks URLs, ends
+// suspensions and queues seeds. What an error or the end of ctx cuts short is done again the
+// next time.
 func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.Engine, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
@@ -274,7 +281,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.En
 	return nil
 }
 
-// publishVisit tells of a visit.
+// publishVisit publishes a visit to subscribers.
 func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	if !r.eventBroker.hasSubscribers() {
 		return
@@ -289,7 +296,7 @@ func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	r.eventBroker.publish(e)
 }
 
-// recordDelayShortfall watches the promise that no rest is cut short.
+// recordDelayShortfall records by how much a host was visited too early, if it was.
 func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
 	if a.HostState == nil {
 		return

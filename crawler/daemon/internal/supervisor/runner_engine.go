@@ -11,10 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// withCrawlComponents lets do work with the project's rooms and the state that they are on,
-// whatever the project does meanwhile: those of the run that goes on, or some
-// without a crawl.
-// ctx is done, too, when the state is out of reach: nobody waits for that.
+// withCrawlComponents calls do with an engine of the project and its open stores: the engine of the
+// present run, or one without a crawl. The context of do ends, too, when the stores become
+// unavailable.
 func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *engine.Engine, datadir.CrawlStores) error) error {
 	if r.availability.err() != nil {
 		return r.availability.wrapIfUnavailable(nil)

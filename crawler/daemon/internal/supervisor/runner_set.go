@@ -79,3 +79,9 @@ func (rs *runnerSet) signingKeyrings() (all []signingKeyring) {
 	}
 	return all
 }
+
+// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
+// are not public.
+func (rs *runnerSet) anyProjectMayReachPrivateAddrs() bool {
+	return slices.ContainsFunc(rs.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
+}

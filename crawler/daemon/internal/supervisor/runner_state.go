@@ -13,14 +13,14 @@ import (
 // errCommandChanged ends a run because its project is to do something else.
 var errCommandChanged = errors.New("there are new orders")
 
-// Orders are what a project is to do. Its runner carries them out one version
-// after the other, and may skip some.
+// A runnerCommand is what a project is to do. Its runner carries out one revision after the other,
+// and may skip some.
 type runnerCommand struct {
 	revision          int
 	desired           desiredState
 	lastValidProject  *loadedProject // the last that made sense; nil: there is none
 	projectFileError  string         // why the file, as it is now, is not followed
-	isProjectFileGone bool           // the file is
+	isProjectFileGone bool           // there is no project file
 	mustQuit          bool           // the daemon ends, or the project is deleted
 }
 
@@ -70,8 +70,8 @@ func newRunnerState(name string, log *slog.Logger, events *eventBroker, stateSto
 	return rs
 }
 
-// updateCommand changes the orders. A run that goes on is ended in order, with what it
-// has in hand, and followed by what is wanted now.
+// updateCommand changes the command. It interrupts the present run, which finishes its visits
+// under way; the runner then carries the new command out.
 func (rs *runnerState) updateCommand(update func(*runnerCommand)) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -91,7 +91,7 @@ func (rs *runnerState) updateCommandLocked(update func(*runnerCommand)) {
 	rs.commandChanged.Broadcast()
 }
 
-// waitForCommand returns the orders as soon as they are others than those of a version.
+// waitForCommand waits until the command has another revision than version, and returns it.
 func (rs *runnerState) waitForCommand(version int) runnerCommand {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -101,8 +101,8 @@ func (rs *runnerState) waitForCommand(version int) runnerCommand {
 	return rs.command
 }
 
-// beginRunIfLatest makes interrupt end the run that carries a version of the orders out;
-// false if that is not the newest any more.
+// beginRunIfLatest begins a run for the revision version of the command, which interruptRun ends;
+// it returns false if there is a newer one.
 func (rs *runnerState) beginRunIfLatest(version int, interruptRun func(error)) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -114,8 +114,8 @@ func (rs *runnerState) beginRunIfLatest(version int, interruptRun func(error)) b
 	return true
 }
 
-// markDoneUnlessURLsAdded is the end of a run that has left nothing: unless URLs were added to it,
-// perhaps too late. Another looks for them.
+// markDoneUnlessURLsAdded ends a run that has found nothing more to do. If URLs were added to it,
+// perhaps too late, another run looks for them.
 func (rs *runnerState) markDoneUnlessURLsAdded() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -127,7 +127,7 @@ func (rs *runnerState) markDoneUnlessURLsAdded() {
 	rs.setLocked(api.StateDone, "")
 }
 
-// resumeIfDone has a project that is done go on: another process has found more for it.
+// resumeIfDone has a project that is done go on, for another process has found URLs for it.
 func (rs *runnerState) resumeIfDone() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -171,14 +171,14 @@ func (rs *runnerState) apiState() (api.Project, *loadedProject) {
 	return p, rs.command.lastValidProject
 }
 
-// clearRunInterrupt is the end of a run.
+// clearRunInterrupt records that no run goes on.
 func (rs *runnerState) clearRunInterrupt() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.interruptRun = nil
 }
 
-// setLocked notes what the project does from now on, and tells. It needs rs.mu.
+// setLocked records, logs and publishes a change of the state. It needs rs.mu.
 func (rs *runnerState) setLocked(s api.ProjectState, reason string) {
 	if rs.state == s && rs.reason == reason {
 		return
@@ -202,9 +202,8 @@ func (rs *runnerState) set(s api.ProjectState, reason string) {
 	rs.setLocked(s, reason)
 }
 
-// setDesired has the project be in another state, for good. What is so already stays
-// as it is. A project that is to pause or to stop does, though that could not be
-// kept: the error says that it may not survive the daemon.
+// setDesired has the project run, pause or stop, and records it. A pause or a stop takes effect
+// even if it cannot be recorded: the error then says that it may not survive the daemon.
 func (rs *runnerState) setDesired(s api.ProjectState) error {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -238,20 +237,20 @@ func (rs *runnerState) setDesired(s api.ProjectState) error {
 	return err
 }
 
-// current returns what the project does, and why.
+// current returns the state of the project, and its reason.
 func (rs *runnerState) current() (api.ProjectState, string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.state, rs.reason
 }
 
-// hasRemoteStore reports whether the project's state is where others work on it.
+// hasRemoteStore reports whether the project's state is in Redis.
 func (rs *runnerState) hasRemoteStore() bool {
 	loaded := rs.loadedProject()
 	return loaded != nil && loaded.project.Store.Redis.IsUsed()
 }
 
-// redisStoreIdentity says where the project's part of its state is, as its file says now.
+// redisStoreIdentity returns which Redis store the project file names; "" if it names none.
 func (rs *runnerState) redisStoreIdentity() string {
 	if loaded := rs.loadedProject(); loaded != nil {
 		return loaded.project.Store.Redis.StoreIdentity()
@@ -266,7 +265,7 @@ func (rs *runnerState) loadedProject() *loadedProject {
 	return rs.command.lastValidProject
 }
 
-// setInactive is what a project does that does not run.
+// setInactive sets the state of a project that, by o, does not run.
 func (rs *runnerState) setInactive(o runnerCommand) {
 	switch reason := o.blockedReason(); {
 	case o.isProjectFileGone:
@@ -287,14 +286,14 @@ func (rs *runnerState) hasFailed() bool {
 	return rs.state == api.StateFailed
 }
 
-// setFailed says that the project cannot go on. Others do.
+// setFailed reports that the project cannot go on. Others do.
 func (rs *runnerState) setFailed(err error) {
 	rs.log.Error("the project fails; when the cause is removed, start it again", "error", err)
 	rs.set(api.StateFailed, err.Error())
 }
 
-// pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
-// something else meanwhile.
+// pauseAtLimit pauses a project that has reached a limit, and records it, unless the command has
+// another revision than version.
 func (rs *runnerState) pauseAtLimit(version int, limit error) {
 	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
 	rs.mu.Lock()

@@ -13,21 +13,21 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// The brakes of processes that share a prefix in Redis are on its board, each by its
-// host. A daemon keeps them in its file as well, for its other projects, and for the
-// time before it has seen the board.
+// Processes that share a prefix in Redis share brakes there, each under its host. A daemon
+// records them in its file as well, for its other projects, and for the time before Redis
+// has answered.
 
-// encodeSharedBrake is a brake as boards have it.
+// encodeSharedBrake returns the value that Redis has for a brake.
 func encodeSharedBrake(b api.Brake) string {
 	text, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // it is made of what can be written
+		panic(err) // its fields are all encodable
 	}
 	return string(text)
 }
 
-// decodeSharedBrake reads a brake of a board; false if it makes no sense, or does not hold any
-// more.
+// decodeSharedBrake decodes a brake from Redis; it returns false if the brake is invalid or has
+// expired by now.
 func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 	var b api.Brake
 	if json.Unmarshal([]byte(encoded), &b) != nil {
@@ -37,14 +37,17 @@ func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 	return brake, brake.Validate() == nil && !brake.Expired(now)
 }
 
-// mergeSharedBrakes is the heed of a daemon: it has the brakes of a board hold. What is missing
-// there was put on here while it was out of reach, or before there was one.
+// mergeSharedBrakes puts the brakes on that a Redis store has, and lifts those that it has no
+// longer; nil for shared: they are as they were. It returns those that the store lacks:
+// they were put on here while it did not answer, or before a project used it. If outdated
+// reports that a brake was written since shared was read, it does nothing and returns false.
 func (o *operatorBrakes) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
-	o.mu.Lock() // which is held by who posts
+	o.mu.Lock() // held by writers of shared brakes, too: see outdated
 	defer o.mu.Unlock()
 	if outdated() {
 		return nil, false
 	}
+	// Compare what the store has with what it had, and take its changes over.
 	lastShared := o.stateStore.lastSharedBrakes(key)
 	if shared == nil {
 		shared = lastShared
@@ -57,6 +60,7 @@ func (o *operatorBrakes) mergeSharedBrakes(key string, shared map[string]string,
 	if changed {
 		o.adoptSharedBrakeChanges(lastShared, shared, local)
 	}
+	// Find what the store lacks.
 	missing = map[string]string{}
 	for host, encoded := range local {
 		if shared[host] != encoded {
@@ -69,10 +73,12 @@ func (o *operatorBrakes) mergeSharedBrakes(key string, shared map[string]string,
 	return missing, true
 }
 
-// adoptSharedBrakeChanges puts on, and lifts, what others have since a board was seen last. What was
-// put on here meanwhile stays if it stops a host.
+// adoptSharedBrakeChanges makes the changes here that other processes have made from lastShared to
+// shared, and updates local, the brakes that are on here. A brake that was put on here
+// meanwhile stays if it stops its host.
 func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
 	now := time.Now()
+	// Lift what was lifted elsewhere and has not changed here.
 	for host, encoded := range lastShared {
 		if _, on := shared[host]; !on && local[host] == encoded && o.active.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
@@ -81,10 +87,11 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 			delete(local, host)
 		}
 	}
+	// Put on what is new or has changed.
 	for host, encoded := range shared {
 		b, ok := decodeSharedBrake(encoded, now)
 		localBrake, stops := decodeSharedBrake(local[host], now)
-		isUnshared := local[host] != "" && local[host] != lastShared[host] // it is not on the board yet
+		isUnshared := local[host] != "" && local[host] != lastShared[host] // Redis does not have it yet
 		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
 			continue
 		}
@@ -95,7 +102,7 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 	}
 }
 
-// saveLastSharedAndLocalBrakes keeps what is on a board, and which brakes are on.
+// saveLastSharedAndLocalBrakes records what a Redis store has, and which brakes are on.
 func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
 	err := o.stateStore.update(func(t *daemonState) {
 		if t.LastSharedBrakes == nil {
@@ -108,7 +115,7 @@ func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[str
 	}
 }
 
-// ReplaceBrakes has the brakes of a board hold, and no others.
+// ReplaceBrakes puts the brakes on that a Redis store has, and lifts all others.
 func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
 	now := time.Now()
 	var all []politeness.Brake
@@ -125,8 +132,9 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 	}
 }
 
-// setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
-// off those that it is on; that is, if was is not empty, where it is that.
+// setOrRemoveSharedBrake writes a brake to all Redis stores, or, if encoded is empty, removes it from
+// those that have it. If previous is not empty, it changes only stores whose brake on the
+// host is previous. It needs o.mu.
 func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
 		shared := maps.Clone(o.stateStore.lastSharedBrakes(c.StoreID))
