@@ -67,11 +67,13 @@ func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Paths
 	}
 }
 
-// checkProjectConfinement returns the settings of a project that its confinement does not allow.
+// checkProjectConfinement returns a setting of a project that its confinement does not allow; nil if
+// there is none.
 func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
+	// Its files must be in the directories of projects from the API.
 	if f := p.ForEachFilePath(func(f project.FilePathField, field string, path *string) *project.FieldProblem {
 		if f.Use == project.StateDirectory {
 			return nil
@@ -89,6 +91,7 @@ func (l *projectLoader) checkProjectConfinement(name string, p project.Project, 
 	}); f != nil || c.AllowPrivate {
 		return f
 	}
+	// It must not reach into private networks.
 	for _, f := range []struct {
 		field string
 		isSet bool

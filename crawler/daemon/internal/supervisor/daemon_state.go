@@ -16,34 +16,35 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A desiredState is what somebody wants of a project.
+// A desiredState is the state that a user, or a limit, wants a project to be in.
 type desiredState struct {
 	State  api.ProjectState `json:"wanted"`        // running, paused or stopped
-	Reason string           `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
+	Reason string           `json:"why,omitempty"` // if no user asked for it: the limit that was reached
 }
 
-// Wishes are what a daemon was told and must not forget, whenever it is killed.
+// A daemonStateStore keeps on the disk what a daemon must know after it was killed: the desired
+// states of projects, brakes and the files of projects from the API.
 type daemonStateStore struct {
 	filePath string
 
 	mu         sync.Mutex // guards the fields below
 	state      daemonState
-	needsWrite bool // the disk lacks a part of told: see begin and setDesiredStateEvenIfFull
+	needsWrite bool // the disk lacks a part of state: see markDaemonRunning and setDesiredStateEvenIfFull
 }
 
 // daemonState is the content of the file.
 type daemonState struct {
 	DesiredStates map[string]desiredState `json:"projects"`
 	Brakes        []api.Brake             `json:"brakes"`
-	// LastSharedBrakes are the brakes that were on each board when it was seen last: one that is
-	// not there any more was lifted elsewhere.
+	// LastSharedBrakes are the brakes that each Redis store had when it was read last: one that it
+	// has no longer was lifted by another process.
 	LastSharedBrakes map[string]map[string]string `json:"shared,omitempty"`
 	// APIProjects holds, for each project from the API, the record of its files.
 	APIProjects map[string]apiProjectOwnedFiles `json:"api,omitempty"`
 	EndedAt     time.Time                       `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
-// openDaemonStateStore reads what a daemon was told before.
+// openDaemonStateStore reads the state that a daemon left in a file. Without a file it is empty.
 func openDaemonStateStore(file string) (*daemonStateStore, error) {
 	w := &daemonStateStore{filePath: file, state: daemonState{DesiredStates: map[string]desiredState{}}}
 	text, err := os.ReadFile(file)
@@ -65,7 +66,7 @@ func openDaemonStateStore(file string) (*daemonStateStore, error) {
 
 // markDaemonRunning records that the daemon runs, and returns when the previous one ended: now if
 // it was killed at an unknown time, zero if there was none. On a full disk it leaves
-// the write to begun, so that the daemon can start and say why its projects wait.
+// the write to retryWrite, so that the daemon can start and say why its projects wait.
 func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Time, err error) {
 	switch _, err := os.Stat(w.filePath); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -84,7 +85,7 @@ func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Ti
 	return previousEnd, err
 }
 
-// retryWrite writes the records for which begin and setDesiredStateEvenIfFull found no room. No visit may
+// retryWrite writes the records for which markDaemonRunning and setDesiredStateEvenIfFull found no room. No visit may
 // begin until it returns nil.
 func (w *daemonStateStore) retryWrite() error {
 	w.mu.Lock()
@@ -122,7 +123,7 @@ func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	return nil
 }
 
-// desiredState returns what is wanted of a project: it is stopped if nobody said.
+// desiredState returns the desired state of a project: stopped if none is recorded.
 func (w *daemonStateStore) desiredState(project string) desiredState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +133,7 @@ func (w *daemonStateStore) desiredState(project string) desiredState {
 	return desiredState{State: api.StateStopped}
 }
 
-// hasDesiredState reports whether somebody said what is wanted of a project.
+// hasDesiredState reports whether a desired state of a project is recorded.
 func (w *daemonStateStore) hasDesiredState(project string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,13 +141,13 @@ func (w *daemonStateStore) hasDesiredState(project string) bool {
 	return ok
 }
 
-// setDesiredState keeps what is wanted of a project.
+// setDesiredState records the desired state of a project.
 func (w *daemonStateStore) setDesiredState(project string, desired desiredState) error {
 	return w.update(func(t *daemonState) { t.DesiredStates[project] = desired })
 }
 
-// setDesiredStateEvenIfFull is want, but does not fail on a full disk: the wish takes effect, and the
-// next change writes it.
+// setDesiredStateEvenIfFull is setDesiredState, but does not fail on a full disk: the state takes
+// effect, and the next change writes it.
 func (w *daemonStateStore) setDesiredStateEvenIfFull(project string, desired desiredState) error {
 	err := w.setDesiredState(project, desired)
 	if !disk.IsFull(err) {
@@ -160,19 +161,19 @@ func (w *daemonStateStore) setDesiredStateEvenIfFull(project string, desired des
 	return nil
 }
 
-// deleteProject forgets a project.
+// deleteProject removes all records of a project.
 func (w *daemonStateStore) deleteProject(project string) error {
 	return w.update(func(t *daemonState) { delete(t.DesiredStates, project); delete(t.APIProjects, project) })
 }
 
-// projectNames returns the names of all projects of which something is wanted.
+// projectNames returns the names of all projects with a desired state, sorted.
 func (w *daemonStateStore) projectNames() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.state.DesiredStates))
 }
 
-// lastSharedBrakes returns the brakes that were on a board when it was seen last.
+// lastSharedBrakes returns the brakes that a Redis store had when it was read last.
 func (w *daemonStateStore) lastSharedBrakes(redisKey string) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,30 +11,30 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// maxPendingEvents is how many events wait for a listener at most.
+// maxPendingEvents is how many events wait for a subscriber at most.
 const maxPendingEvents = 1024
 
-// An eventBroker tells listeners what happens. Nobody who tells waits for anybody who
-// listens.
+// An eventBroker passes events to subscribers. A publisher never waits for a subscriber.
 type eventBroker struct {
-	mu              sync.Mutex
+	mu              sync.Mutex // guards subscribers
 	subscribers     []*eventSubscriber
-	subscriberCount atomic.Int32 // how many: telling nobody costs nothing
+	subscriberCount atomic.Int32 // its length, read without mu: events without subscribers cost nothing
 }
 
-// An eventSubscriber has the events that it has not heard yet.
+// An eventSubscriber has the events that wait for one subscriber.
 type eventSubscriber struct {
 	project      string // empty: all
 	wake         chan struct{}
-	mu           sync.Mutex
+	mu           sync.Mutex // guards the fields below
 	pending      []api.Event
 	missedEvents int
 }
 
-// hasSubscribers reports whether anybody listens.
+// hasSubscribers reports whether there is a subscriber.
 func (h *eventBroker) hasSubscribers() bool { return h.subscriberCount.Load() > 0 }
 
-// publish tells an event to all who want to know. One without a time is of now.
+// publish passes an event to the subscribers of its project, and of all. Its time is now unless it has
+// one.
 func (h *eventBroker) publish(e api.Event) {
 	if !h.hasSubscribers() {
 		return
@@ -54,15 +54,17 @@ func (h *eventBroker) publish(e api.Event) {
 // subscribe returns the events of a project, or of all, from now on until ctx is
 // done.
 func (h *eventBroker) subscribe(ctx context.Context, project string) iter.Seq[api.Event] {
+	// Subscribe now: events from the return on are not missed.
 	l := &eventSubscriber{project: project, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
 	h.subscribers = append(h.subscribers, l)
 	h.mu.Unlock()
 	h.subscriberCount.Add(1)
+	// Unsubscribe when ctx is done, or when the loop over the events ends.
 	stopAfterFunc := context.AfterFunc(ctx, func() { h.unsubscribe(l) })
 	return func(yield func(api.Event) bool) {
 		defer func() {
-			if stopAfterFunc() { // ctx goes on, and nobody listens any more
+			if stopAfterFunc() { // ctx is not done
 				h.unsubscribe(l)
 			}
 		}()
@@ -81,7 +83,7 @@ func (h *eventBroker) subscribe(ctx context.Context, project string) iter.Seq[ap
 	}
 }
 
-// unsubscribe is the end of a listener.
+// unsubscribe removes a subscriber.
 func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +91,7 @@ func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.subscriberCount.Add(-1)
 }
 
-// enqueueOrCountMissed gives l an event, or counts it if l is too slow.
+// enqueueOrCountMissed adds an event for l, or counts it if too many wait.
 func (l *eventSubscriber) enqueueOrCountMissed(e api.Event) {
 	l.mu.Lock()
 	if len(l.pending) < maxPendingEvents {

@@ -14,12 +14,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A loadedProject is a project file that makes sense, as it was read.
+// A loadedProject is a valid project file, as it was read.
 type loadedProject struct {
 	project            project.Project // with the paths of the daemon
 	pathConfinement    *confine.Paths  // of the files that the project names; nil: the file did not come by the API
 	firstSeedPerOrigin []decorum.URL
-	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
+	signingKeys        []*botauth.Key // that sign the project's requests, now or later
 	loadedAt           time.Time
 }
 
@@ -27,7 +27,7 @@ type loadedProject struct {
 type projectLoader struct {
 	projectPaths
 	apiRestrictions APIProjectRestrictions                     // of projects that came by the API
-	checkHandler    func(handler string) *project.FieldProblem // whether the program has the callbacks that a file names
+	checkHandler    func(handler string) *project.FieldProblem // whether the program has it
 	stateStore      *daemonStateStore                          // knows which outputs a project from the API has begun
 	jsonlOwner      func(outputPath string) (project string)   // the project that writes the file; "" if none does
 }
@@ -43,6 +43,7 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	if err != nil {
 		return nil, err
 	}
+	// Refuse what the daemon does not allow first, then what is wrong anywhere.
 	c := l.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
 		l.checkProjectForDaemon(name, &d.Project), l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
@@ -54,6 +55,7 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
+	// Two projects must not write the same file.
 	loaded, err := l.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := l.jsonlOwner(loaded.project.Output.JSONL); other != "" && other != name {
@@ -64,7 +66,7 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	return loaded, err
 }
 
-// newLoadedProject makes an edition of a project that has been checked.
+// newLoadedProject returns a project that has been checked, with the seeds and keys of its files.
 func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
 	p.Name = name
 	l.makePathsAbsolute(&p)
@@ -79,7 +81,8 @@ func (l *projectLoader) newLoadedProject(name string, p project.Project, c *conf
 	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
-// checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
+// checkProjectForDaemon returns a setting that is valid for a command, and not for a daemon; nil if
+// there is none.
 func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
@@ -96,11 +99,11 @@ func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *
 	return nil
 }
 
-// reservedPathText is what is wrong with an output that trespasses.
+// reservedPathText is the error of an output in a directory of the daemon.
 const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// lastValidProject returns the edition that a project followed last, in this process or
-// an earlier one; nil if there is none.
+// lastValidProject returns the project file that a project followed last, in this process or an
+// earlier one; nil if there is none.
 func (l *projectLoader) lastValidProject(name string) *loadedProject {
 	d, err := project.ReadFile(l.projectStateDir(name).Path(datadir.ProjectFile))
 	if err != nil || d.Check() != nil || l.checkHandler(d.Handler) != nil {
@@ -118,7 +121,7 @@ func (l *projectLoader) lastValidProject(name string) *loadedProject {
 }
 
 // projectFilesDigest returns a digest of the project file's text, of byAPI, and of the present
-// seed and key files that the project names. An equal stamp means that they are
+// seed and key files that the project names. An equal digest means that they are
 // unchanged.
 func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
 	digest := fmt.Sprint(sha256Hex(text), " ", byAPI)

@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A warningPublishingHandler is a log handler that tells warnings to those who listen to the daemon,
-// too.
+// A warningPublishingHandler is a log handler that publishes warnings as events, too.
 type warningPublishingHandler struct {
 	slog.Handler
 	eventBroker *eventBroker
@@ -17,13 +16,13 @@ type warningPublishingHandler struct {
 	attrs       []slog.Attr
 }
 
-// newProjectLogger returns the log of one project.
+// newProjectLogger returns the logger of one project. It publishes warnings to h.
 func newProjectLogger(log *slog.Logger, h *eventBroker, project string) *slog.Logger {
 	handler := log.With("project", project).Handler()
 	return slog.New(&warningPublishingHandler{Handler: handler, eventBroker: h, project: project})
 }
 
-// Handle writes r to the log, and cries it out if it is a warning.
+// Handle writes r to the log, and publishes it if it is a warning.
 func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn && c.eventBroker.hasSubscribers() {
 		c.eventBroker.publish(c.toEvent(r))
@@ -31,6 +30,7 @@ func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) er
 	return c.Handler.Handle(ctx, r)
 }
 
+// toEvent returns a record as an event. Its message ends with the attributes.
 func (c *warningPublishingHandler) toEvent(r slog.Record) api.Event {
 	e := api.Event{Type: "warning", Project: c.project}
 	var text strings.Builder

@@ -11,21 +11,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// Recordings are where a project of a daemon writes its visits down: they are open
-// while it runs, and its state is longer.
+// A projectOutputs is the open output files of a project. They are open during a run; the stores
+// stay open longer.
 type projectOutputs struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards the fields below
 	sinks.Outputs
 	syncErr      error // why lines may be missing on the disk
 	filesChecked bool  // the files were checked after the state was opened
 }
 
-// openForProject opens the outputs of a project, for its ground.
+// openForProject opens the outputs of a project, and sets them in g.
 func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loadedProject, g *engine.Config) error {
 	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores, env.Log)
 	if err != nil {
 		return err
 	}
+	// Files are checked once for each opening of the stores.
 	r.mu.Lock()
 	durable.UncheckedSinceUncleanClose = durable.UncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
@@ -59,7 +60,7 @@ func (r *projectOutputs) sync() error {
 	return r.Outputs.Sync()
 }
 
-// DurableExtents returns how much of each file is on the disk; nil while none is open.
+// durableExtents returns how much of each file is on the disk; nil while none is open.
 func (r *projectOutputs) durableExtents(d datadir.StateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -71,6 +71,7 @@ func (d projectPaths) moveToDeleted(name string) error {
 	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err
 	}
+	// Move the state first, then the file.
 	err := os.Rename(string(d.projectStateDir(name)), deletedPath)
 	if errors.Is(err, fs.ErrNotExist) { // it never ran
 		err = os.Mkdir(deletedPath, datadir.PrivateDirMode)
@@ -82,6 +83,7 @@ func (d projectPaths) moveToDeleted(name string) error {
 	if err = moveProjectFile(d.projectFilePath(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	// The file stays where it is: move the state back.
 	_ = os.Remove(file) // the copy, if there is one
 	if os.Remove(deletedPath) != nil {
 		err = errors.Join(err, os.Rename(deletedPath, string(d.projectStateDir(name))))
@@ -89,7 +91,7 @@ func (d projectPaths) moveToDeleted(name string) error {
 	return err
 }
 
-// moveProjectFile moves a file, also to another file system.
+// moveProjectFile moves a project file, also to another file system.
 func moveProjectFile(from, to string) error {
 	text, err := readProjectFileBytes(from)
 	if err != nil {
@@ -101,13 +103,13 @@ func moveProjectFile(from, to string) error {
 	return os.Remove(from)
 }
 
-// readProjectFileBytes reads a project file, or a little more than one may be long.
+// readProjectFileBytes reads a project file, up to one octet more than one may have.
 func readProjectFileBytes(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // of a pipe, nobody knows when something comes
+	if !info.Mode().IsRegular() { // reading a pipe may never end
 		return nil, fmt.Errorf("%s is no regular file", file)
 	}
 	f, err := os.Open(file)

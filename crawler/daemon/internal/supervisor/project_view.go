@@ -14,6 +14,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
 		p.UserAgent = loaded.project.UserAgent()
 	}
+	// Say what it did, and why nothing happens if that is so.
 	p.Stats, p.RecentThroughput = r.statsTracker.totalStats(), r.statsTracker.recentThroughput()
 	p.MachinePauseReason, p.MachineLoadVisitLimit = r.statsTracker.machinePauseAndLoadLimit()
 	if p.MachinePauseReason != "" && p.StateReason == "" {
@@ -25,11 +26,12 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	if diskFull := r.diskFullState.currentError(); diskFull != nil && p.StateReason == "" {
 		p.StateReason = diskFull.Error()
 	}
+	// Say what its stores hold.
 	c := r.storeHandle.lastKnownStats()
 	if !r.state.hasRemoteStore() { // else publishThroughputSample asks, so that no caller waits for servers
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
-			r.env.Log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
+			r.env.Log.Debug("what the project holds cannot be told", "error", err)
 			return p
 		}
 	}
@@ -48,7 +50,7 @@ func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Ti
 	}
 	c, err := r.storeHandle.latestStats(ctx)
 	if err != nil {
-		return // show tells
+		return // apiProject logs it
 	}
 	if r.state.hasRemoteStore() && c.counts.QueuedURLs > 0 {
 		r.state.resumeIfDone()

@@ -47,7 +47,8 @@ func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, er
 	return text, err
 }
 
-// PutProject writes the file of a project, and has the project follow it.
+// PutProject writes the file of a project, and has the project follow it. It reports whether the
+// file is new.
 func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
 	if !project.NamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
@@ -80,8 +81,8 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	return created, nil
 }
 
-// ControlProject has a project start, pause, resume or stop. That it was told is on the disk
-// when Do returns; what it has in hand is finished then, or after.
+// ControlProject has a project start, pause, resume or stop. When it returns, the command is on the
+// disk; visits under way may go on until they are finished.
 func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -98,8 +99,8 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
 }
 
-// DeleteProject stops a project, and moves its file and its state to where nobody
-// follows them.
+// DeleteProject stops a project, and moves its file and its state to the directory of deleted
+// projects.
 func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
@@ -110,11 +111,13 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	// End its runner, and close its stores.
 	r.state.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
 		r.env.Log.Error("the last moment of the project is lost", "error", err)
 	}
+	// Move its files. If that fails, the project comes back as it was.
 	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
@@ -124,6 +127,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 		s.reloadProject(name) // it is not deleted
 		return err
 	}
+	// Publish its keys until its signatures expire, and report that it is gone.
 	s.retiredKeyrings.add(r.state.signingKeyring(), time.Now())
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
@@ -139,7 +143,7 @@ func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 	return result, nil
 }
 
-// ProjectActiveVisits returns the visits that a project has in hand.
+// ProjectActiveVisits returns the visits of a project that are under way.
 func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -148,7 +152,7 @@ func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.
 	return r.engine.activeVisits(), nil
 }
 
-// Throughput returns what a project did lately.
+// ProjectThroughput returns samples of what a project did lately, one a second or one a minute.
 func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -157,7 +161,7 @@ func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute
 	return r.statsTracker.throughputSamples(perMinute), nil
 }
 
-// Events tells what happens to a project, or to all, until ctx is done.
+// SubscribeEvents returns the events of a project, or of all if name is empty, until ctx is done.
 func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
 		if _, err := s.runners.find(name); err != nil {
@@ -214,7 +218,7 @@ func (r *projectRunner) readinessError() error {
 	return nil
 }
 
-// About tells site owners under which names the daemon crawls.
+// CrawlerInfo returns, for site owners, the identities under which the daemon crawls.
 func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}

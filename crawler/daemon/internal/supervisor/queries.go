@@ -16,10 +16,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// What is asked about a project is answered from its state by an inquiry, while
-// it runs or rests: the answer is that of decorum report and decorum explain.
+// Queries about a project are answered from its stores by an inspect.Inspector, whether it runs or
+// not: the answers are those of decorum report and decorum explain.
 
-// withInspector calls ask with an inquiry about a project.
+// withInspector calls do with an Inspector of a project.
 func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspect.Inspector) error) error {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Supervisor) withInspector(ctx context.Context, name string, do func(con
 	})
 }
 
-// ExplainURL says what a project makes of a URL. It makes no request.
+// ExplainURL returns what a project does with a URL, and why. It makes no request.
 func (s *Supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
 		return nil, api.InvalidInput("%q is not a URL: %s", url, engine.InnerErrorText(err))
@@ -42,8 +42,8 @@ func (s *Supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.U
 	return e, err
 }
 
-// Report says how a project stands, URL by URL where they are parked: of many
-// such it takes time.
+// ProjectReport returns the report of a project. It reads each parked URL, so that many of them take
+// time.
 func (s *Supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
 	host, err := parseHostParam(query.Host)
 	if err != nil {
@@ -77,6 +77,7 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		// Take the list from the cache, so that pages of one list agree with each other.
 		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*inspect.HostListSnapshot, error) { return q.NewHostList(ctx) })
 		if err != nil {
 			return err
@@ -113,7 +114,9 @@ func checkHostQuery(query api.HostQuery) error {
 
 // hostWithDetails returns a host with what lists of all hosts lack: why it is held, its robots.txt
 // and the brake that it is under.
-func hostWithDetails(ctx context.Context, q *inspect.Inspector, brakes *politeness.Brakes, h inspect.HostReport) (api.Host, error) {
+func hostWithDetails(
+	ctx context.Context, q *inspect.Inspector, brakes *politeness.Brakes, h inspect.HostReport,
+) (api.Host, error) {
 	if err := q.SetHostHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
@@ -128,16 +131,17 @@ func hostWithDetails(ctx context.Context, q *inspect.Inspector, brakes *politene
 	return h.Host, nil
 }
 
-// maxRobotsFiles is of how many origins of a host the robots.txt files are told.
+// maxRobotsFiles is how many origins of a host HostDetail returns the robots.txt files of.
 const maxRobotsFiles = 100
 
-// Host returns all that is known of a host of a project.
+// HostDetail returns all that is known of a host of a project.
 func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
 	canonical, err := parseHostParam(host)
 	if err != nil {
 		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
+		// Total the host over its origins.
 		origins, err := q.HostOrigins(ctx, canonical)
 		if err != nil {
 			return err
@@ -157,6 +161,7 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		if d.Host, err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 			return err
 		}
+		// Add the visits that are under way, and the robots.txt files.
 		visits, err := s.ProjectActiveVisits(ctx, name)
 		if err != nil {
 			return err
@@ -205,9 +210,9 @@ func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 	return f, err
 }
 
-// AddURLs queues what lines name. A batch is added before the next is read, so
-// that who sends them goes no faster than the store does. When it returns, what it
-// took is on the disk; that is told with an error, too.
+// AddURLs queues the URLs that lines name. It adds a batch before it reads the next, so that the
+// sender goes no faster than the store. When it returns, what it counts as added is on the
+// disk; the result is valid with an error, too.
 func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -223,8 +228,8 @@ func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	return adder.Result(), err
 }
 
-// enqueueURLs queues entries. The project is asked for its rooms each time: its file may
-// change while somebody sends a long list.
+// enqueueURLs queues entries. It takes the engine anew for each batch: the project file may change
+// while a long list arrives.
 func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
 		added, err = crawl.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)

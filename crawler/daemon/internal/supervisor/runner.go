@@ -35,7 +35,7 @@ type projectRunner struct {
 	storeHandle *storeHandle
 
 	outputs        projectOutputs
-	appliedProject *loadedProject // whose seeds are queued, and by which parked URLs were judged; used by runCommandLoop alone
+	appliedProject *loadedProject // whose seeds are queued; used by runCommandLoop alone
 
 	state         *runnerState
 	engine        *currentEngine
@@ -185,6 +185,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 		return false
 	}
 	defer r.state.clearRunInterrupt()
+	// The error says why the crawl ended, and so what the project does next.
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
 		r.state.markDoneUnlessURLsAdded()
@@ -204,6 +205,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 
 // crawlLoadedProject crawls by a project file. The stores are acquired.
 func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
+	// Take what is left of the limits.
 	limits := loaded.project.Limits
 	if loaded.project.Store.Redis.IsUsed() {
 		limits = project.LimitSettings{} // all processes together keep them
@@ -217,6 +219,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, engine.ErrTimeLimit)
 		defer cancel()
 	}
+	// Open the outputs, and put the engine together.
 	g, err := r.engineConfig(ctx, loaded)
 	if err != nil {
 		return err
@@ -224,13 +227,15 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	if err := r.outputs.openForProject(r.env, loaded, &g); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
+	// A run whose outputs cannot be closed fails, whatever has ended it.
+	defer func() { err = cmp.Or(r.outputs.close(), err) }()
 	crawl, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
 	if err != nil {
 		return err
 	}
 	defer crawl.CloseIdleConns()
 	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
+	// Show the run to queries, and crawl.
 	r.engine.set(crawl, loaded)
 	r.statsTracker.beginRun(crawl.Crawler)
 	defer r.statsTracker.endRun()
@@ -258,7 +263,8 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		hostDueStore := *r.HostDueStore
 		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
 		g.HostDueStore = &hostDueStore
-		g.ResetCountsIfLimitReached, g.OnLimitCountsReset = r.statsTracker.sharedCountsMustReset(), r.statsTracker.sharedCountsWereReset
+		g.ResetCountsIfLimitReached = r.statsTracker.sharedCountsMustReset()
+		g.OnLimitCountsReset = r.statsTracker.sharedCountsWereReset
 	}
 	return g, err
 }

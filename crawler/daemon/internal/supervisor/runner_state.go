@@ -58,9 +58,12 @@ type runnerState struct {
 
 // newRunnerState returns the state of a stopped project. It has no project file until one is
 // applied.
-func newRunnerState(name string, log *slog.Logger, events *eventBroker, stateStore *daemonStateStore, stats *projectStatsTracker) *runnerState {
+func newRunnerState(
+	name string, log *slog.Logger, events *eventBroker, stateStore *daemonStateStore, stats *projectStatsTracker,
+) *runnerState {
 	rs := &runnerState{
-		name: name, log: log, events: events, stateStore: stateStore, stats: stats, state: api.StateStopped, since: time.Now().UTC(),
+		name: name, log: log, events: events, stateStore: stateStore, stats: stats,
+		state: api.StateStopped, since: time.Now().UTC(),
 	}
 	rs.commandChanged.L = &rs.mu
 	rs.command.desired, rs.command.isProjectFileGone = stateStore.desiredState(name), true
@@ -167,7 +170,9 @@ func (rs *runnerState) isRunning() bool {
 func (rs *runnerState) apiState() (api.Project, *loadedProject) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	p := api.Project{Name: rs.name, State: rs.state, StateReason: rs.reason, FileError: rs.command.projectFileError, StateSince: rs.since}
+	p := api.Project{
+		Name: rs.name, State: rs.state, StateReason: rs.reason, StateSince: rs.since, FileError: rs.command.projectFileError,
+	}
 	return p, rs.command.lastValidProject
 }
 

@@ -41,7 +41,9 @@ func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 // longer; nil for shared: they are as they were. It returns those that the store lacks:
 // they were put on here while it did not answer, or before a project used it. If outdated
 // reports that a brake was written since shared was read, it does nothing and returns false.
-func (o *operatorBrakes) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+func (o *operatorBrakes) mergeSharedBrakes(
+	key string, shared map[string]string, outdated func() bool,
+) (missing map[string]string, ok bool) {
 	o.mu.Lock() // held by writers of shared brakes, too: see outdated
 	defer o.mu.Unlock()
 	if outdated() {
@@ -137,6 +139,7 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 // host is previous. It needs o.mu.
 func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
+		// A store without the brake has none to remove.
 		shared := maps.Clone(o.stateStore.lastSharedBrakes(c.StoreID))
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
@@ -145,6 +148,7 @@ func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encod
 			err = errors.Join(err, e)
 			continue
 		}
+		// Record what it has now.
 		if shared == nil {
 			shared = map[string]string{}
 		}
@@ -169,9 +173,10 @@ func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.SharedBra
 	key := engine.SharedBrakesID(&r)
 	c := o.sharedBrakesByID[key]
 	if c == nil {
-		c = engine.StartSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
+		merge := func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
 			return o.mergeSharedBrakes(key, shared, outdated)
-		}, o.log)
+		}
+		c = engine.StartSharedBrakes(r, loaded.pathConfinement, merge, o.log)
 		o.sharedBrakesByID[key] = c
 	}
 	return c

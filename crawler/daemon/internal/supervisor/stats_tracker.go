@@ -10,18 +10,18 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A projectStatsTracker adds up what the runs of a project did. The project's limits are of a
-// term: from its start, or its going on after a limit, however often it was
-// reloaded in between.
+// A projectStatsTracker adds up what the runs of a project did. The project's limits hold for a
+// period: from its start, or from its resumption after a limit, however often it is reloaded
+// in between.
 type projectStatsTracker struct {
-	mu                    sync.Mutex
+	mu                    sync.Mutex       // guards the fields below
 	finishedRunsStats     api.ProjectStats // of runs that are over
 	currentCrawler        *crawler.Crawler
-	limitPeriodStartStats api.ProjectStats // when the term began
+	limitPeriodStartStats api.ProjectStats // when the period began
 	limitPeriodRunTime    time.Duration
 	runStart              time.Time // of the run that goes on
 	throughputHistory     throughputHistory
-	mustResetSharedCounts bool // limits that all processes together have reached must count anew, which Redis does not know yet
+	mustResetSharedCounts bool // counts of limits that processes share must begin anew, and have not yet
 }
 
 // remainingLimits are what is left of a project's limits; 0: no limit.
@@ -30,7 +30,7 @@ type remainingLimits struct {
 	duration     time.Duration
 }
 
-// resetLimitUsage begins another term, also of the limits that processes share.
+// resetLimitUsage begins another period, also of the limits that processes share.
 func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,14 +80,14 @@ func (m *projectStatsTracker) remainingLimits(l project.LimitSettings) (remainin
 	return remaining, nil
 }
 
-// beginRun is the beginning of a run.
+// beginRun begins a run, of c.
 func (m *projectStatsTracker) beginRun(c *crawler.Crawler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.currentCrawler, m.runStart = c, time.Now()
 }
 
-// endRun is the end of the run.
+// endRun ends the run, and keeps its totals.
 func (m *projectStatsTracker) endRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +115,7 @@ func (m *projectStatsTracker) machinePauseAndLoadLimit() (machinePauseReason str
 	return s.MachinePauseReason, s.MachineConcurrencyLimit
 }
 
-// totalStatsLocked needs the lock.
+// totalStatsLocked is totalStats for callers that hold m.mu.
 func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s := m.finishedRunsStats
 	if m.currentCrawler == nil {

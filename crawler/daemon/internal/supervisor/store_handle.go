@@ -11,33 +11,33 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// idleCloseDelay is for how long the state of a project that does not run stays open
-// after somebody has looked into it: who looks often looks again.
+// idleCloseDelay is for how long the stores of a project that does not run stay open after a
+// query: often another follows.
 const idleCloseDelay = 10 * time.Second
 
-// countTimeout is how long a vault may take to count what is in it.
+// countTimeout is how long a store may take to count its URLs.
 const countTimeout = time.Second
 
-// A storeHandle keeps the state of a project, and is open while somebody is in it.
+// A storeHandle opens the stores of a project while they are in use, and closes them after.
 type storeHandle struct {
 	dir                 datadir.StateDir
-	wantedStoreIdentity func() string // where the state is, as the project's file says now
+	wantedStoreIdentity func() string // which stores the project file names now
 	openStoresFunc      func() (datadir.CrawlStores, error)
-	beforeClose         func() // is called when it is about to be closed, and nobody is inside
+	beforeClose         func() // is called with mu before the stores close
 
-	mu                  sync.Mutex
+	mu                  sync.Mutex // guards the fields below
 	userCount           int
 	stores              *datadir.CrawlStores // nil: it is closed
-	openedStoreIdentity string               // the place of files
-	isOpeningOrClosing  bool                 // it is being opened, or closed, which takes time where the state is elsewhere
+	openedStoreIdentity string               // of stores
+	isOpeningOrClosing  bool                 // stores are being opened or closed, without mu
 	directoryLock       *datadir.DirectoryLock
-	closedForGood       bool      // for good
-	stateChanged        sync.Cond // nobody is inside any more, or it is no more busy
+	closedForGood       bool      // acquire fails from now on
+	stateChanged        sync.Cond // on mu: userCount is 0, or isOpeningOrClosing has ended
 	closeTimer          *time.Timer
 	lastStats           storeStats
 }
 
-// errStoreClosed refuses to look into a project that is being deleted, or whose daemon
+// errStoreClosed is the error of acquire for a project that is being deleted, or whose daemon
 // ends.
 var errStoreClosed = errors.New("the project is closed for good")
 
@@ -47,20 +47,21 @@ func newStoreHandle(dir datadir.StateDir, wantedLocation func() string, openStor
 	return v
 }
 
-// A storeStats is what was found in a vault.
+// A storeStats is what a store was found to hold.
 type storeStats struct {
 	isKnown               bool
 	counts                storage.Counts
 	largestDelayShortfall time.Duration // the most, of any host
 }
 
-// acquire opens the vault, if nobody has. Who entered leaves in the end. Where the
-// state is to be in another place now, it waits until those have left who are in
-// the old one.
+// acquire returns the stores, and opens them if they are closed. The caller must call release.
+// If the project file names other stores now, it waits until all users of the open ones
+// have released them.
 func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
+		// Wait for others, or close stores that are no longer wanted, and look again.
 		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
@@ -74,6 +75,7 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 			}
 			continue
 		}
+		// Open them, and look again: openLocked releases the lock meanwhile.
 		if v.stores == nil {
 			if err := v.openLocked(); err != nil {
 				return datadir.CrawlStores{}, err
@@ -85,7 +87,7 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	}
 }
 
-// openLocked opens the state. It needs v.mu, and lets go of it meanwhile.
+// openLocked opens the stores. It needs v.mu, and releases it meanwhile.
 func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = true
 	at := v.wantedStoreIdentity()
@@ -106,8 +108,8 @@ func (v *storeHandle) openLocked() error {
 	return err
 }
 
-// needsReopen reports whether the state is to be in another place than that which
-// is open, or must be opened again because it has failed.
+// needsReopen reports whether the project file names other stores than those that are open, or
+// the open ones have failed.
 func (v *storeHandle) needsReopen() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,7 +121,7 @@ func (v *storeHandle) needsReopenLocked() bool {
 	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.FrontierHasFailed())
 }
 
-// release is the end of a stay: the vault is closed some time after the last.
+// release ends the use that acquire began. The stores close idleCloseDelay after the last use.
 func (v *storeHandle) release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -135,7 +137,7 @@ func (v *storeHandle) release() {
 	v.closeTimer.Reset(idleCloseDelay)
 }
 
-// closeIfUnused closes the vault, unless somebody is inside.
+// closeIfUnused closes the stores, unless they are in use.
 func (v *storeHandle) closeIfUnused() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,7 +147,7 @@ func (v *storeHandle) closeIfUnused() error {
 	return v.closeLocked()
 }
 
-// closeLocked closes what is open. It needs v.mu, and lets go of it meanwhile.
+// closeLocked closes the stores. It needs v.mu, and releases it meanwhile.
 func (v *storeHandle) closeLocked() error {
 	v.beforeClose()
 	closing, lock := v.stores, v.directoryLock
@@ -164,7 +166,7 @@ func (v *storeHandle) closeLocked() error {
 	return err
 }
 
-// closeForGood closes the vault for good, when everybody has left.
+// closeForGood waits until the stores are unused, and closes them. acquire fails from then on.
 func (v *storeHandle) closeForGood() error {
 	v.mu.Lock()
 	v.closedForGood = true
@@ -175,9 +177,10 @@ func (v *storeHandle) closeForGood() error {
 	return v.closeIfUnused()
 }
 
-// latestStats returns what is in the vault: as it is now, or as it was closed, or as it
-// was when it could be told last. It is opened for that once, if it was never.
+// latestStats returns what the stores hold: now if they are open, else when they were closed. It
+// opens them if that is not known.
 func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
+	// Closed stores hold what they held.
 	v.mu.Lock()
 	open, last := v.stores != nil, v.lastStats
 	v.mu.Unlock()
@@ -192,11 +195,13 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 		return storeStats{}, err
 	}
 	defer v.release()
+	// Read the shortfalls of all hosts once; visits update them.
 	if !last.isKnown && !opened.IsRemote { // else it is of the visits that this process makes
 		if last.largestDelayShortfall, err = largestDelayShortfall(ctx, opened.Frontier); err != nil {
 			return storeStats{}, err
 		}
 	}
+	// Count, and keep the result.
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	if last.counts, err = opened.Frontier.Counts(ctx); err != nil {
@@ -210,21 +215,21 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 	return last, nil
 }
 
-// lastKnownStats returns what was in the vault when it was counted last.
+// lastKnownStats returns what the stores held when they were counted last.
 func (v *storeHandle) lastKnownStats() storeStats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.lastStats
 }
 
-// updateLargestDelayShortfall is told of a shortfall that a host has had.
+// updateLargestDelayShortfall records the shortfall of a rest of a host.
 func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lastStats.largestDelayShortfall = max(v.lastStats.largestDelayShortfall, d)
 }
 
-// largestDelayShortfall returns the most by which a rest of any host fell short.
+// largestDelayShortfall returns the largest shortfall of a rest of any host in s.
 func largestDelayShortfall(ctx context.Context, s datadir.StoreInspectorImporter) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
 		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)

@@ -27,16 +27,16 @@ import (
 type Supervisor struct {
 	env *engine.Dependencies
 	projectPaths
-	startNewProjects bool // projects run as soon as their file is there
+	startNewProjects bool // projects run as soon as they have a file
 	directoryLock    *datadir.DirectoryLock
-	// HasSocket says that ListenSocket has made the socket, which Close removes.
+	// HasSocket reports that the server has made the socket, which Close removes.
 	HasSocket   bool
 	robotsStore storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	Metrics             *metrics.Metrics
 	hostLists           *inspect.HostListCache
-	robotsDiskFull      diskFullState // of robots
+	robotsDiskFull      diskFullState // of robotsStore
 	stateStore          *daemonStateStore
 	eventBroker         eventBroker
 	runners             *runnerSet
@@ -57,8 +57,8 @@ type Options struct {
 	readMemoryUsage          func() memoryUsage // the memory of the process; nil: what the system says
 }
 
-// Open opens the state of a daemon, and runs what ran when it ended.
-// Close must be called in the end.
+// Open opens the state of a daemon, and runs the projects that ran when the previous one ended.
+// The caller must call Close.
 func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
 	if err != nil {
@@ -75,13 +75,14 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Put together what needs no file.
 	s := &Supervisor{
-		env: env, projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir}, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(),
+		env: env, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(), runners: newRunnerSet(),
+		projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir},
 		SharedResources: engine.SharedResources{
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
-		runners: newRunnerSet(),
 	}
 	s.folder = &projectFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
 	s.Metrics = metrics.New(s.Projects, env.Log)
@@ -91,6 +92,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 			return usage.Bytes, usage.DeniedVisits
 		})
 	}
+	// Open the files of this process alone, and start the projects.
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
 		return nil, err
 	}
@@ -101,23 +103,27 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// openDaemonStores opens what the projects share.
+// openDaemonStores opens the files that the projects share, and the parts that use them.
 func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUsage func() memoryUsage) (err error) {
 	if s.stateStore, err = openDaemonStateStore(s.DataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
 	}
 	s.loader = &projectLoader{
-		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore, jsonlOwner: s.runners.jsonlOutputOwner,
+		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore,
+		jsonlOwner:   s.runners.jsonlOutputOwner,
 		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
 	}
 	if s.brakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
 		return err
 	}
+	// What is known of robots.txt files is in a store of its own.
 	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
 	if s.robotsStore, err = datadir.OpenBoltNotes(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}
+	// Record that the daemon runs. How the previous one ended decides how long hosts rest, and
+	// whether a project stays stopped.
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
 	if err != nil {
 		return err
@@ -131,8 +137,8 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 	return s.memoryUsageRecorder.markStoppedAfterMemoryKills(projectToStop, s.stateStore)
 }
 
-// projectNamesWithData returns the names of all projects that the daemon has kept something of,
-// though their files may be gone.
+// projectNamesWithData returns the names of all projects that have a state or a directory, though
+// their files may be gone.
 func (s *Supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
 	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // none before the first project
@@ -177,16 +183,17 @@ func (s *Supervisor) publishThroughputSamples(ctx context.Context, now time.Time
 // errShuttingDown refuses to change which projects there are.
 var errShuttingDown = api.Conflict("the daemon is ending")
 
-// HaltCrawls breaks off what all projects have in hand.
+// HaltCrawls breaks off the visits under way of all projects.
 func (s *Supervisor) HaltCrawls() {
 	for _, r := range s.runners.all() {
 		r.engine.halt()
 	}
 }
 
-// Close ends all projects in order, with what they have in hand, and closes
+// Close ends all projects in order, with their visits under way, and closes
 // their state. What ran goes on the next time.
 func (s *Supervisor) Close() (err error) {
+	// End all runners, and close their stores.
 	s.projectFilesMu.Lock()
 	s.isShuttingDown = true
 	s.projectFilesMu.Unlock()
@@ -206,6 +213,7 @@ func (s *Supervisor) Close() (err error) {
 	}
 	background.Wait()
 	err = errors.Join(closeErrs...)
+	// Close what they share; nil: Open has failed before it.
 	if s.brakes != nil {
 		s.brakes.close()
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// What is kept of a project's throughput.
+// How many samples of a project's throughput are stored.
 const (
 	maxSecondSamples  = 600  // one a second
 	maxMinuteSamples  = 1440 // one a minute
 	rateWindowSamples = 10   // of the fine ones, that a project's rate is of
 )
 
-// Throughput is what a project did lately. It needs its owner's lock.
+// A throughputHistory holds samples of what a project did lately. Callers serialize its methods.
 type throughputHistory struct {
 	perSecondSamples, perMinuteSamples sampleRing
 	currentMinuteSeconds               int // of the minute that goes on
@@ -21,7 +21,7 @@ type throughputHistory struct {
 	minuteStartSnapshot                statsSnapshot // when it began
 }
 
-// A statsSnapshot is what a project's meters show at a moment.
+// A statsSnapshot is the totals of a project at a moment.
 type statsSnapshot struct {
 	at    time.Time
 	stats api.ProjectStats
@@ -56,7 +56,7 @@ func (t *throughputHistory) recentThroughput() api.ThroughputSample {
 	return mean
 }
 
-// rateBetween returns what happened a second from one reading to another.
+// rateBetween returns what happened per second from one snapshot to another.
 func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
 	s := api.ThroughputSample{At: to.at.UTC(), QueuedURLs: queued}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {

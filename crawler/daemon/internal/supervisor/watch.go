@@ -10,8 +10,8 @@ import (
 // How project files are watched.
 const (
 	settleDelay    = 200 * time.Millisecond // an editor writes a file in several steps
-	maxSettleDelay = 2 * time.Second        // for so long at most they are waited for
-	rescanInterval = 30 * time.Second       // at a folder that may not tell of changes: on a network, say
+	maxSettleDelay = 2 * time.Second        // the wait for further steps is no longer
+	rescanInterval = 30 * time.Second       // for folders without notifications of changes, as on a network
 )
 
 // watch calls reload when files in the folder have changed, and every rescanInterval, until ctx
@@ -20,10 +20,11 @@ func (d *projectFolder) watch(ctx context.Context, reload func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		d.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
-		w = &fsnotify.Watcher{} // tells nothing
+		w = &fsnotify.Watcher{} // sends no events
 	} else {
 		defer w.Close()
 	}
+	// Each change puts off the rescan by settleDelay, up to maxSettleDelay after the first.
 	rescan := time.NewTimer(0) // what changed before the watch began is seen, too
 	defer rescan.Stop()
 	var firstChange time.Time // of the changes that were not looked at
