@@ -29,7 +29,7 @@ func newTestRunnerState(t *testing.T, name string) *runnerState {
 func checkState(t *testing.T, rs *runnerState, want api.ProjectState) {
 	t.Helper()
 	if got, reason := rs.current(); got != want {
-		t.Errorf("the project is %s (%s), want %s", got, reason, want)
+		t.Fatalf("the project is %s (%s), want %s", got, reason, want)
 	}
 }
 
