@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A fakeDaemon is a Daemon of one project that says what a test wants to hear, and
@@ -129,7 +130,7 @@ func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExpl
 	e := &api.URLExplanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
 		Visit: api.ExplainedNextVisit{When: "never", Reason: d.reason}}
 	e.Robots.Outcome, e.Robots.Reason = "rules", d.reason
-	e.Robots.Explanation.Explanation = robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u)
+	e.Robots.Explanation = gate.NewExplanation(robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentFromName("examplebot")).Explain(u), "", nil)
 	e.Robots.MayVisit, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
 	return e, nil
 }

@@ -168,6 +168,6 @@ func newFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect)
 	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
 	rules, usageRules := file.RulesFor(agent), aiuse.Compile(file, agent)
 	return func(_ context.Context, u decorum.URL) (gate.Explanation, error) {
-		return gate.Explanation{Explanation: rules.Explain(u), SHA256: sum, UsageSignals: usageRules.SignalsForURL(u)}, nil
+		return gate.NewExplanation(rules.Explain(u), sum, usageRules.SignalsForURL(u)), nil
 	}, nil
 }
