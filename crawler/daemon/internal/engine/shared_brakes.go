@@ -65,7 +65,7 @@ func SharedBrakesID(r *project.RedisSettings) string {
 // NewSharedBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
 // Sync.
 func NewSharedBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
-	c := &SharedBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{})}
+	c := &SharedBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
 	close(c.storeOpened)
 	return c
 }

@@ -16,18 +16,17 @@ import (
 // A storeAvailability says whether the state of a project can be used: whether the servers that
 // keep it answer, and its file can be written. Its lock is taken before that of state.
 type storeAvailability struct {
-	name   string
-	log    *slog.Logger
-	events *eventBroker
-	state  *runnerState // names the servers, and what the project does, in messages
+	name  string
+	log   *slog.Logger
+	state *runnerState // names the servers in messages, and publishes them
 
 	mu               sync.Mutex              // guards the fields below
 	availableContext context.Context         // done while the state cannot be used: its cause says why
 	setUnavailable   context.CancelCauseFunc // ends availableContext
 }
 
-func newStoreAvailability(name string, log *slog.Logger, events *eventBroker, state *runnerState) *storeAvailability {
-	a := &storeAvailability{name: name, log: log, events: events, state: state}
+func newStoreAvailability(name string, log *slog.Logger, state *runnerState) *storeAvailability {
+	a := &storeAvailability{name: name, log: log, state: state}
 	a.setAvailableLocked()
 	return a
 }
@@ -45,17 +44,17 @@ func (a *storeAvailability) record(err error) {
 	if previous := context.Cause(a.availableContext); (previous == nil) == (err == nil) {
 		return
 	}
-	p, loaded := a.state.apiState()
-	if err == nil {
-		a.setAvailableLocked()
-		a.log.Info("the project goes on: its state can be used again")
-		a.events.publish(api.Event{Type: "state", Project: a.name, State: p.State, Message: "its state can be used again"})
-		return
-	}
-	cause := explainStoreError(err, loaded)
-	a.setUnavailable(cause)
-	a.log.Error("the project waits", "why", cause)
-	a.events.publish(api.Event{Type: "state", Project: a.name, State: p.State, Message: cause.Error()})
+	a.state.publishMessage(func(loaded *loadedProject) string {
+		if err == nil {
+			a.setAvailableLocked()
+			a.log.Info("the project goes on: its state can be used again")
+			return "its state can be used again"
+		}
+		cause := explainStoreError(err, loaded)
+		a.setUnavailable(cause)
+		a.log.Error("the project waits", "why", cause)
+		return cause.Error()
+	})
 }
 
 // reset ends the wait for a state that is not used any more.

@@ -176,6 +176,16 @@ func (rs *runnerState) apiState() (api.Project, *loadedProject) {
 	return p, rs.command.lastValidProject
 }
 
+// publishMessage publishes a message about the project with its state. It holds rs.mu until then, so
+// that no later state is published before it. message gets the last valid project file, which may be
+// nil, and must not call rs.
+func (rs *runnerState) publishMessage(message func(*loadedProject) string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	text := message(rs.command.lastValidProject)
+	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: rs.state, Message: text})
+}
+
 // clearRunInterrupt records that no run goes on.
 func (rs *runnerState) clearRunInterrupt() {
 	rs.mu.Lock()
