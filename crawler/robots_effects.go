@@ -31,7 +31,7 @@ type robotsFollowUpsDone struct {
 func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	applied, _ := h.fileIDs.Get(o, maxCached)
+	applied, _ := h.fileIDs.Peek(o) // what is in use is read from the notes again, too, in the end
 	return applied == file
 }
 
@@ -108,7 +108,7 @@ func (c *Crawler) queueSitemapsAndUnpark(ctx context.Context, o decorum.Origin) 
 // tdmrep.json allow, as they are known now.
 func (c *Crawler) unparkAllowed(ctx context.Context, o decorum.Origin) error {
 	evaluate, err := NewVerdictFunc(ctx, c.Gate, c.Frontier.Store(), o)
-	if err != nil || evaluate == nil {
+	if err != nil || evaluate == nil || o.IsZero() { // the zero Origin would stand for all
 		return err
 	}
 	return c.Frontier.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return evaluate(c.cleanURLToVisit(e)).Allowed })
@@ -131,7 +131,7 @@ func (c *Crawler) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Ori
 	host := o.Host()
 	c.crawlDelays.mu.Lock()
 	defer c.crawlDelays.mu.Unlock()
-	known, cached := c.crawlDelays.byHost.Get(host, maxCached)
+	known, cached := c.crawlDelays.byHost.Peek(host) // not Get: what others have noted is read again in the end
 	if !cached {
 		if known, err = c.loadCrawlDelaysOfHost(ctx, host, now); err != nil {
 			return 0, opensAt, err

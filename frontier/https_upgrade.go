@@ -127,7 +127,7 @@ func (t *httpsUpgradeTracker) updateConsecutiveHTTPSRedirects(ctx context.Contex
 // consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It needs
 // t.mu.
 func (t *httpsUpgradeTracker) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := t.consecutiveRedirectsByOrigin.Get(o, maxCachedOrigins); known {
+	if n, known := t.consecutiveRedirectsByOrigin.Peek(o); known {
 		return n, nil
 	}
 	note, err := t.notes.ReadNote(ctx, o, httpsRedirectsNoteKey)
@@ -197,6 +197,6 @@ func (t *httpsUpgradeTracker) isKnownToStayHTTP(u decorum.URL) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, known := t.consecutiveRedirectsByOrigin.Get(u.Origin(), maxCachedOrigins)
+	n, known := t.consecutiveRedirectsByOrigin.Peek(u.Origin())
 	return known && n < redirectsToUpgrade
 }

@@ -14,7 +14,7 @@ import (
 
 // unsentRequestsSize is how many requests are remembered, at least, that were not sent, and
 // half of the most. OnRequest is called again for those beyond.
-const unsentRequestsSize = 1 << 13
+const unsentRequestsSize = 1 << 14
 
 // unsentRequests are the requests for which OnRequest was called and that were refused
 // before anything was sent: the address of their host was busy, say. They are sent later

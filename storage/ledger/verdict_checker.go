@@ -28,7 +28,7 @@ type verdictChecker struct {
 }
 
 // cachedRules is how many files are held in memory as rules at least, twice as many at most.
-const cachedRules = 1000
+const cachedRules = 500
 
 // maxRobotsFileBytes is how many bytes of a robots.txt are read: a crawl keeps at most
 // robots.MaxFileBytes.
