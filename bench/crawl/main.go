@@ -62,6 +62,9 @@ func main() {
 	only := flag.String("only", "", "names of the crawlers that crawl, with commas between; the first is what others are measured by (default: all)")
 	flag.Parse()
 	some, err := selectCrawlers(*only)
+	if err == nil && p.Profile != "" {
+		err = os.MkdirAll(p.Profile, 0o755)
+	}
 	if err == nil {
 		err = benchmarkCrawlers(p, some, *rounds, os.Stdout)
 	}
