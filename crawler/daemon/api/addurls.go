@@ -25,7 +25,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	if _, err := s.daemon.Project(r.Context(), r.PathValue("project")); err != nil {
 		return reply{}, err
 	}
-	body := &idleTimeoutReader{body: r.Body, serverStopping: s.streamStopSignal, setDeadline: http.NewResponseController(w).SetReadDeadline}
+	body := &idleTimeoutReader{body: r.Body, serverStopping: s.eventStreams.stopSignal, setDeadline: http.NewResponseController(w).SetReadDeadline}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)
@@ -44,7 +44,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	case body.readErr != nil:
 		p = newProblem(http.StatusBadRequest, "the body ended before it should: %w", body.readErr)
 	default:
-		p = s.problemOf(r, err)
+		p = problemOf(s.cfg.Log, r, err)
 	}
 	p.PartialResult = added
 	return reply{}, p

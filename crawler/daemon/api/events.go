@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
@@ -24,35 +26,62 @@ const (
 // server stops. What Last-Event-ID asks for is not kept: events go on with what
 // happens now, and pages ask anew for how things stand.
 func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	limit := s.streamAdmissionLimit(CallerFromContext(r.Context()).Role)
-	if s.openStreamCount.Add(1) > int64(limit) {
-		s.openStreamCount.Add(-1)
-		return reply{}, newProblem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
+	if err := s.eventStreams.begin(CallerFromContext(r.Context()).Role); err != nil {
+		return reply{}, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	events, err := s.daemon.SubscribeEvents(ctx, r.PathValue("project"))
 	if err != nil {
 		cancel()
-		s.openStreamCount.Add(-1)
+		s.eventStreams.end()
 		return reply{}, err
 	}
 	return reply{writeBody: func(w http.ResponseWriter) error {
-		defer s.openStreamCount.Add(-1)
-		return s.writeEvents(ctx, cancel, w, events)
+		defer s.eventStreams.end()
+		return s.eventStreams.writeEvents(ctx, cancel, w, events)
 	}}, nil
 }
 
-// streamAdmissionLimit returns how many streams may exist when a caller of a role begins one. A
-// quarter is reserved for the role operate, so that readers cannot take them all.
-func (s *Server) streamAdmissionLimit(role Role) int {
-	if role == RoleOperate {
-		return s.cfg.MaxEventStreams
+// eventStreams are the streams of events that callers read. They are counted, and all end when
+// the server stops.
+type eventStreams struct {
+	max        int           // of streams at a time
+	openCount  atomic.Int64  // streams that have begun and not ended
+	stopSignal chan struct{} // closed when streams have to end
+	stopOnce   sync.Once     // closes stopSignal
+}
+
+func newEventStreams(max int) *eventStreams {
+	return &eventStreams{max: max, stopSignal: make(chan struct{})}
+}
+
+// begin counts a stream for a caller of a role, which ends with end, or refuses it.
+func (s *eventStreams) begin(role Role) error {
+	limit := s.admissionLimit(role)
+	if s.openCount.Add(1) > int64(limit) {
+		s.openCount.Add(-1)
+		return newProblem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
 	}
-	return s.cfg.MaxEventStreams - s.cfg.MaxEventStreams/4
+	return nil
+}
+
+// end counts a stream that has ended.
+func (s *eventStreams) end() { s.openCount.Add(-1) }
+
+// stopAll ends all streams. It may be called more than once.
+func (s *eventStreams) stopAll() { s.stopOnce.Do(func() { close(s.stopSignal) }) }
+
+// admissionLimit returns how many streams may exist when a caller of a role begins one. A
+// quarter is reserved for the role operate, so that readers cannot take them all.
+func (s *eventStreams) admissionLimit(role Role) int {
+	if role == RoleOperate {
+		return s.max
+	}
+	return s.max - s.max/4
 }
 
 // writeEvents writes events, which end with ctx, until that is done or the server stops.
-func (s *Server) writeEvents(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {
+func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {
 	ch := make(chan Event)
 	producerDone := make(chan struct{})
 	go func() {
@@ -83,7 +112,7 @@ func (s *Server) writeEvents(ctx context.Context, cancel func(), w http.Response
 			err = writeAndFlush(w, ": all is well\n\n")
 		case <-producerDone:
 			return nil
-		case <-s.streamStopSignal:
+		case <-s.stopSignal:
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -49,9 +49,9 @@ func isExemptFromHostCheck(path string) bool {
 }
 
 // isAllowedHostHeader reports whether a Host header is a name of the daemon: an address, a name
-// of loopback, or one that it was given. No name of somebody else's leads here
+// of loopback, or one of allowedHosts. No name of somebody else's leads here
 // then, whatever it resolves to.
-func (s *Server) isAllowedHostHeader(host string) bool {
+func isAllowedHostHeader(host string, allowedHosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -59,7 +59,7 @@ func (s *Server) isAllowedHostHeader(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.ContainsFunc(s.cfg.AllowedHosts, func(h string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.ContainsFunc(allowedHosts, func(h string) bool {
 		return strings.EqualFold(h, host)
 	})
 }
@@ -73,7 +73,7 @@ func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 	r = requestWithAuditNote(r)
 	c, err := s.authorize(w, r, requiredPageRole(r))
 	if err != nil {
-		p := s.problemOf(r, err)
+		p := problemOf(s.cfg.Log, r, err)
 		if isUnsafeMethod(r.Method) {
 			s.appendAudit(r, p.Status, err)
 		} else if p.Status == http.StatusUnauthorized && acceptsHTML(r) {

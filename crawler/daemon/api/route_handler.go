@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
@@ -124,7 +125,7 @@ func (s *Server) routeHandler(rt route) http.Handler {
 		rep, err := s.authorizeAndHandle(rt, w, r)
 		var p *Problem
 		if err != nil {
-			p = s.problemOf(r, err)
+			p = problemOf(s.cfg.Log, r, err)
 			rep.status = p.Status
 		}
 		if isUnsafeMethod(rt.method) {
@@ -248,7 +249,7 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 
 // problemOf returns what a caller is told of an error. What is not a Problem is
 // for the log: it may say more than a caller should know.
-func (s *Server) problemOf(r *http.Request, err error) *Problem {
+func problemOf(log *slog.Logger, r *http.Request, err error) *Problem {
 	var (
 		p        *Problem
 		tooLarge *http.MaxBytesError
@@ -261,7 +262,7 @@ func (s *Server) problemOf(r *http.Request, err error) *Problem {
 	case r.Context().Err() != nil:
 		return newProblem(statusClientClosedRequest, "the caller has gone")
 	}
-	s.cfg.Log.Error("a call of the API failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	log.Error("a call of the API failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	return internalProblem()
 }
 

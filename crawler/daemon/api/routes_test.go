@@ -55,7 +55,7 @@ func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatu
 	d := &fakeDaemon{fillsFields: true}
 	s := newServer(t, d)
 	if rt.responseMediaType == eventStreamType {
-		s.endStreams()
+		s.eventStreams.stopAll()
 	}
 	w := c.sendTo(s)
 	status, want := w.Code, refusedStatus

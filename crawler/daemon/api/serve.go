@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -28,7 +29,7 @@ const (
 // starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
-	return s.serveUntil(ctx, h, func() error { return s.serveTLSOrPlainHTTP(h, s.connLimiter.Listener(l)) })
+	return serveUntil(ctx, h, s.eventStreams.stopAll, func() error { return serveTLSOrPlainHTTP(h, s.connLimiter.Listener(l), s.cfg.TLS) })
 }
 
 // ServeSocket is Serve for a Unix domain socket. A caller without a token is the
@@ -41,7 +42,7 @@ func (s *Server) ServeSocket(ctx context.Context, l net.Listener) error {
 	}
 	// a connection beyond the limit waits: every caller is the operator
 	l = netutil.LimitListener(s.connLimiter.UnlimitedListener(l), maxSocketConnections)
-	return s.serveUntil(ctx, h, func() error { return h.Serve(l) })
+	return serveUntil(ctx, h, s.eventStreams.stopAll, func() error { return h.Serve(l) })
 }
 
 // SocketCallerName is the name, in the audit, of a caller by the daemon's socket. No token
@@ -56,9 +57,10 @@ type socketContextKey struct{}
 // isFromSocket reports whether a call came by ServeSocket.
 func isFromSocket(r *http.Request) bool { return r.Context().Value(socketContextKey{}) != nil }
 
-// serveUntil runs serve, which is one of h's methods, until ctx is done.
-func (s *Server) serveUntil(ctx context.Context, h *http.Server, serve func() error) error {
-	h.RegisterOnShutdown(s.endStreams)
+// serveUntil runs serve, which is one of h's methods, until ctx is done. Then it calls endStreams
+// and shuts h down.
+func serveUntil(ctx context.Context, h *http.Server, endStreams func(), serve func() error) error {
+	h.RegisterOnShutdown(endStreams)
 	serveErr := make(chan error, 1)
 	go func() { serveErr <- serve() }()
 	select {
@@ -80,11 +82,11 @@ func (s *Server) serveUntil(ctx context.Context, h *http.Server, serve func() er
 
 // serveTLSOrPlainHTTP has h do the TLS if there is any: of connections that a listener of TLS
 // gives to another it would not know that, nor that they speak HTTP/2.
-func (s *Server) serveTLSOrPlainHTTP(h *http.Server, l net.Listener) error {
-	if s.cfg.TLS == nil {
+func serveTLSOrPlainHTTP(h *http.Server, l net.Listener, config *tls.Config) error {
+	if config == nil {
 		return h.Serve(l)
 	}
-	h.TLSConfig = s.cfg.TLS
+	h.TLSConfig = config
 	return h.ServeTLS(l, "", "")
 }
 

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
@@ -42,9 +40,7 @@ type Server struct {
 	wrongTokenThrottle     untrustedThrottle // of wrong tokens
 	untrustedAuditThrottle untrustedThrottle // of what the audit keeps of calls that were not let in
 	connLimiter            *connlimit.Limiter
-	openStreamCount        atomic.Int64
-	streamStopSignal       chan struct{} // closed when streams have to end
-	stopOnce               sync.Once
+	eventStreams           *eventStreams
 }
 
 // NewServer returns the server of a daemon. It starts nothing.
@@ -53,22 +49,19 @@ func NewServer(d Daemon, cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), streamStopSignal: make(chan struct{})}
+	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: newEventStreams(cfg.MaxEventStreams)}
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
 	}
 	return s
 }
 
-// endStreams ends what goes on without end: it is called when the server stops.
-func (s *Server) endStreams() { s.stopOnce.Do(func() { close(s.streamStopSignal) }) }
-
 // ServeHTTP answers a call of the API, or hands it to the page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSecurityHeaders(w.Header())
 	setHSTS(w.Header(), r)
 	defer s.recoverPanic(w, r)
-	if !isExemptFromHostCheck(r.URL.Path) && r.Header.Get("Authorization") == "" && !s.isAllowedHostHeader(r.Host) {
+	if !isExemptFromHostCheck(r.URL.Path) && r.Header.Get("Authorization") == "" && !isAllowedHostHeader(r.Host, s.cfg.AllowedHosts) {
 		writeProblem(w, newProblem(http.StatusMisdirectedRequest,
 			"the daemon is not called %q: use its address, or have its operator name it with --host", r.Host))
 		return

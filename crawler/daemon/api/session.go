@@ -117,7 +117,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	}
 	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
-	http.SetCookie(w, s.newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
+	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
 	if acceptsHTML(r) {
 		return redirectReply(LocalRedirectPath(r.PostForm.Get("next"))), nil
 	}
@@ -129,7 +129,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if cookie, err := r.Cookie(sessionCookieNameFor(r)); err == nil {
 		s.sessions.remove(cookie.Value)
 	}
-	http.SetCookie(w, s.newSessionCookie(r, "", -1))
+	http.SetCookie(w, newSessionCookie(r, "", -1))
 	if acceptsHTML(r) {
 		return redirectReply(loginPath), nil
 	}
@@ -138,7 +138,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 
 // newSessionCookie returns the session's cookie. It goes nowhere but back here, and no
 // script can read it.
-func (s *Server) newSessionCookie(r *http.Request, id string, lifetime time.Duration) *http.Cookie {
+func newSessionCookie(r *http.Request, id string, lifetime time.Duration) *http.Cookie {
 	age := int(lifetime / time.Second)
 	if lifetime < 0 {
 		age = -1

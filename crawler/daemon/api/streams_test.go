@@ -299,7 +299,7 @@ func TestStreamsForOperators(t *testing.T) {
 		checkProblem(t, get.withToken(readToken).sendTo(s), http.StatusServiceUnavailable)
 		begin(operateToken)
 		checkProblem(t, get.withToken(operateToken).sendTo(s), http.StatusServiceUnavailable)
-		s.endStreams()
+		s.eventStreams.stopAll()
 		for range 4 {
 			if code := <-statuses; code != http.StatusOK {
 				t.Errorf("a stream ended with %d", code)
@@ -318,7 +318,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		checkProblem(t, get.sendTo(s), http.StatusServiceUnavailable)
-		s.endStreams()
+		s.eventStreams.stopAll()
 		if a, b := <-statuses, <-statuses; a != 200 || b != 200 {
 			t.Errorf("the streams ended with %d and %d", a, b)
 		}
@@ -326,8 +326,32 @@ func TestStreamsAreBounded(t *testing.T) {
 		if w := get.sendTo(s); w.Code != http.StatusInternalServerError {
 			t.Errorf("after they have ended: %d", w.Code)
 		}
-		if n := s.openStreamCount.Load(); n != 0 {
+		if n := s.eventStreams.openCount.Load(); n != 0 {
 			t.Errorf("%d streams are counted", n)
 		}
 	})
+}
+
+// TestEventStreamsAreReserved: readers take three quarters of the streams at most, and a stream
+// that ends makes room for another.
+func TestEventStreamsAreReserved(t *testing.T) {
+	s := newEventStreams(4)
+	for range 3 {
+		if err := s.begin(RoleRead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.begin(RoleRead); err == nil {
+		t.Error("a reader has taken the stream that is reserved")
+	}
+	if err := s.begin(RoleOperate); err != nil {
+		t.Error(err)
+	}
+	if err := s.begin(RoleOperate); err == nil {
+		t.Error("there are five streams of four")
+	}
+	s.end()
+	if err := s.begin(RoleOperate); err != nil {
+		t.Error(err)
+	}
 }
