@@ -19,7 +19,7 @@ import (
 // restart fetches nothing again. All methods may be called at the same time.
 type Gate struct {
 	cfg         Config
-	notes       storage.Notes
+	records     recordStore
 	cache       originCache
 	lastFetchID atomic.Uint64 // made so far
 }
@@ -29,7 +29,10 @@ type Gate struct {
 func New(cfg Config, notes storage.Notes) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
-		cfg: cfg, notes: notes,
+		cfg: cfg,
+		records: recordStore{
+			notes: notes, dialect: cfg.Dialect, userAgent: cfg.UserAgent, maxVersions: cfg.MaxVersions, maxArchiveBytes: cfg.MaxArchiveBytes,
+		},
 		cache: originCache{maxOrigins: cfg.MaxCachedOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
 }
@@ -118,7 +121,7 @@ func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originSta
 	if s := g.cache.stateIfCached(o); s != nil {
 		return s, nil
 	}
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func (g *Gate) MainMirror(ctx context.Context, o decorum.Origin) (string, error)
 
 // currentFile returns the origin's robots.txt that counts; nil: none is known.
 func (g *Gate) currentFile(ctx context.Context, o decorum.Origin) (*robots.File, error) {
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}

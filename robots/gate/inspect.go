@@ -53,7 +53,7 @@ func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSum
 	if s := g.cache.stateIfCached(o); s != nil {
 		return s.fetchSummary, nil
 	}
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return FetchSummary{}, err
 	}

@@ -46,7 +46,7 @@ func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin
 	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
 		return s, nil
 	}
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Keys of notes: of an origin's record, of the list of the files that it had
@@ -23,21 +24,32 @@ const (
 	versionNoteKeyPrefix = "robots-version-"
 )
 
+// A recordStore keeps what a Gate knows of each origin's robots.txt in notes: the record of the last
+// answers, and the files that the origin had before. It has no lock of
+// its own.
+type recordStore struct {
+	notes           storage.Notes
+	dialect         robots.Dialect
+	userAgent       string // of the requests; empty: not known
+	maxVersions     int    // files of an origin, the present one included
+	maxArchiveBytes int    // bytes of the files that an origin had before
+}
+
 // noteKeyForAgent returns the key of a note of the Gate's. Yandex has keys of its own: an
 // answer that means no restriction there closes the origin to others. So has each
 // User-Agent, by a part of its SHA-256.
-func (g *Gate) noteKeyForAgent(name string) string {
-	name = g.agentlessNoteKey(name)
-	if g.cfg.UserAgent == "" {
+func (s *recordStore) noteKeyForAgent(name string) string {
+	name = s.agentlessNoteKey(name)
+	if s.userAgent == "" {
 		return name
 	}
-	sum := sha256.Sum256([]byte(g.cfg.UserAgent))
+	sum := sha256.Sum256([]byte(s.userAgent))
 	return name + " " + hex.EncodeToString(sum[:8])
 }
 
 // agentlessNoteKey is key for a Gate that does not know its User-Agent.
-func (g *Gate) agentlessNoteKey(name string) string {
-	if g.cfg.Dialect == robots.Yandex {
+func (s *recordStore) agentlessNoteKey(name string) string {
+	if s.dialect == robots.Yandex {
 		return name + "-yandex"
 	}
 	return name
@@ -177,12 +189,12 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 // loadRecord reads the origin's record. A damaged one is as good as none: the file
 // is fetched again, and until then nothing is allowed. Where there is none of the
 // Gate's User-Agent, one counts that was kept before these were told apart.
-func (g *Gate) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
-	key := g.noteKeyForAgent(recordNoteKey)
-	note, err := g.readNote(ctx, o, key)
-	if oldKey := g.agentlessNoteKey(recordNoteKey); note == nil && err == nil && oldKey != key {
+func (s *recordStore) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
+	key := s.noteKeyForAgent(recordNoteKey)
+	note, err := s.readNote(ctx, o, key)
+	if oldKey := s.agentlessNoteKey(recordNoteKey); note == nil && err == nil && oldKey != key {
 		key = oldKey
-		note, err = g.readNote(ctx, o, key)
+		note, err = s.readNote(ctx, o, key)
 	}
 	if err != nil {
 		return originRecord{}, err
@@ -196,21 +208,21 @@ func (g *Gate) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, 
 }
 
 // saveRecord writes the origin's record, in the place of the one that it was read from.
-func (g *Gate) saveRecord(ctx context.Context, o decorum.Origin, r *originRecord) error {
+func (s *recordStore) saveRecord(ctx context.Context, o decorum.Origin, r *originRecord) error {
 	note, err := r.encode()
 	if err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
-	key := g.noteKeyForAgent(recordNoteKey)
-	if err := g.writeNote(ctx, o, key, note); err != nil || r.noteKey == key || r.noteKey == "" {
+	key := s.noteKeyForAgent(recordNoteKey)
+	if err := s.writeNote(ctx, o, key, note); err != nil || r.noteKey == key || r.noteKey == "" {
 		return err
 	}
-	return g.writeNote(ctx, o, r.noteKey, nil)
+	return s.writeNote(ctx, o, r.noteKey, nil)
 }
 
 // readNote reads a note.
-func (g *Gate) readNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	note, err := g.notes.ReadNote(ctx, o, key)
+func (s *recordStore) readNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	note, err := s.notes.ReadNote(ctx, o, key)
 	if err != nil {
 		return nil, fmt.Errorf("robots: read note of %s: %w", o, err)
 	}
@@ -218,8 +230,8 @@ func (g *Gate) readNote(ctx context.Context, o decorum.Origin, key string) ([]by
 }
 
 // writeNote writes a note; nil deletes it.
-func (g *Gate) writeNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if err := g.notes.SetNote(ctx, o, key, value); err != nil {
+func (s *recordStore) writeNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if err := s.notes.SetNote(ctx, o, key, value); err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
 	return nil

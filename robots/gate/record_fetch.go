@@ -92,7 +92,7 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 // applyResponse enters a response into the record and ends the fetch lease. The caller
 // holds e.mu.
 func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
-	r, err := g.loadRecord(ctx, c.origin)
+	r, err := g.records.loadRecord(ctx, c.origin)
 	if err != nil {
 		return FetchResult{}, err
 	}
@@ -102,7 +102,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		if c.redirectCount > 0 {
 			classified.finalResponse.RedirectedTo = c.url.String()
 		}
-		if err := g.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
+		if err := g.records.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
 			return FetchResult{}, err
 		}
 		r.recordResponse(now, classified.finalResponse)
@@ -111,7 +111,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	default:
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
 	}
-	if err := g.saveRecord(ctx, c.origin, &r); err != nil {
+	if err := g.records.saveRecord(ctx, c.origin, &r); err != nil {
 		return FetchResult{}, err
 	}
 	s := g.compileState(&r, g.parseStoredFile(&r))

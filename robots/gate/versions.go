@@ -31,7 +31,7 @@ type archivedVersion struct {
 // tells the new one since when it has been known. It writes nothing unless the
 // file has changed. The caller then writes the record: what is lost with that in
 // a crash is retired again.
-func (g *Gate) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
+func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
 	if current.IsRobotsFile {
 		current.FirstSeen = current.FetchedAt
 	}
@@ -45,7 +45,7 @@ func (g *Gate) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, p
 	case previous == nil && !current.IsRobotsFile:
 		return nil
 	}
-	files, err := g.archivedVersions(ctx, o)
+	files, err := s.archivedVersions(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func (g *Gate) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, p
 		files = slices.Insert(files, 0, archivedVersion{v, unusedVersionSlot(files)})
 		body = previous.body
 	}
-	files = g.selectVersionsToKeep(files)
+	files = s.selectVersionsToKeep(files)
 	if slices.Equal(files, before) {
 		return nil
 	}
-	return g.saveArchivedVersions(ctx, o, before, files, body)
+	return s.saveArchivedVersions(ctx, o, before, files, body)
 }
 
 // firstSeen returns when the file came first.
@@ -90,10 +90,10 @@ func unusedVersionSlot(files []archivedVersion) int {
 }
 
 // selectVersionsToKeep returns the newest files, as many as may be kept.
-func (g *Gate) selectVersionsToKeep(files []archivedVersion) []archivedVersion {
+func (s *recordStore) selectVersionsToKeep(files []archivedVersion) []archivedVersion {
 	total := 0
 	for i, f := range files {
-		if total += f.Size; total > g.cfg.MaxArchiveBytes || i+1 >= g.cfg.MaxVersions {
+		if total += f.Size; total > s.maxArchiveBytes || i+1 >= s.maxVersions {
 			return files[:i]
 		}
 	}
@@ -101,16 +101,16 @@ func (g *Gate) selectVersionsToKeep(files []archivedVersion) []archivedVersion {
 }
 
 // saveArchivedVersions writes which files there are, and body if it is that of the first.
-func (g *Gate) saveArchivedVersions(ctx context.Context, o decorum.Origin, before, files []archivedVersion, body []byte) error {
+func (s *recordStore) saveArchivedVersions(ctx context.Context, o decorum.Origin, before, files []archivedVersion, body []byte) error {
 	for _, f := range before {
 		if indexOfVersionWithHash(files, f.SHA256) < 0 {
-			if err := g.writeNote(ctx, o, g.versionNoteKey(f.Slot), nil); err != nil {
+			if err := s.writeNote(ctx, o, s.versionNoteKey(f.Slot), nil); err != nil {
 				return err
 			}
 		}
 	}
 	if body != nil && len(files) > 0 {
-		if err := g.writeNote(ctx, o, g.versionNoteKey(files[0].Slot), body); err != nil {
+		if err := s.writeNote(ctx, o, s.versionNoteKey(files[0].Slot), body); err != nil {
 			return err
 		}
 	}
@@ -121,17 +121,17 @@ func (g *Gate) saveArchivedVersions(ctx context.Context, o decorum.Origin, befor
 			return err
 		}
 	}
-	return g.writeNote(ctx, o, g.noteKeyForAgent(versionListNoteKey), note)
+	return s.writeNote(ctx, o, s.noteKeyForAgent(versionListNoteKey), note)
 }
 
-func (g *Gate) versionNoteKey(slot int) string {
-	return g.noteKeyForAgent(versionNoteKeyPrefix + strconv.Itoa(slot))
+func (s *recordStore) versionNoteKey(slot int) string {
+	return s.noteKeyForAgent(versionNoteKeyPrefix + strconv.Itoa(slot))
 }
 
 // archivedVersions returns the files that an origin had before, the newest first. A list
 // that cannot be read is as good as none.
-func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []archivedVersion, err error) {
-	note, err := g.readNote(ctx, o, g.noteKeyForAgent(versionListNoteKey))
+func (s *recordStore) archivedVersions(ctx context.Context, o decorum.Origin) (files []archivedVersion, err error) {
+	note, err := s.readNote(ctx, o, s.noteKeyForAgent(versionListNoteKey))
 	if err != nil || note == nil || json.Unmarshal(note, &files) != nil {
 		return nil, err
 	}
@@ -142,14 +142,14 @@ func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []
 // had last first. They are those that the Gate, or one that shares its notes and
 // User-Agent, was answered with: see Config.MaxVersions.
 func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []FileVersion, err error) {
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if a := r.LastResponse; a != nil && a.IsRobotsFile {
 		versions = append(versions, FileVersion{SHA256: a.SHA256, Size: len(a.body), FirstSeen: a.firstSeen(), RedirectedTo: a.RedirectedTo})
 	}
-	files, err := g.archivedVersions(ctx, o)
+	files, err := g.records.archivedVersions(ctx, o)
 	for _, f := range files {
 		if len(versions) == 0 || f.SHA256 != versions[0].SHA256 {
 			versions = append(versions, f.FileVersion)
@@ -162,19 +162,19 @@ func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []F
 // without one of the file that counts; at most MaxFileBytes and one more. They are nil
 // if they are not kept.
 func (g *Gate) FileBodyByHash(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
-	r, err := g.loadRecord(ctx, o)
+	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if a := r.LastResponse; a != nil && a.IsRobotsFile && (hash == "" || hash == a.SHA256) {
 		return append([]byte{}, a.body...), nil
 	}
-	files, err := g.archivedVersions(ctx, o)
+	files, err := g.records.archivedVersions(ctx, o)
 	i := indexOfVersionWithHash(files, hash)
 	if err != nil || i < 0 {
 		return nil, err
 	}
-	body, err := g.readNote(ctx, o, g.versionNoteKey(files[i].Slot))
+	body, err := g.records.readNote(ctx, o, g.records.versionNoteKey(files[i].Slot))
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
 		return nil, err // a crash may have parted it from the list
 	}

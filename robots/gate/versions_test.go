@@ -145,10 +145,10 @@ func TestVersionsAfterCrash(t *testing.T) {
 		s.now = testStart.AddDate(0, 0, 3)
 		c := s.wantRobotsFetch(page)
 		lossyCopy := &lossyNotes{memoryNotes: s.notes, writesLeft: writes}
-		s.gate.notes = lossyCopy
+		s.gate.records.notes = lossyCopy
 		s.recordFetch(c, respondWith(200, "A")(c.URL())) // the process knows no better than that all went well
 		s.restart()
-		s.gate.notes = s.notes
+		s.gate.records.notes = s.notes
 		if c, err := s.check(page); err == nil && c.IsForRobots() {
 			s.recordFetch(c, respondWith(200, "A")(c.URL()))
 		}
