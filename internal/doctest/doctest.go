@@ -105,10 +105,10 @@ func IsFieldStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// nonAnchorChars are what a heading loses in the name by which it is linked.
+// nonAnchorChars matches the characters that a heading loses in its anchor.
 var nonAnchorChars = regexp.MustCompile(`[^a-z0-9 _-]`)
 
-// HeadingAnchor returns what a heading is linked by.
+// HeadingAnchor returns the anchor of a heading in Markdown, as GitHub forms it.
 func HeadingAnchor(heading string) string {
-	return nonAnchorChars.ReplaceAllString(strings.ToLower(heading), "")
+	return strings.ReplaceAll(nonAnchorChars.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

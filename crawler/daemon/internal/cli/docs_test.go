@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
 // markdownDocs are the documents of the project, by the path from its root.
@@ -198,16 +199,13 @@ func TestDocumentedLabels(t *testing.T) {
 	}
 }
 
-var (
-	headingPattern = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	nonAnchorChars = regexp.MustCompile(`[^a-z0-9 _-]`)
-)
+var headingPattern = regexp.MustCompile(`(?m)^#+ (.*)$`)
 
-// headingAnchors are what the headings of a page are linked by.
+// headingAnchors returns the anchors of the headings of a page.
 func headingAnchors(page string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, m := range headingPattern.FindAllStringSubmatch(codeBlockPattern.ReplaceAllString(page, ""), -1) {
-		anchors[strings.ReplaceAll(nonAnchorChars.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+		anchors[doctest.HeadingAnchor(m[1])] = true
 	}
 	return anchors
 }
