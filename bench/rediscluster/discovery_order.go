@@ -7,7 +7,7 @@ import (
 
 const linksPerPage = web.LinksPerPage
 
-// A discoveryOrder says which page of which host the n-th link is.
+// A discoveryOrder returns the host and the page of the n-th link.
 type discoveryOrder struct {
 	name   string
 	linkAt func(n, hosts int) (host, page int)

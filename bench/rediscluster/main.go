@@ -1,4 +1,4 @@
-// The program cluster measures the state of a crawl in Redis Cluster, on clusters of
+// The program rediscluster measures the state of a crawl in Redis Cluster, on clusters of
 // local processes:
 //
 //	go run ./bench/rediscluster

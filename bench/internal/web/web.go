@@ -24,7 +24,7 @@ func pagePath(section string, page int) string {
 	return fmt.Sprintf("/%s-%d/article-%d.html", section, page%17, page)
 }
 
-// PageNumber returns the number of the page of a path, and false if there is none.
+// PageNumber returns the number of the page at a path, and false if the path has no number.
 func PageNumber(path string) (int, bool) {
 	_, slug, _ := strings.Cut(path, "/article-")
 	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// RejectUnknownCommand refuses a word that is no command.
+// RejectUnknownCommand returns an error for an argument that names no command.
 func RejectUnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
