@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// A Kind is the class of an error. It is itself an error, so
+// An ErrorKind is the class of an error. It is itself an error, so
 // errors.Is(err, decorum.Disallowed) asks any error of this module.
-type Kind string
+type ErrorKind string
 
 // Error returns the name of the kind.
-func (k Kind) Error() string { return string(k) }
+func (k ErrorKind) Error() string { return string(k) }
 
 // The kinds of errors.
 const (
-	Invalid      Kind = "invalid"                     // what is no URL, or a setting that makes no sense
-	OutOfScope   Kind = "out of scope"                // a URL that does not belong to the crawl
-	Disallowed   Kind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
-	Pending      Kind = "robots.txt is being fetched" // nobody knows yet: ask again
-	Unreachable  Kind = "unreachable"                 // no answer, or none that is whole
-	Malformed    Kind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit
-	NotDue       Kind = "not due"                     // the host, or what it shares, has to rest: ask again
-	Unticketed   Kind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
-	Forbidden    Kind = "forbidden address"           // not public, and so never connected to
-	LocalFailure Kind = "failed on this machine"      // the crawl itself lacked something; it says nothing of the host: ask again
-	Dropped      Kind = "dropped"                     // given up by its handler
-	Panicked     Kind = "callback panicked"           // by a callback, whose stack is in the log
+	Invalid      ErrorKind = "invalid"                     // what is no URL, or a setting that makes no sense
+	OutOfScope   ErrorKind = "out of scope"                // a URL that does not belong to the crawl
+	Disallowed   ErrorKind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
+	Pending      ErrorKind = "robots.txt is being fetched" // nobody knows yet: ask again
+	Unreachable  ErrorKind = "unreachable"                 // no answer, or none that is whole
+	Malformed    ErrorKind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit
+	NotDue       ErrorKind = "not due"                     // the host, or what it shares, has to rest: ask again
+	Unticketed   ErrorKind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
+	Forbidden    ErrorKind = "forbidden address"           // not public, and so never connected to
+	LocalFailure ErrorKind = "failed on this machine"      // the crawl itself lacked something; it says nothing of the host: ask again
+	Dropped      ErrorKind = "dropped"                     // given up by its handler
+	Panicked     ErrorKind = "callback panicked"           // by a callback, whose stack is in the log
 	// InDoubt is of a request that must not be made twice (RFC 9110, section
 	// 9.2.2): it was sent, and no whole answer came.
-	InDoubt Kind = "sent, and its outcome is not known"
+	InDoubt ErrorKind = "sent, and its outcome is not known"
 )
 
 // An Error says what was being done, to which URL, and why it failed.
 type Error struct {
-	Op   string // what was being done: "parse", "fetch"
-	URL  string // to what; may be empty
-	Kind Kind   // the class of what went wrong; errors.Is finds it
-	Err  error  // the cause, if something else is to blame
+	Op   string    // what was being done: "parse", "fetch"
+	URL  string    // to what; may be empty
+	Kind ErrorKind // the class of what went wrong; errors.Is finds it
+	Err  error     // the cause, if something else is to blame
 }
 
 // Error returns op, URL, kind and cause, as far as they are known.

@@ -49,7 +49,7 @@ const (
 //
 // Rules 1 to 9 are WHATWG's, but for the schemes in 2, what is dropped in 3 and
 // the bytes that are no UTF-8 in 9; the others are ours. docs/url-identity.md
-// has examples and reasons. An s that is no such URL gets an *Error of Kind
+// has examples and reasons. An s that is no such URL gets an *Error of ErrorKind
 // Invalid. An s that is canonical already is not copied: the URL keeps it in
 // memory.
 func ParseURL(s string) (URL, error) { return resolve(URL{}, s) }

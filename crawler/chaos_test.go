@@ -70,7 +70,7 @@ func (c *chaosWeb) newWeb(slots int) *crawltest.Web {
 		seeds = append(seeds, "http://"+host+"/seed")
 	}
 	web := crawltest.New(sites...)
-	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 1 << 20}
+	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 1 << 20}
 	return web
 }
 
@@ -206,7 +206,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 		return c
 	}
 	var restarts []time.Time
-	for seeds := web.CrawlPlan.Seeds; time.Now().Before(world.calmAt); seeds = nil {
+	for seeds := web.CrawlSettings.Seeds; time.Now().Before(world.calmAt); seeds = nil {
 		runOrHalt(t, crawl(seeds...), randomDuration(rng, time.Minute, time.Hour), rng.IntN(2) == 0)
 		time.Sleep(randomDuration(rng, 0, 10*time.Minute))
 		restarts = append(restarts, time.Now())

@@ -30,17 +30,17 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 		web := crawltest.DemoWeb()
 		c := newCrawl(t, web, memory.New(memory.Config{}))
 		var roots []decorum.URL
-		for _, s := range web.CrawlPlan.Seeds {
+		for _, s := range web.CrawlSettings.Seeds {
 			u, err := decorum.ParseURL(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			roots = append(roots, u)
 		}
-		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlPlan.MaxDepth, MaxURLsPerPattern: 40}, roots)
+		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlSettings.MaxDepth, MaxURLsPerPattern: 40}, roots)
 		c.Frontier = frontier.New(memory.New(memory.Config{}), frontier.Config{Budget: c.Limiter, Scope: scope})
 		c.Policy.JitterFunc, c.Policy.JitterSeed, c.Settings.Workers = nil, seed, workers
-		addSeeds(t, c, web.CrawlPlan.Seeds...)
+		addSeeds(t, c, web.CrawlSettings.Seeds...)
 		began := time.Now()
 		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ func (b MultiSchemeFetcher) ReleaseVisitResources(t Ticket) {
 // goes back to its queue.
 func NewFetchError(t Ticket, cause error) error {
 	kind := decorum.Unreachable
-	for _, ours := range []decorum.Kind{
+	for _, ours := range []decorum.ErrorKind{
 		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.LocalFailure,
 	} {
 		if errors.Is(cause, ours) {

@@ -86,7 +86,7 @@ func TestSchemeFetcherFinishes(t *testing.T) {
 // answered.
 func TestNewFetchError(t *testing.T) {
 	ticket := newTicket(t, "https://a.test/")
-	for cause, want := range map[error]decorum.Kind{
+	for cause, want := range map[error]decorum.ErrorKind{
 		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Redeem("https://b.test/"): decorum.Unticketed,
 		&politeness.VisitDelayedError{Until: time.Now()}: decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
 	} {

@@ -81,23 +81,23 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	to, redirects := res.Location()
 	switch {
 	case redirects:
-		s.Hash = shortHash(sha256.Sum256([]byte(to.String())))
+		s.Hash = hashPrefix(sha256.Sum256([]byte(to.String())))
 	case v.OK() || res.Status == http.StatusNotModified:
 		if v.ContentUsageAssessment().PurposeConflict == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = storableValidator(res, "ETag"), storableValidator(res, "Last-Modified")
 		}
 		if v.BodyLen() > 0 || !res.BodyLimitExceeded {
-			s.Hash = shortHash(v.BodySHA256())
+			s.Hash = hashPrefix(v.BodySHA256())
 		}
 	default:
-		s.Hash = shortHash(sha256.Sum256([]byte(strconv.Itoa(res.Status))))
+		s.Hash = hashPrefix(sha256.Sum256([]byte(strconv.Itoa(res.Status))))
 	}
 	return s
 }
 
-// shortHash returns the beginning of a hash. It is never 0, which says that none is
+// hashPrefix returns the beginning of a hash. It is never 0, which says that none is
 // known.
-func shortHash(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint64(sum[:]), 1) }
+func hashPrefix(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint64(sum[:]), 1) }
 
 // storableValidator returns a header as it came; empty if it is too long to be kept, or
 // could not be sent back.

@@ -223,7 +223,7 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 }
 
 // tdmrepPostponedError says that pages wait for the file of their origin.
-func tdmrepPostponedError(cl gate.Clearance, kind decorum.Kind, until time.Time, why string) error {
+func tdmrepPostponedError(cl gate.Clearance, kind decorum.ErrorKind, until time.Time, why string) error {
 	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &gate.OriginPostponedError{Until: until, Reason: why}}
 }
 

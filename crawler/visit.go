@@ -77,7 +77,7 @@ func (v *Visit) wasNeverSent() bool {
 	if v.Response != nil {
 		return false
 	}
-	for _, k := range []decorum.Kind{decorum.Forbidden, decorum.Invalid, decorum.Unticketed, decorum.Dropped, decorum.Panicked} {
+	for _, k := range []decorum.ErrorKind{decorum.Forbidden, decorum.Invalid, decorum.Unticketed, decorum.Dropped, decorum.Panicked} {
 		if errors.Is(v.Err, k) {
 			return true
 		}

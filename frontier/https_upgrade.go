@@ -42,7 +42,7 @@ func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgrades.upgradeCou
 // HTTPSVariant returns the URL on https of one on http, and false if u is on https, or on
 // a port of its own.
 func HTTPSVariant(u decorum.URL) (decorum.URL, bool) {
-	if !hasHTTPSVariant(u) {
+	if !isHTTPOnDefaultPort(u) {
 		return decorum.URL{}, false
 	}
 	variant, err := decorum.ParseURL("https://" + u.String()[len(httpPrefix):])
@@ -51,9 +51,9 @@ func HTTPSVariant(u decorum.URL) (decorum.URL, bool) {
 
 const httpPrefix = "http://"
 
-// hasHTTPSVariant reports whether u is on http, and not on a port of its own. It is
+// isHTTPOnDefaultPort reports whether u is on http, and not on a port of its own. It is
 // asked of each link, and makes no URL.
-func hasHTTPSVariant(u decorum.URL) bool {
+func isHTTPOnDefaultPort(u decorum.URL) bool {
 	return strings.HasPrefix(u.String(), httpPrefix) && !hasExplicitPort(u.Origin())
 }
 
@@ -174,7 +174,7 @@ func (f *Frontier) UpgradeIfOriginMovedToHTTPS(ctx context.Context, u decorum.UR
 
 // upgrade is Frontier.UpgradeIfOriginMovedToHTTPS.
 func (t *httpsUpgradeTracker) upgrade(ctx context.Context, u decorum.URL) (decorum.URL, error) {
-	if !hasHTTPSVariant(u) {
+	if !isHTTPOnDefaultPort(u) {
 		return u, nil
 	}
 	t.mu.Lock()
@@ -192,7 +192,7 @@ func (t *httpsUpgradeTracker) upgrade(ctx context.Context, u decorum.URL) (decor
 // isKnownToStayHTTP reports whether u is known not to be taken for its twin on https, as far
 // as that is in memory.
 func (t *httpsUpgradeTracker) isKnownToStayHTTP(u decorum.URL) bool {
-	if !t.anyOriginUpgraded.Load() || !hasHTTPSVariant(u) {
+	if !t.anyOriginUpgraded.Load() || !isHTTPOnDefaultPort(u) {
 		return true
 	}
 	t.mu.Lock()

@@ -92,7 +92,7 @@ func (p *sharedVisitLimiter) hasWaiters() bool {
 // addActiveVisit counts a visit of crawl that begins.
 func (p *sharedVisitLimiter) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
-	p.addActiveOrGrantedVisits(crawl, 1)
+	p.adjustActiveOrGrantedVisits(crawl, 1)
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.activeVisits++
 	}
@@ -103,12 +103,12 @@ func (p *sharedVisitLimiter) removeActiveVisit(crawl *Limiter) {
 	if c := p.findCrawlRequirement(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
-		p.addActiveOrGrantedVisits(crawl, -1)
+		p.adjustActiveOrGrantedVisits(crawl, -1)
 	}
 }
 
-// addActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *sharedVisitLimiter) addActiveOrGrantedVisits(crawl *Limiter, n int) {
+// adjustActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
+func (p *sharedVisitLimiter) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
@@ -175,7 +175,7 @@ func (p *sharedVisitLimiter) grantSlotTo(w crawlHostKey, from time.Time) {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
 	if !p.isGranted(w) {
-		p.addActiveOrGrantedVisits(w.crawlLimiter, 1)
+		p.adjustActiveOrGrantedVisits(w.crawlLimiter, 1)
 	}
 	p.grantedStartTimes[w] = from
 }
@@ -184,7 +184,7 @@ func (p *sharedVisitLimiter) grantSlotTo(w crawlHostKey, from time.Time) {
 func (p *sharedVisitLimiter) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.grantedStartTimes, w)
-		p.addActiveOrGrantedVisits(w.crawlLimiter, -1)
+		p.adjustActiveOrGrantedVisits(w.crawlLimiter, -1)
 	}
 }
 
@@ -260,7 +260,7 @@ func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		if c.activeVisits > 0 {
 			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, timecmp.Later(p.lastEnd, now)
-			p.addActiveOrGrantedVisits(crawl, -c.activeVisits)
+			p.adjustActiveOrGrantedVisits(crawl, -c.activeVisits)
 		}
 		c.activeVisits, c.expires = 0, time.Time{}
 	}

@@ -12,16 +12,16 @@ import (
 // An Explanation is a verdict with all of the rules that led to it.
 type Explanation struct {
 	Verdict
-	PathAndQuery          string      `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLineNumbers []int       `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches               []RuleMatch `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool        `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	PaceLines             []string    `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict       *Verdict    `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
+	PathAndQuery          string         `json:"path"`                  // what rules are compared with: path and query
+	GroupAgentLineNumbers []int          `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches               []MatchingRule `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt                bool           `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	PaceLines             []string       `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
+	IndexingVerdict       *Verdict       `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
 }
 
-// A RuleMatch is a rule that matches a path, and where.
-type RuleMatch struct {
+// A MatchingRule is a rule that matches a path, and where.
+type MatchingRule struct {
 	Rule          string       `json:"rule"`                // as Verdict.Rule
 	Line          int          `json:"line"`                // in the file, counted from 1
 	RuleLength    int          `json:"octets"`              // the length that ranks it (PREC-16)
@@ -58,7 +58,7 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	}
 	matches := r.ruleSet.MatchingRules(e.PathAndQuery)
 	for i, m := range matches {
-		match := RuleMatch{Rule: m.Text, Line: m.Line, RuleLength: m.Length, Span: PathSpan{m.Span.Start, m.Span.End}}
+		match := MatchingRule{Rule: m.Text, Line: m.Line, RuleLength: m.Length, Span: PathSpan{m.Span.Start, m.Span.End}}
 		for _, w := range m.WildcardSpans {
 			match.WildcardSpans = append(match.WildcardSpans, PathSpan{w.Start, w.End})
 		}

@@ -14,26 +14,26 @@ import (
 func TestExplain(t *testing.T) {
 	for _, test := range []struct {
 		name, rules, path string
-		want              []RuleMatch
+		want              []MatchingRule
 	}{
 		{"DEF-07/nothing matches", "Disallow: /a", "/b", nil},
-		{"PREC-01/shorter loses", "Disallow: /\nAllow: /a/b\nDisallow: /a", "/a/b/c", []RuleMatch{
+		{"PREC-01/shorter loses", "Disallow: /\nAllow: /a/b\nDisallow: /a", "/a/b/c", []MatchingRule{
 			{"allow: /a/b", 3, 4, "", PathSpan{0, 4}, nil},
 			{"disallow: /a", 4, 2, LostShorter, PathSpan{0, 2}, nil},
 			{"disallow: /", 2, 1, LostShorter, PathSpan{0, 1}, nil}}},
-		{"PREC-02/disallow loses a tie", "Disallow: /a\nAllow: /a", "/a", []RuleMatch{
+		{"PREC-02/disallow loses a tie", "Disallow: /a\nAllow: /a", "/a", []MatchingRule{
 			{"allow: /a", 3, 2, "", PathSpan{0, 2}, nil},
 			{"disallow: /a", 2, 2, LostTie, PathSpan{0, 2}, nil}}},
-		{"PREC-09/repeated", "Disallow: /a\nDisallow: /%61", "/a", []RuleMatch{
+		{"PREC-09/repeated", "Disallow: /a\nDisallow: /%61", "/a", []MatchingRule{
 			{"disallow: /a", 2, 2, "", PathSpan{0, 2}, nil},
 			{"disallow: /%61", 3, 2, LostRepeated, PathSpan{0, 2}, nil}}},
-		{"MATCH-05/stars", "Disallow: /*b*d", "/aabccd/e", []RuleMatch{
+		{"MATCH-05/stars", "Disallow: /*b*d", "/aabccd/e", []MatchingRule{
 			{"disallow: /*b*d", 2, 5, "", PathSpan{0, 7}, []PathSpan{{1, 3}, {4, 6}}}}},
-		{"MATCH-05/an empty star", "Disallow: *.gif$", "/.gif", []RuleMatch{
+		{"MATCH-05/an empty star", "Disallow: *.gif$", "/.gif", []MatchingRule{
 			{"disallow: *.gif$", 2, 6, "", PathSpan{0, 5}, []PathSpan{{0, 1}}}}},
-		{"MATCH-18/the end", "Disallow: /*b$", "/ab/ab", []RuleMatch{
+		{"MATCH-18/the end", "Disallow: /*b$", "/ab/ab", []MatchingRule{
 			{"disallow: /*b$", 2, 4, "", PathSpan{0, 6}, []PathSpan{{1, 5}}}}},
-		{"MATCH-25/an escaped star", "Disallow: /*%2A", "/a%2Ab", []RuleMatch{
+		{"MATCH-25/an escaped star", "Disallow: /*%2A", "/a%2Ab", []MatchingRule{
 			{"disallow: /*%2A", 2, 5, "", PathSpan{0, 5}, []PathSpan{{1, 2}}}}},
 		{"FETCH-29/exempt", "Disallow: /", "/robots.txt", nil},
 	} {
@@ -118,7 +118,7 @@ func TestExplainIsCheck(t *testing.T) {
 
 // patternFromSpans writes the pattern that spans show: what is matched, with a star for
 // each wildcard.
-func patternFromSpans(m RuleMatch, path string) string {
+func patternFromSpans(m MatchingRule, path string) string {
 	var b strings.Builder
 	at := 0
 	escape := strings.NewReplacer("*", "%2A", "$", "%24")
@@ -130,7 +130,7 @@ func patternFromSpans(m RuleMatch, path string) string {
 }
 
 // hasSameSpans reports whether a pattern matches path where m does.
-func hasSameSpans(pattern string, m RuleMatch, u decorum.URL) bool {
+func hasSameSpans(pattern string, m MatchingRule, u decorum.URL) bool {
 	again := rulesOf("Disallow: " + pattern).Explain(u).Matches
 	// A final "$" is not seen in spans: its literal may be found later.
 	return len(again) == 1 && (strings.HasSuffix(m.Rule, "$") || again[0].Span == m.Span && reflect.DeepEqual(again[0].WildcardSpans, m.WildcardSpans))

@@ -94,7 +94,7 @@ func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 
 // measureOperation returns what do took, for the URLs that it returns.
 func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement, err error) {
-	before, err := usedCPUTime(r.cluster)
+	before, err := clientAndServerCPUTime(r.cluster)
 	if err != nil {
 		return c, err
 	}
@@ -103,7 +103,7 @@ func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement
 		return c, err
 	}
 	c.elapsed = time.Since(begin)
-	after, err := usedCPUTime(r.cluster)
+	after, err := clientAndServerCPUTime(r.cluster)
 	c.clientServerCPUTime = after.minus(before)
 	return c, err
 }

@@ -44,8 +44,8 @@ func (p clientServerCPUTime) plus(q clientServerCPUTime) clientServerCPUTime {
 	return clientServerCPUTime{p.clients + q.clients, p.servers + q.servers}
 }
 
-// usedCPUTime returns the processor time of this process and of all servers until now.
-func usedCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err error) {
+// clientAndServerCPUTime returns the processor time of this process and of all servers until now.
+func clientAndServerCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err error) {
 	if p.clients, err = processCPUTime("self"); err != nil {
 		return p, err
 	}

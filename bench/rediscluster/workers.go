@@ -124,7 +124,7 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 // asks nothing in it.
 func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, served *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
 	spentSoFar := func() (p clientServerCPUTime, err error) {
-		if p, err = usedCPUTime(c); err != nil {
+		if p, err = clientAndServerCPUTime(c); err != nil {
 			return p, err
 		}
 		p.clients = 0

@@ -11,7 +11,7 @@ import (
 // makes crawling hard: rules with wildcards, a Crawl-delay, Clean-param noise,
 // sitemaps and a feed, redirects that loop or lead where they should not, a calendar
 // without end, robots.txt files that fail, move or never come, servers that
-// are slow, overloaded or broken. Its CrawlPlan says where to begin and which limits
+// are slow, overloaded or broken. Its CrawlSettings says where to begin and which limits
 // make the crawl end; Reachable says what it should find. No host has more than
 // 60 pages, and the ones with faults have few.
 func DemoWeb() *Web {
@@ -20,9 +20,9 @@ func DemoWeb() *Web {
 		redirectsSite(), redirectedRobotsSite(), unavailableRobotsSite(), hangingRobotsSite(), nonHTMLAndNofollowSite(),
 		missingRobotsSite(), serverErrorSite(), retryAfterSite(), slowPageSite(), gzipAndFeedSite(), connectionResetSite(),
 	)
-	w.CrawlPlan = CrawlPlan{MaxDepth: 24, MaxAttempts: 3, RequestTimeout: 3 * time.Second}
+	w.CrawlSettings = CrawlSettings{MaxDepth: 24, MaxAttempts: 3, RequestTimeout: 3 * time.Second}
 	for _, host := range demoHosts {
-		w.CrawlPlan.Seeds = append(w.CrawlPlan.Seeds, homeURL(host))
+		w.CrawlSettings.Seeds = append(w.CrawlSettings.Seeds, homeURL(host))
 	}
 	return w
 }

@@ -47,7 +47,7 @@ func newTestCrawler(w *Web) *testCrawler {
 
 // crawl crawls the web by its plan.
 func (k *testCrawler) crawl() {
-	for _, seed := range k.web.CrawlPlan.Seeds {
+	for _, seed := range k.web.CrawlSettings.Seeds {
 		k.discover(queuedURL{url: seed})
 	}
 	for len(k.queue) > 0 {
@@ -69,7 +69,7 @@ func (k *testCrawler) discover(s queuedURL) {
 	if clean := k.web.sites[host].robotsAt(time.Now()).RemoveCleanParams; clean != nil && !k.ignoreCleanParam {
 		s.url = origin + clean(path)
 	}
-	if s.depth > k.web.CrawlPlan.MaxDepth || k.seen[s.url] || !slices.Contains(k.web.CrawlPlan.Seeds, homeURL(host)) {
+	if s.depth > k.web.CrawlSettings.MaxDepth || k.seen[s.url] || !slices.Contains(k.web.CrawlSettings.Seeds, homeURL(host)) {
 		return
 	}
 	k.seen[s.url] = true
@@ -92,7 +92,7 @@ func (k *testCrawler) visit(s queuedURL) {
 	}
 	got, err := k.fetch(s.url)
 	if err != nil || got.status == 429 || got.status >= 500 {
-		if s.attempt++; s.attempt < k.web.CrawlPlan.MaxAttempts {
+		if s.attempt++; s.attempt < k.web.CrawlSettings.MaxAttempts {
 			k.queue = append(k.queue, s)
 		}
 		return
@@ -127,7 +127,7 @@ func (k *testCrawler) fetchRobots(host string) {
 func (k *testCrawler) fetch(url string) (clientResponse, error) {
 	host := hostOf(url)
 	time.Sleep(time.Until(k.dueAt[host]))
-	ctx, cancel := context.WithTimeout(context.Background(), k.web.CrawlPlan.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), k.web.CrawlSettings.RequestTimeout)
 	defer cancel()
 	got, err := get(ctx, k.transport, url)
 	var pause time.Duration
@@ -196,7 +196,7 @@ func TestDemoPoliteCrawl(t *testing.T) {
 		if !r.OK() || r.Retries != 10 {
 			t.Errorf("a right crawl is found wrong, or did not retry 10 times:\n%v", r)
 		}
-		reach := w.FindReachableURLs(w.CrawlPlan)
+		reach := w.FindReachableURLs(w.CrawlSettings)
 		want := slices.Concat(reach.Pages, reach.Sitemaps)
 		slices.Sort(want)
 		if got := pageURLs(w.Log()); !slices.Equal(got, want) {
@@ -247,7 +247,7 @@ func TestDemoOverSockets(t *testing.T) {
 		t.Skip("a robots.txt that never comes takes a second")
 	}
 	w := DemoWeb()
-	w.CrawlPlan.RequestTimeout = time.Second
+	w.CrawlSettings.RequestTimeout = time.Second
 	w.sites["river.example"].Pages["/upstream"] = StaticPage(HTML("in a hurry"))
 	w.sites["cafe.example"].Pages["/special"] = StaticPage(HTML("at once"))
 	for _, site := range w.sites {

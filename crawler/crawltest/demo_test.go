@@ -17,7 +17,7 @@ var expectedFailureStatus = map[string]int{
 }
 
 func TestDemoIsAsLargeAsItSays(t *testing.T) {
-	reach := DemoWeb().FindReachableURLs(DemoWeb().CrawlPlan)
+	reach := DemoWeb().FindReachableURLs(DemoWeb().CrawlSettings)
 	hosts := map[string]int{}
 	for _, page := range reach.Pages {
 		hosts[hostOf(page)]++
@@ -35,7 +35,7 @@ func TestDemoIsAsLargeAsItSays(t *testing.T) {
 // Every link leads to a page or to a failure that is meant.
 func TestDemoHasNoDeadLinks(t *testing.T) {
 	w := DemoWeb()
-	reach := w.FindReachableURLs(w.CrawlPlan)
+	reach := w.FindReachableURLs(w.CrawlSettings)
 	failing := map[string]int{}
 	for _, page := range slices.Concat(reach.Pages, reach.Sitemaps) {
 		if a, whole := thirdResponse(w, page); !whole || a.Status >= 400 {
@@ -63,7 +63,7 @@ func thirdResponse(w *Web, page string) (Response, bool) {
 
 func TestDemoExplore(t *testing.T) {
 	w := DemoWeb()
-	reach := w.FindReachableURLs(w.CrawlPlan)
+	reach := w.FindReachableURLs(w.CrawlSettings)
 	t.Run("closed to all", func(t *testing.T) {
 		want := []string{
 			"http://annex.example/loans/maps.html",
@@ -124,8 +124,8 @@ func TestDemoExplore(t *testing.T) {
 // order in which it is found.
 func TestDemoDepthMattersToTheAlmanacOnly(t *testing.T) {
 	w := DemoWeb()
-	shallow, deep := w.CrawlPlan, w.CrawlPlan
-	shallow.MaxDepth, deep.MaxDepth = w.CrawlPlan.MaxDepth/2, w.CrawlPlan.MaxDepth*2
+	shallow, deep := w.CrawlSettings, w.CrawlSettings
+	shallow.MaxDepth, deep.MaxDepth = w.CrawlSettings.MaxDepth/2, w.CrawlSettings.MaxDepth*2
 	for _, page := range difference(w.FindReachableURLs(deep).Pages, w.FindReachableURLs(shallow).Pages) {
 		if hostOf(page) != "almanac.example" {
 			t.Errorf("%s is more than %d links deep", page, shallow.MaxDepth)

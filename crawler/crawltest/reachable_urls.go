@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// A CrawlPlan is how a web is meant to be crawled: what to begin with, and which
+// A CrawlSettings is how a web is meant to be crawled: what to begin with, and which
 // limits make it end.
-type CrawlPlan struct {
+type CrawlSettings struct {
 	Seeds          []string
 	MaxDepth       int           // links from a seed; 0: 32
 	MaxAttempts    int           // requests for a page that keeps failing; 0: 3
 	RequestTimeout time.Duration // of one request: some sites answer never. 0: 30 s
 }
 
-func (p CrawlPlan) withDefaults() CrawlPlan {
+func (p CrawlSettings) withDefaults() CrawlSettings {
 	if p.MaxDepth == 0 {
 		p.MaxDepth = 32
 	}
@@ -33,7 +33,7 @@ func (p CrawlPlan) withDefaults() CrawlPlan {
 	return p
 }
 
-// A ReachableURLs is what a right crawler finds on a web by its CrawlPlan, keeping to the
+// A ReachableURLs is what a right crawler finds on a web by its CrawlSettings, keeping to the
 // hosts of its seeds. The lists are sorted and hold URLs as the log does.
 type ReachableURLs struct {
 	Pages      []string // asked for, whatever the answer
@@ -42,7 +42,7 @@ type ReachableURLs struct {
 }
 
 // ReachablePages returns the pages that a right crawler asks for: see FindReachableURLs.
-func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlPlan).Pages }
+func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlSettings).Pages }
 
 // FindReachableURLs explores the web by a plan, without a request being made or logged. It
 // reads robots.txt as Robots states it, follows redirects, links, sitemaps and feeds,
@@ -50,7 +50,7 @@ func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlPlan
 // href first, feeds are announced as link elements are there, and attributes have
 // double quotes. The web is explored as it is
 // at the moment; robots.txt redirects are taken to succeed.
-func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
+func (w *Web) FindReachableURLs(p CrawlSettings) ReachableURLs {
 	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{}, discoveredURLs: map[string]bool{}, now: time.Now()}
 	for _, seed := range p.Seeds {
 		e.hostsInScope[hostOf(seed)] = true
@@ -75,7 +75,7 @@ func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
 // A reachabilitySearch finds what is reachable, breadth first.
 type reachabilitySearch struct {
 	web            *Web
-	plan           CrawlPlan
+	plan           CrawlSettings
 	now            time.Time
 	hostsInScope   map[string]bool // in scope
 	discoveredURLs map[string]bool

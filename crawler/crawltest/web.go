@@ -46,7 +46,7 @@ func StaticRobots(r Robots) func(time.Time) Robots { return func(time.Time) Robo
 // A Web is a set of sites and the log of what they were asked. Its methods may
 // be called at the same time.
 type Web struct {
-	CrawlPlan CrawlPlan // how it is meant to be crawled
+	CrawlSettings CrawlSettings // how it is meant to be crawled
 	// MaxLogEntries bounds the log: what comes later is answered, and not logged.
 	// Default 250,000 requests.
 	MaxLogEntries int

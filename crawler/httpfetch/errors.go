@@ -18,8 +18,8 @@ import (
 // A fetchError is an error of the network in words that need no knowledge of Go.
 type fetchError struct {
 	message string
-	kind    decorum.Kind // empty: none of its own
-	err     error        // may be nil
+	kind    decorum.ErrorKind // empty: none of its own
+	err     error             // may be nil
 }
 
 // Error returns the words, and the cause.
@@ -72,7 +72,7 @@ var (
 )
 
 // translateRequestError returns why a request brought no answer.
-func (t *ticketTransport) translateRequestError(err error) error {
+func (t *ticketedClient) translateRequestError(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError

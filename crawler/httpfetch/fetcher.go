@@ -104,7 +104,7 @@ func (cfg Config) withDefaults() Config {
 // same time.
 type Fetcher struct {
 	cfg       Config
-	transport *ticketTransport
+	transport *ticketedClient
 	dialer    *crawlDialer
 }
 
@@ -135,7 +135,7 @@ func New(cfg Config) (*Fetcher, error) {
 }
 
 func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
-	transport := &ticketTransport{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
+	transport := &ticketedClient{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
 	if transport.next == nil {
 		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
 	}

@@ -40,7 +40,7 @@ type hostileServer struct {
 	isSlow  bool // it is given up for the time it takes
 	respond func(io.Writer)
 	err     string // part of the error; empty: a body that was cut
-	kind    decorum.Kind
+	kind    decorum.ErrorKind
 }
 
 const okHeader = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

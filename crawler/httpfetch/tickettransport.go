@@ -39,10 +39,10 @@ type roundTrip struct {
 
 type roundTripContextKey struct{}
 
-// A ticketTransport is the one way out: it lets a request pass only with a ticket, for
+// A ticketedClient is the one way out: it lets a request pass only with a ticket, for
 // the ticket's URL. It reads the body itself, so that the response has the true end
 // of the transfer, says whether it was cut, and holds the bytes as they came.
-type ticketTransport struct {
+type ticketedClient struct {
 	next       http.RoundTripper
 	dialer     *crawlDialer // of next; nil: it is not ours
 	cfg        Config
@@ -51,7 +51,7 @@ type ticketTransport struct {
 }
 
 // performVisit redeems the ticket, sends req, which is for its URL, and reads the answer.
-func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err error) {
+func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err error) {
 	if err := p.ticket.Redeem(p.ticket.URL().String()); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 }
 
 // sendAndRead sends the request and reads the answer into p.
-func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
+func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
 	if t.dialer == nil { // its connections do not call GotConn
 		if err := p.ticket.RecordSend(req.Context()); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (
 
 // startHeaderTimeout cancels the request if the header of the answer is late, until
 // stop is called.
-func (t *ticketTransport) startHeaderTimeout(p *roundTrip) (stop func()) {
+func (t *ticketedClient) startHeaderTimeout(p *roundTrip) (stop func()) {
 	limit := t.cfg.FirstByteTimeout
 	if limit >= t.cfg.Timeout {
 		return func() {} // the end of the visit comes first
@@ -259,7 +259,7 @@ const maxPooledBuffer = 256 << 10
 
 // readBody returns the wanted part of the body, decoded. It puts the body of a sitemap into
 // the spool of p.
-func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
+func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().MethodOrGet() == http.MethodHead {
 		return nil, false, nil // its header speaks of a body that is not there
@@ -285,7 +285,7 @@ func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *r
 
 // readIntoMemory returns a body in memory. A body of known length gets a buffer of its own;
 // others are read into a shared buffer, and copied if they are short.
-func (t *ticketTransport) readIntoMemory(
+func (t *ticketedClient) readIntoMemory(
 	ctx context.Context, r io.Reader, res *http.Response, p *roundTrip,
 ) (body []byte, truncated bool, err error) {
 	limit := t.inMemoryBodyLimit(p.ticket)

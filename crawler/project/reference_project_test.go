@@ -15,7 +15,7 @@ import (
 // TestProjectFileReference: docs/project-file.md is what the code says of the fields of a
 // project.
 func TestProjectFileReference(t *testing.T) {
-	doctest.Check(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
+	doctest.CheckGenerated(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
 }
 
 // writeProjectFile writes the fields of the project file: what the comments of the

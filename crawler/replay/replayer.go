@@ -181,7 +181,7 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 		case v == nil:
 			continue
 		}
-		if p.matchRequest(v) {
+		if p.matchLedgerRequest(v) {
 			v.requestTimes.start = p.Now()
 			p.openVisits[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
@@ -196,8 +196,8 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 	}
 }
 
-// matchRequest finds what the ledger has of a visit, and false if it has none.
-func (p *Replayer) matchRequest(v *replayedVisit) bool {
+// matchLedgerRequest finds what the ledger has of a visit, and false if it has none.
+func (p *Replayer) matchLedgerRequest(v *replayedVisit) bool {
 	url := v.ticket.URL().String()
 	requests := p.unreplayedRequests[url]
 	if len(requests) == 0 {

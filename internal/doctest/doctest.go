@@ -29,9 +29,9 @@ func Notice(pkg, test string) string {
 
 func command(pkg, test string) string { return "go test ./" + pkg + " -run " + test + " -update" }
 
-// Check compares a document with what write writes for it, and writes the document with the
+// CheckGenerated compares a document with what write writes for it, and writes the document with the
 // flag -update. The document is in the folder docs; pkg and test are those of the caller.
-func Check(t *testing.T, name, pkg, test string, write func(*bytes.Buffer)) {
+func CheckGenerated(t *testing.T, name, pkg, test string, write func(*bytes.Buffer)) {
 	t.Helper()
 	var got bytes.Buffer
 	write(&got)

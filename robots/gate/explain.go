@@ -12,14 +12,14 @@ import (
 // robots.Explanation, and two that only the file and its rules of use know.
 type Explanation struct {
 	robots.Verdict
-	SHA256                string             `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none
-	PathAndQuery          string             `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLineNumbers []int              `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches               []robots.RuleMatch `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool               `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	UsageSignals          aiuse.Signals      `json:"signals,omitempty"`     // what the file asks of the use of the content
-	PaceLines             []string           `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict       *robots.Verdict    `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
+	SHA256                string                `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none
+	PathAndQuery          string                `json:"path"`                  // what rules are compared with: path and query
+	GroupAgentLineNumbers []int                 `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches               []robots.MatchingRule `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt                bool                  `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	UsageSignals          aiuse.Signals         `json:"signals,omitempty"`     // what the file asks of the use of the content
+	PaceLines             []string              `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
+	IndexingVerdict       *robots.Verdict       `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
 }
 
 // NewExplanation returns what rules say of a URL, with the hash of their file and what the file

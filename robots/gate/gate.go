@@ -200,6 +200,6 @@ func (g *Gate) postponedError(s *originState, until time.Time, reason string) *O
 	return c
 }
 
-func newGateError(u decorum.URL, kind decorum.Kind, cause error) error {
+func newGateError(u decorum.URL, kind decorum.ErrorKind, cause error) error {
 	return &decorum.Error{Op: "robots", URL: u.String(), Kind: kind, Err: cause}
 }

@@ -133,8 +133,8 @@ func (e *engine) lockForChange(ctx context.Context) error {
 	}
 }
 
-// trimUnlockAndCommitIfDue unlocks e after a call. It asks for a write if there is much to write.
-func (e *engine) trimUnlockAndCommitIfDue() {
+// trimAndCommitIfDueThenUnlock unlocks e after a call. It asks for a write if there is much to write.
+func (e *engine) trimAndCommitIfDueThenUnlock() {
 	commitNow := e.status.err == nil && e.journal.shouldWriteNow()
 	e.heads.trim()
 	e.mu.Unlock()
@@ -148,7 +148,7 @@ func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*b
 	if err := e.lockIfOpen(ctx); err != nil {
 		return err
 	}
-	defer e.trimUnlockAndCommitIfDue()
+	defer e.trimAndCommitIfDueThenUnlock()
 	return e.file.view(func(tx *bbolt.Tx) error {
 		o, err := e.index.find(tx, name)
 		if o != nil && err == nil {
@@ -163,7 +163,7 @@ func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change f
 	if err := e.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer e.trimUnlockAndCommitIfDue()
+	defer e.trimAndCommitIfDueThenUnlock()
 	return e.file.view(func(tx *bbolt.Tx) error {
 		o, err := e.index.getOrCreate(tx, name)
 		if err == nil {

@@ -39,7 +39,7 @@ func (n *Notes) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 	if err := n.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer n.engine.trimUnlockAndCommitIfDue()
+	defer n.engine.trimAndCommitIfDueThenUnlock()
 	err = n.engine.file.view(func(tx *bbolt.Tx) error {
 		o, err := n.engine.index.find(tx, name)
 		if o == nil || err != nil {

@@ -62,10 +62,10 @@ const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
 func (r *redoLogBuffer) appendLaneSlot(s laneSlot) {
 	r.currentSegment = append(r.currentSegment, byte(s.lane))
-	r.appendLanePosition(s.lanePosition)
+	r.appendPositionInLane(s.lanePosition)
 }
 
-func (r *redoLogBuffer) appendLanePosition(p lanePosition) {
+func (r *redoLogBuffer) appendPositionInLane(p lanePosition) {
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.sortKey)
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.seq)
 }
@@ -89,7 +89,7 @@ func (r *redoLogBuffer) addSeen(number uint32, p urlFingerprint) {
 func (r *redoLogBuffer) setURLRevisitPosition(number uint32, p urlFingerprint, at lanePosition) {
 	r.appendChangeHeader(opSetRevisit, number, 8+maxSlotLen)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
-	r.appendLanePosition(at)
+	r.appendPositionInLane(at)
 }
 
 // setNote sets a note; nil deletes.

@@ -61,7 +61,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	results := make([]storage.AddOutcome, len(entries))
 	err := s.engine.file.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
@@ -128,7 +128,7 @@ func (s *Store) Lease(
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	if s.engine.status.err != nil {
 		return nil, storage.Wait{}, s.engine.status.err
 	}
@@ -174,7 +174,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	return s.leases.markSent(&l, sent)
 }
 
@@ -186,7 +186,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	var errs []error
 	for i := range acks {
 		if err := s.leases.ack(&acks[i]); err != nil {
@@ -212,7 +212,7 @@ func (s *Store) RescheduleByLastmod(
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return 0, err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	err = s.engine.file.view(func(tx *bbolt.Tx) error {
 		for _, g := range lastmods {
 			o, err := s.engine.index.find(tx, g.URL.Origin())
@@ -256,7 +256,7 @@ func (s *Store) UnparkMatchingURLs(
 			s.engine.index.schedule.UpdateOrigin(&o.Origin)
 			return nil
 		})
-		s.engine.trimUnlockAndCommitIfDue()
+		s.engine.trimAndCommitIfDueThenUnlock()
 		if err != nil {
 			return unparked, err
 		}
@@ -301,7 +301,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := s.engine.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	results := make([]storage.HostAdmissionResult, len(hosts))
 	err := s.engine.file.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
@@ -329,7 +329,7 @@ func (s *Store) AdmittedHostTotalsFor(
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return count, err
 	}
-	defer s.engine.trimUnlockAndCommitIfDue()
+	defer s.engine.trimAndCommitIfDueThenUnlock()
 	err = s.engine.file.view(func(tx *bbolt.Tx) error {
 		count, err = s.engine.admittedHosts.count(tx, h)
 		return err
@@ -347,7 +347,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 			return err
 		}
 		err := s.engine.file.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
-		s.engine.trimUnlockAndCommitIfDue()
+		s.engine.trimAndCommitIfDueThenUnlock()
 		if err != nil {
 			return err
 		}

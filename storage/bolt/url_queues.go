@@ -135,7 +135,7 @@ func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yi
 	file.key, file.value = file.cursor.Seek(appendURLKey(q.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {
-		first, ok := takeFirstSlot(sources, from)
+		first, ok := nextMergedSlot(sources, from)
 		if !ok || first.value != nil && !yield(first) {
 			return
 		}
@@ -272,9 +272,9 @@ func (f *urlBucketSlotCursor) peek() (slotChange, bool) {
 
 func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
 
-// takeFirstSlot takes the first slot of the lane out of the sources. Where several
+// nextMergedSlot takes the first slot of the lane out of the sources. Where several
 // have it, the first of them holds.
-func takeFirstSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
+func nextMergedSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
 	for _, s := range sources {
 		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
 			first, ok = c, true

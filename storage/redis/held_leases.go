@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// A heldLease is a lease that this process has.
-type heldLease struct {
+// A heldURLLease is a lease that this process has.
+type heldURLLease struct {
 	*client.Partition
 	seq          uint64         // grows with each lease that is added
 	robotsFor    decorum.Origin // Entry.RobotsFor
@@ -22,22 +22,22 @@ type heldLease struct {
 // heldLeases are the leases that this process has, by their tokens.
 type heldLeases struct {
 	mu      sync.Mutex // guards the fields below
-	byToken map[uint64]heldLease
+	byToken map[uint64]heldURLLease
 	lastSeq uint64
 }
 
-func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldLease)} }
+func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldURLLease)} }
 
 // add keeps a lease of a partition, with its entry as it is kept there.
 func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastSeq++
-	h.byToken[l.Token] = heldLease{p, h.lastSeq, l.RobotsFor, encodedEntry, l.Sent}
+	h.byToken[l.Token] = heldURLLease{p, h.lastSeq, l.RobotsFor, encodedEntry, l.Sent}
 }
 
 // get returns what is known of a lease.
-func (h *heldLeases) get(token uint64) (l heldLease, ok bool) {
+func (h *heldLeases) get(token uint64) (l heldURLLease, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l, ok = h.byToken[token]
@@ -45,7 +45,7 @@ func (h *heldLeases) get(token uint64) (l heldLease, ok bool) {
 }
 
 // update replaces what is known of a lease, unless it was removed meanwhile.
-func (h *heldLeases) update(token uint64, l heldLease) {
+func (h *heldLeases) update(token uint64, l heldURLLease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := h.byToken[token]; ok {
@@ -54,7 +54,7 @@ func (h *heldLeases) update(token uint64, l heldLease) {
 }
 
 // remove forgets a lease, and returns what was known of it: the zero value if nothing was.
-func (h *heldLeases) remove(token uint64) heldLease {
+func (h *heldLeases) remove(token uint64) heldURLLease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := h.byToken[token]

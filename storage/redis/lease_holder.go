@@ -149,7 +149,7 @@ func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack
 
 // ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop
 // of a robots.txt, and one that was marked as sent stays so.
-func ackArgs(c *client.Clock, a *storage.Ack, held heldLease) []string {
+func ackArgs(c *client.Clock, a *storage.Ack, held heldURLLease) []string {
 	e := a.Lease.Entry
 	if held.Partition != nil {
 		e.RobotsFor, e.Sent = held.robotsFor, held.sent

@@ -234,19 +234,19 @@ var durableTests = []struct {
 		}
 	}},
 	{"what was marked as sent", func(d *durableFixture) {
-		d.mustAddExactly(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
+		d.mustAddExactly(2, newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://b.example/", "x=1"))
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
 		d.reopen()
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
-			want := postEntry(l.URL.String(), "x=1")
+			want := newPOSTEntry(l.URL.String(), "x=1")
 			want.Sent = l.URL.Origin() == mustOrigin("https://a.example")
 			if diff := cmp.Diff(want, l.Entry, entryCmpOptions); diff != "" {
 				d.Errorf("entry (-added +leased):\n%s", diff)
 			}
 		}
-		d.mustAddExactly(0, postEntry("https://a.example/", "x=1"))
+		d.mustAddExactly(0, newPOSTEntry("https://a.example/", "x=1"))
 	}},
 	{"leases of before to be stale", func(d *durableFixture) {
 		d.mustAddExactly(1, linkEntry("https://a.example/"))

@@ -189,7 +189,7 @@ func sortLeasesByURL(leases []storage.Lease) []storage.Lease {
 func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
 	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
-	sent := postEntry("https://a.example/form", "x=1")
+	sent := newPOSTEntry("https://a.example/form", "x=1")
 	i.mustAddExactly(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
 		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// postEntry returns an entry that a form makes.
-func postEntry(s, body string) storage.Entry {
+// newPOSTEntry returns an entry that a form makes.
+func newPOSTEntry(s, body string) storage.Entry {
 	e := linkEntry(s)
 	e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte(body)}
 	return e
@@ -18,17 +18,17 @@ func postEntry(s, body string) storage.Entry {
 
 var requestTests = []testCase{
 	{"different requests to a URL are queued, the same is once", func(f *fixture) {
-		put := postEntry("https://a.example/", "x=1")
+		put := newPOSTEntry("https://a.example/", "x=1")
 		put.Request.Method = "PUT"
-		f.mustAddExactly(4, linkEntry("https://a.example/"), postEntry("https://a.example/", "x=1"), postEntry("https://a.example/", "x=2"), put)
-		f.mustAddExactly(0, linkEntry("https://a.example/"), postEntry("https://a.example/", "x=1"), postEntry("https://a.example/", "x=2"), put)
+		f.mustAddExactly(4, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://a.example/", "x=2"), put)
+		f.mustAddExactly(0, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://a.example/", "x=2"), put)
 		if c := f.mustGetCounts(); c.SeenURLs != 4 || c.QueuedURLs != 4 {
 			f.Errorf("counts %+v, want 4 seen and queued", c)
 		}
-		f.mustAddExactly(1, postEntry("https://b.example/", "x=1"))
+		f.mustAddExactly(1, newPOSTEntry("https://b.example/", "x=1"))
 	}},
 	{"a lease has the request", func(f *fixture) {
-		want := postEntry("https://a.example/", strings.Repeat("x", 70_000))
+		want := newPOSTEntry("https://a.example/", strings.Repeat("x", 70_000))
 		f.mustAddExactly(1, want)
 		if diff := cmp.Diff(want, f.mustLeaseURL(at(0), "https://a.example/").Entry, entryCmpOptions); diff != "" {
 			f.Errorf("entry (-added +leased):\n%s", diff)
@@ -38,8 +38,8 @@ var requestTests = []testCase{
 		for name, e := range map[string]storage.Entry{
 			"no method": {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
 			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
-			"ftp":       postEntry("ftp://a.example/", "x"),
-			"too long":  postEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
+			"ftp":       newPOSTEntry("ftp://a.example/", "x"),
+			"too long":  newPOSTEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
 			"an errand": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.NonGETRequest{Method: "POST"}},
 			"sent":      {URL: mustURL("https://a.example/"), Sent: true},
 		} {
@@ -49,7 +49,7 @@ var requestTests = []testCase{
 		}
 	}},
 	{"a mark stays, however the lease ends", func(f *fixture) {
-		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
+		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		for i, outcome := range []storage.AckOutcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.mustLeaseURL(at(0), "https://a.example/")
 			if l.Sent != (i > 0) {
@@ -66,7 +66,7 @@ var requestTests = []testCase{
 		}
 	}},
 	{"a mark can be taken back", func(f *fixture) {
-		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
+		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.MarkSent(f.Context(), l, true))
 		f.must(f.store.MarkSent(f.Context(), l, false))
@@ -76,7 +76,7 @@ var requestTests = []testCase{
 		}
 	}},
 	{"who has lost a lease cannot mark", func(f *fixture) {
-		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
+		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		old := f.mustLeaseURL(at(0), "https://a.example/")
 		l := f.mustLeaseURL(at(60), "https://a.example/")
 		f.wantStale(f.store.MarkSent(f.Context(), old, true))
@@ -87,7 +87,7 @@ var requestTests = []testCase{
 		}
 	}},
 	{"requests are no pages: they are not recalled", func(f *fixture) {
-		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
+		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
 		n, err := f.store.RescheduleByLastmod(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
 		f.must(err)
@@ -99,7 +99,7 @@ var requestTests = []testCase{
 	{"long requests are handed out in their order", func(f *fixture) {
 		const n = 40
 		for i := range n {
-			f.mustAddExactly(1, postEntry("https://a.example/", strings.Repeat(string(rune('A'+i)), 50_000)))
+			f.mustAddExactly(1, newPOSTEntry("https://a.example/", strings.Repeat(string(rune('A'+i)), 50_000)))
 		}
 		for i := range n {
 			l := f.mustLeaseURL(at(0), "https://a.example/")

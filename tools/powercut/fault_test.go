@@ -65,7 +65,7 @@ func testFault(t *testing.T, op disk.OpKind, seed uint64) {
 	defer m.logRepeatFlags(fmt.Sprintf("-run 'TestFaults/%s' -faults 1 -seed %d", op, seed))
 	target := faultTargets[op][rnd.IntN(len(faultTargets[op]))]
 	times := [...]int{1, -1}[rnd.IntN(2)]
-	fault := disk.Fault{Op: op, NamePart: target.name, AfterCount: rnd.IntN(target.count), FailCount: times}
+	fault := disk.IOErrorRule{Op: op, NamePart: target.name, AfterCount: rnd.IntN(target.count), FailCount: times}
 	injected := m.disk.InjectFault(fault)
 	r := m.runCrawl(0)
 	r.checkEnd(t)
@@ -106,8 +106,8 @@ func testMappingFault(t *testing.T, seed uint64) {
 	defer m.logRepeatFlags(fmt.Sprintf("-run TestFaultUnderMapping -faults 1 -seed %d", seed))
 	m.runCrawl(time.Duration(500+rnd.IntN(1000)) * time.Millisecond)
 	m.remount() // so that nothing of the file is in memory
-	fault := disk.Fault{Op: disk.Read, NamePart: [...]string{"frontier.db", "robots.db"}[rnd.IntN(2)], FailCount: -1}
-	var injected *disk.Fault
+	fault := disk.IOErrorRule{Op: disk.Read, NamePart: [...]string{"frontier.db", "robots.db"}[rnd.IntN(2)], FailCount: -1}
+	var injected *disk.IOErrorRule
 	atStart := seed%2 == 0
 	if atStart {
 		fault.AfterCount = rnd.IntN(6)

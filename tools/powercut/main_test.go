@@ -170,7 +170,7 @@ func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 		// The crawl's first moment was lost as a whole. The new crawl knows of no
 		// visit, so it must wait: no real machine restarts this fast.
 		time.Sleep(3 * hostDelay)
-		args = append(append(args, "--fresh"), m.web.CrawlPlan.Seeds...)
+		args = append(append(args, "--fresh"), m.web.CrawlSettings.Seeds...)
 	}
 	m.startTimes = append(m.startTimes, time.Now())
 	return m.runCommand(killAfter, append([]string{"crawl"}, args...)...)

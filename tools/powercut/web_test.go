@@ -32,7 +32,7 @@ func newWeb() *crawltest.Web {
 		seeds = append(seeds, "http://"+hostName(i)+"/")
 	}
 	web := crawltest.New(sites...)
-	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 100}
+	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 100}
 	return web
 }
 

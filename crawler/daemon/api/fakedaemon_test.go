@@ -218,7 +218,7 @@ func fakeAnswerPointer[T any](d *fakeDaemon) (*T, error) {
 }
 
 // newServer returns a server of d, with a page that says where it was called.
-func newServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) *Server {
+func newServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) *Server {
 	t.Helper()
 	audit, err := OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{})
 	if err != nil {
@@ -229,7 +229,7 @@ func newServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) *Server {
 			t.Error(err)
 		}
 	})
-	cfg := Config{
+	cfg := ServerConfig{
 		APIKeys:        []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken), APIKeyFromToken("reader", RoleRead, readToken)},
 		AuditLog:       audit,
 		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("decorum_queued 1\n")) }),

@@ -357,7 +357,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
 	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
-	reflect.TypeFor[robots.RuleMatch]():       "robots.Match",
+	reflect.TypeFor[robots.MatchingRule]():    "robots.Match",
 	reflect.TypeFor[aiuse.Signal]():           "robots.Signal",
 	reflect.TypeFor[robots.PathSpan]():        "robots.Span",
 	reflect.TypeFor[robots.Verdict]():         "robots.Verdict",

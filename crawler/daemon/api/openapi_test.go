@@ -19,7 +19,7 @@ import (
 // fetchDocument returns the document as it is served.
 func fetchDocument(t *testing.T) map[string]any {
 	t.Helper()
-	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{}, func(c *Config) { c.Version = "1.2.3" }))
+	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.Version = "1.2.3" }))
 	var doc map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestHostNames(t *testing.T) {
-	s := newServer(t, &fakeDaemon{}, func(c *Config) { c.AllowedHosts = []string{"crawler.example.org"} })
+	s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.AllowedHosts = []string{"crawler.example.org"} })
 	for host, status := range map[string]int{
 		"127.0.0.1:8470": 200, "localhost:8470": 200, "localhost": 200, "crawl.localhost": 200, "[::1]:8470": 200, "192.0.2.7": 200,
 		"Crawler.example.org": 200, "crawler.example.org.:8470": 200,
@@ -148,7 +148,7 @@ func TestHostNames(t *testing.T) {
 }
 
 func TestUnknownPaths(t *testing.T) {
-	s := newServer(t, &fakeDaemon{}, func(c *Config) { c.PageHandler = nil })
+	s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.PageHandler = nil })
 	checkProblem(t, testRequest{method: "GET", path: "/api/v1/nothing"}.withToken(readToken).sendTo(s), http.StatusNotFound)
 	checkProblem(t, testRequest{method: "GET", path: "/"}.sendTo(s), http.StatusNotFound)
 	w := testRequest{method: "PATCH", path: "/api/v1/projects/books"}.withToken(operateToken).sendTo(s)
@@ -271,7 +271,7 @@ func TestRobotsAgainst(t *testing.T) {
 // a caller should know, there is a line in the log.
 func TestErrors(t *testing.T) {
 	var log strings.Builder
-	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *ServerConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	get := testRequest{method: "GET", path: "/api/v1/projects"}.withToken(readToken)
 	if p := checkProblem(t, get.sendTo(s), http.StatusConflict); p.Detail != "it is being deleted" {
 		t.Errorf("the problem says %q", p.Detail)
@@ -500,7 +500,7 @@ func TestPageAccess(t *testing.T) {
 func TestPublicMetrics(t *testing.T) {
 	get := testRequest{method: "GET", path: "/metrics"}
 	checkProblem(t, get.sendTo(newServer(t, &fakeDaemon{})), http.StatusUnauthorized)
-	if w := get.sendTo(newServer(t, &fakeDaemon{}, func(c *Config) { c.PublicMetrics = true })); w.Code != http.StatusOK {
+	if w := get.sendTo(newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.PublicMetrics = true })); w.Code != http.StatusOK {
 		t.Errorf("public metrics: %d", w.Code)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// Config says how a daemon is spoken to.
-type Config struct {
+// ServerConfig says how a daemon is spoken to.
+type ServerConfig struct {
 	APIKeys        []APIKey     // who may call; without one, nobody may
 	AuditLog       *AuditLog    // of calls that change something; compulsory
 	PageHandler    http.Handler // for browsers: all paths that are none of the API's; nil: none
@@ -33,7 +33,7 @@ type Config struct {
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
 	daemon                 Daemon
-	cfg                    Config
+	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
 	sessions               sessions
@@ -44,7 +44,7 @@ type Server struct {
 }
 
 // NewServer returns the server of a daemon. It starts nothing.
-func NewServer(d Daemon, cfg Config) *Server {
+func NewServer(d Daemon, cfg ServerConfig) *Server {
 	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()

@@ -69,7 +69,7 @@ func TestAddURLs(t *testing.T) {
 }
 
 // startServer serves d on loopback until the test is over or stop is called.
-func startServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) (base string, stop func() error) {
+func startServer(t *testing.T, d *fakeDaemon, change ...func(*ServerConfig)) (base string, stop func() error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -286,7 +286,7 @@ func TestEvents(t *testing.T) {
 // Callers who may only read cannot take all streams of events.
 func TestStreamsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, &fakeDaemon{}, func(c *Config) { c.MaxEventStreams = 4 })
+		s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.MaxEventStreams = 4 })
 		get := testRequest{method: "GET", path: "/api/v1/events"}
 		statuses := make(chan int, 4)
 		begin := func(token string) {
@@ -310,7 +310,7 @@ func TestStreamsForOperators(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, &fakeDaemon{}, func(c *Config) { c.MaxEventStreams = 2 })
+		s := newServer(t, &fakeDaemon{}, func(c *ServerConfig) { c.MaxEventStreams = 2 })
 		get := testRequest{method: "GET", path: "/api/v1/events"}.withToken(readToken)
 		statuses := make(chan int, 2)
 		for range 2 {

@@ -202,7 +202,7 @@ func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { audit.Close() })
-	server := httptest.NewServer(api.NewServer(d, api.Config{AuditLog: audit, PageHandler: newPage(d, audit),
+	server := httptest.NewServer(api.NewServer(d, api.ServerConfig{AuditLog: audit, PageHandler: newPage(d, audit),
 		APIKeys: []api.APIKey{api.APIKeyFromToken("anna", api.RoleOperate, operateToken), api.APIKeyFromToken("ben", api.RoleRead, readToken)}}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)

@@ -42,7 +42,7 @@ type Disk struct {
 	mu        sync.Mutex // guards everything below, and all nodes
 	root      *Node
 	journal   []directoryChange
-	faults    []*Fault
+	faults    []*IOErrorRule
 	lastInode uint64 // number of the next node
 }
 

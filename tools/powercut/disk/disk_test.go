@@ -108,7 +108,7 @@ func TestFailedSync(t *testing.T) {
 	checkOutcomes(t, cutOutcomes(t, false, "f", func(d *Disk) {
 		n := createSynced(t, d, "f", blocksOf("ab"))
 		must(t, d.Write(n, "f", blocksOf("x"), 0))
-		fault := d.InjectFault(Fault{Op: Sync, NamePart: "f", FailCount: 1})
+		fault := d.InjectFault(IOErrorRule{Op: Sync, NamePart: "f", FailCount: 1})
 		if err := d.SyncNode(n, "f"); !errors.Is(err, syscall.EIO) || d.FailedOpCountOfFault(fault) != 1 {
 			t.Errorf("error %v", err)
 		}
@@ -141,7 +141,7 @@ func TestRenameAfterCut(t *testing.T) {
 func TestFaults(t *testing.T) {
 	d := New()
 	n := createSynced(t, d, "frontier.db", blocksOf("a"))
-	fault := d.InjectFault(Fault{Op: Write, NamePart: "frontier", AfterCount: 1, FailCount: 2})
+	fault := d.InjectFault(IOErrorRule{Op: Write, NamePart: "frontier", AfterCount: 1, FailCount: 2})
 	for i, want := range []error{nil, syscall.EIO, syscall.EIO, nil} {
 		if err := d.Write(n, "frontier.db", []byte("x"), 0); err != want {
 			t.Errorf("write %d: %v, want %v", i, err, want)

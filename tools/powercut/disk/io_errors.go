@@ -17,8 +17,8 @@ const (
 	Truncate OpKind = "truncate"
 )
 
-// A Fault makes operations fail with EIO.
-type Fault struct {
+// An IOErrorRule makes operations fail with EIO.
+type IOErrorRule struct {
 	Op         OpKind
 	NamePart   string // part of the name of the file; empty: of any file
 	AfterCount int    // so many operations succeed first
@@ -28,7 +28,7 @@ type Fault struct {
 }
 
 // InjectFault makes operations fail from now on.
-func (d *Disk) InjectFault(f Fault) *Fault {
+func (d *Disk) InjectFault(f IOErrorRule) *IOErrorRule {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = append(d.faults, &f)
@@ -43,7 +43,7 @@ func (d *Disk) ClearFaults() {
 }
 
 // FailedOpCountOfFault returns how many operations a fault has made fail.
-func (d *Disk) FailedOpCountOfFault(f *Fault) int {
+func (d *Disk) FailedOpCountOfFault(f *IOErrorRule) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return f.failedOpCount

@@ -142,7 +142,7 @@ func (f *commandFixture) servePage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(f.Supervisor, api.Config{AuditLog: audit, PageHandler: page.New(f.Supervisor, audit),
+	server := api.NewServer(f.Supervisor, api.ServerConfig{AuditLog: audit, PageHandler: page.New(f.Supervisor, audit),
 		APIKeys: []api.APIKey{api.APIKeyFromToken("browser", api.RoleOperate, browserToken)}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var served sync.WaitGroup

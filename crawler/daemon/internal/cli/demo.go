@@ -63,7 +63,7 @@ func (a *program) newDemoCommand() *cobra.Command {
 // serveDemo serves the web until somebody interrupts it.
 func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
 	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
-		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlPlan.Seeds, " "))
+		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlSettings.Seeds, " "))
 	<-a.Signals
 	if err := server.Close(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 		return err
 	}
 	defer os.RemoveAll(dir)
-	crawlErr := a.runProject(ctx, demoProject(web.CrawlPlan, server.Addr, dir), crawlOptions{progressMode: progress, fastRetries: true})
+	crawlErr := a.runProject(ctx, demoProject(web.CrawlSettings, server.Addr, dir), crawlOptions{progressMode: progress, fastRetries: true})
 	if err := server.Close(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 }
 
 // demoProject returns the project that crawls the sample web at addr.
-func demoProject(plan crawltest.CrawlPlan, addr, dir string) project.Project {
+func demoProject(plan crawltest.CrawlSettings, addr, dir string) project.Project {
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
 	p.Politeness.Delay, p.Limits.Duration = project.Duration(demoDelay), project.Duration(demoTimeout)

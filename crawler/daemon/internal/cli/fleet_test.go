@@ -42,7 +42,7 @@ func fleetWeb(hosts, pages int) *crawltest.Web {
 		seeds = append(seeds, "http://"+site.Host+"/0")
 	}
 	web := crawltest.New(sites...)
-	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 1e5}
+	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 1e5}
 	return web
 }
 
@@ -74,7 +74,7 @@ func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	} else if hasCrawl {
 		args = append(args, "--resume")
 	} else {
-		args = append(append(args, "-c", f.project), f.web.CrawlPlan.Seeds...)
+		args = append(append(args, "-c", f.project), f.web.CrawlSettings.Seeds...)
 	}
 	f.mu.Lock()
 	f.starts = append(f.starts, time.Now())

@@ -74,8 +74,8 @@ var forecastUnknowns = []string{
 	"what robots.txt files and sitemaps will say later",
 }
 
-// A dryRunForecaster turns what a dry run has found into a forecast.
-type dryRunForecaster struct {
+// A dryRunForecastBuilder turns what a dry run has found into a forecast.
+type dryRunForecastBuilder struct {
 	*dryRun
 	project         project.Project // as it is to be crawled
 	averagesByHost  map[string]hostAverages
@@ -89,7 +89,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 	if err != nil {
 		return nil, err
 	}
-	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
+	f := &dryRunForecastBuilder{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
 	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
 		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
 	crawlLimits := f.crawlLimits()
@@ -118,7 +118,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 }
 
 // crawlLimits returns the bounds of the crawl as a whole.
-func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
+func (f *dryRunForecastBuilder) crawlLimits() forecast.CrawlLimits {
 	l, ip := f.project.Limits, f.project.LimiterConfig(time.Time{})
 	return forecast.CrawlLimits{
 		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
@@ -128,7 +128,7 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 }
 
 // hostForecastFromObservations returns what was done at a host, and what is known of its pages.
-func (f *dryRunForecaster) hostForecastFromObservations(h *api.Host) *hostForecast {
+func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostForecast {
 	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
@@ -149,7 +149,7 @@ func (f *dryRunForecaster) hostForecastFromObservations(h *api.Host) *hostForeca
 }
 
 // simulatedHost returns a host as the forecast plays it.
-func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
+func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
 	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
@@ -193,7 +193,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 
 // originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
-func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
+func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
 	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.Gate.ExpiresAt(ctx, o); err != nil {
@@ -235,7 +235,7 @@ func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.
 }
 
 // crawlEndTime returns when the crawl would end.
-func (f *dryRunForecaster) crawlEndTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
+func (f *dryRunForecastBuilder) crawlEndTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
 	endTime := f.startedAt
 	if endReason == forecast.TimeLimit {
 		return endTime.Add(time.Duration(f.project.Limits.Duration))

@@ -83,7 +83,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 		t.Cleanup(func() { _ = c.Process.Kill() })
 		return c, &stderr
 	}
-	c, stderr := run(web.CrawlPlan.Seeds...)
+	c, stderr := run(web.CrawlSettings.Seeds...)
 	waitWithOutput(t, "the crawl to begin", stderr, func() bool { return len(web.Log()) > 20 })
 	s.begin(t, dir, c.Process.Pid)
 	waitWithOutput(t, "the pause", stderr, func() bool { return strings.Contains(stderr.String(), "the crawl pauses") })

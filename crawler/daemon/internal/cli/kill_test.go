@@ -166,7 +166,7 @@ func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 	} else if hasCrawl {
 		args = append(args, "--resume")
 	} else {
-		args = append(append(args, "-c", v.project), v.web.CrawlPlan.Seeds...)
+		args = append(append(args, "-c", v.project), v.web.CrawlSettings.Seeds...)
 	}
 	v.starts = append(v.starts, time.Now())
 	c, stderr := newCommandProcess(v.t, args...)

@@ -26,7 +26,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		web := daemontest.KillWeb(0, 15, nil)
 		v := daemontest.NewCrawlFixture(t)
 		v.Web, v.Addr = web, daemontest.StartWeb(t, web)
-		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, command.ExitDone)
+		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlSettings.Seeds...)...)...).want(t, command.ExitDone)
 		got[i] = daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)

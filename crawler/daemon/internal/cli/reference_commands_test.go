@@ -13,7 +13,7 @@ import (
 
 // TestCommandReference: docs/commands.md is what --help says of every command.
 func TestCommandReference(t *testing.T) {
-	doctest.Check(t, "commands.md", "crawler/daemon/internal/cli", "TestCommandReference", writeCommands)
+	doctest.CheckGenerated(t, "commands.md", "crawler/daemon/internal/cli", "TestCommandReference", writeCommands)
 }
 
 // writeCommands writes what --help says of every command.

@@ -34,7 +34,7 @@ func (f *commandFixture) startAPI() *apiFixture {
 	}
 	f.T.Cleanup(func() { audit.Close() })
 	s := &apiFixture{commandFixture: f, token: "a-token-of-the-tests", audit: audit}
-	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
+	s.server = httptest.NewServer(api.NewServer(f.Supervisor, api.ServerConfig{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
 	f.T.Cleanup(s.server.Close)
 	return s
 }

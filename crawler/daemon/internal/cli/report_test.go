@@ -271,10 +271,10 @@ func TestReportAfterKill(t *testing.T) {
 		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
 	v := daemontest.NewCrawlFixture(t, sites...)
-	v.Web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
+	v.Web.CrawlSettings.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
 	flags := []string{"--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.Addr,
 		"--delay", delay.String(), "--progress=none"}
-	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.Web.CrawlPlan.Seeds...)...)
+	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.Web.CrawlSettings.Seeds...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

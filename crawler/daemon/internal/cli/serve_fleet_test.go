@@ -44,7 +44,7 @@ func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Clus
 	}
 	s := &daemonGroup{fleet: newFleet(t, web, ""), hostIP: ip, projectFilesDir: t.TempDir()}
 	f := &daemontest.CrawlFixture{Web: web, Addr: s.addr, Dir: s.dir}
-	text := f.ProjectYAML("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{daemontest.RedisField(c, redis), "scope: {max_depth: 100000}",
+	text := f.ProjectYAML("'"+strings.Join(web.CrawlSettings.Seeds, "', '")+"'", append([]string{daemontest.RedisField(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
 	if err := os.WriteFile(filepath.Join(s.projectFilesDir, "shop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 		}
 	}
 	web := crawltest.New(sites...)
-	web.CrawlPlan.Seeds = seeds
+	web.CrawlSettings.Seeds = seeds
 	return web
 }
 

@@ -29,7 +29,7 @@ func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 		seeds = append(seeds, "http://"+KillHost(i)+"/")
 	}
 	web := crawltest.New(sites...)
-	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 100}
+	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 100}
 	return web
 }
 

@@ -102,27 +102,27 @@ func (q *Inspector) completeHostReport(h *HostReport) {
 	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
 }
 
-// A hostOriginStatusIndex is the hosts that a store knew at one moment, as sorted hashes of their
+// A hostReportMarks is the hosts that a store knew at one moment, as sorted hashes of their
 // names. Two hosts with the same hash count as one of several origins, which costs
 // memory but changes no result.
-type hostOriginStatusIndex struct {
+type hostReportMarks struct {
 	hashSeed       maphash.Seed
 	hostNameHashes []uint64
-	statuses       []hostOriginStatus // of the hosts in hashes
+	statuses       []hostReportMark // of the hosts in hashes
 }
 
-// A hostOriginStatus says what ForEachHostReport does with an origin of a host.
-type hostOriginStatus byte
+// A hostReportMark says what ForEachHostReport does with an origin of a host.
+type hostReportMark byte
 
 const (
-	hostOfOneOrigin hostOriginStatus = iota
+	hostOfOneOrigin hostReportMark = iota
 	hostOfSeveralOrigins
 	hostReported
 )
 
 // newHostOriginStatusIndex lists the names of all origins.
-func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginStatusIndex, error) {
-	index := hostOriginStatusIndex{hashSeed: maphash.MakeSeed()}
+func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostReportMarks, error) {
+	index := hostReportMarks{hashSeed: maphash.MakeSeed()}
 	err := storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
 		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
 		return true
@@ -142,7 +142,7 @@ func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginSt
 
 // getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
 // that is new since the index was made may have any number of origins.
-func (x *hostOriginStatusIndex) getAndMarkReported(host string) hostOriginStatus {
+func (x *hostReportMarks) getAndMarkReported(host string) hostReportMark {
 	at, found := slices.BinarySearch(x.hostNameHashes, maphash.String(x.hashSeed, host))
 	if !found {
 		return hostOfSeveralOrigins

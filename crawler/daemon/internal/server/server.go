@@ -64,7 +64,7 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 		return err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
-	g.apiServer = api.NewServer(d, api.Config{
+	g.apiServer = api.NewServer(d, api.ServerConfig{
 		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
 	})

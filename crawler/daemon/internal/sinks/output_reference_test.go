@@ -12,7 +12,7 @@ import (
 
 // TestOutputReference: docs/output.md is what the code says of the fields of a line of output.
 func TestOutputReference(t *testing.T) {
-	doctest.Check(t, "output.md", "crawler/daemon/internal/sinks", "TestOutputReference", func(w *bytes.Buffer) { writeOutput(t, w) })
+	doctest.CheckGenerated(t, "output.md", "crawler/daemon/internal/sinks", "TestOutputReference", func(w *bytes.Buffer) { writeOutput(t, w) })
 }
 
 // writeOutput writes the fields of a line of output.

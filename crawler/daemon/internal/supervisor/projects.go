@@ -112,7 +112,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 		return err
 	}
 	// End its runner, and close its stores.
-	r.state.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
+	r.state.updateCommand(func(o *runnerTarget) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
 		r.env.Log.Error("the last moment of the project is lost", "error", err)

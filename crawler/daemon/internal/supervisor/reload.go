@@ -99,7 +99,7 @@ func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string
 		result.Outcome = "none"
 		return result
 	}
-	rs.updateCommand(func(o *runnerCommand) {
+	rs.updateCommand(func(o *runnerTarget) {
 		if o.lastValidProject == nil {
 			result.Outcome = "new"
 		}
@@ -136,7 +136,7 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 	}
 	// Give the runner its first command, or one that knows that there is a file again.
 	if hasNoRevision {
-		rs.updateCommand(func(o *runnerCommand) {
+		rs.updateCommand(func(o *runnerTarget) {
 			o.isProjectFileGone = false
 			if o.lastValidProject == nil {
 				o.lastValidProject = lastValid
@@ -166,11 +166,11 @@ func (rs *runnerState) handleProjectFileGone(lastValid func() *loadedProject) ap
 	switch {
 	case isNew:
 		loaded := lastValid()
-		rs.updateCommand(func(o *runnerCommand) { o.lastValidProject = loaded })
+		rs.updateCommand(func(o *runnerTarget) { o.lastValidProject = loaded })
 	case wasGone:
 		return result
 	default:
-		rs.updateCommand(func(o *runnerCommand) { o.isProjectFileGone = true })
+		rs.updateCommand(func(o *runnerTarget) { o.isProjectFileGone = true })
 	}
 	rs.log.Warn("the project file is gone: the project is stopped, and its state kept")
 	rs.events.publish(api.Event{Type: "file", Project: rs.name, Message: "the project file is gone"})

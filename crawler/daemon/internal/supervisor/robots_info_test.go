@@ -42,7 +42,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	server := api.NewServer(f.Supervisor, api.Config{APIKeys: keys, AuditLog: audit, PageHandler: page.New(f.Supervisor, audit), Log: slog.New(slog.DiscardHandler)})
+	server := api.NewServer(f.Supervisor, api.ServerConfig{APIKeys: keys, AuditLog: audit, PageHandler: page.New(f.Supervisor, audit), Log: slog.New(slog.DiscardHandler)})
 	get := func(token, path string) string {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)

@@ -173,12 +173,12 @@ func (r *projectRunner) releaseStores() (isAcquired bool) {
 func (r *projectRunner) retryCommandLater(cause error) {
 	r.availability.record(cause)
 	r.state.set(api.StateRunning, "")
-	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.state.updateCommand(func(*runnerCommand) {}) })
+	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.state.updateCommand(func(*runnerTarget) {}) })
 }
 
 // runCrawl crawls until no URL is left, a limit is reached, or the command changes. It reports
 // whether the state must be opened again before the project continues.
-func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
+func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	if !r.state.beginRunIfLatest(o.revision, stop) {

@@ -16,7 +16,7 @@ func TestRunnerSet(t *testing.T) {
 		if output != "" {
 			r.state.command.lastValidProject = &loadedProject{project: project.Project{Name: name, Output: project.OutputSettings{JSONL: output}}}
 		}
-		r.state.updateCommand(func(c *runnerCommand) { c.mustQuit = true }) // its goroutine ends at once
+		r.state.updateCommand(func(c *runnerTarget) { c.mustQuit = true }) // its goroutine ends at once
 		rs.addAndStart(r)
 		<-r.ended
 	}

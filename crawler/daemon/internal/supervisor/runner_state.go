@@ -13,9 +13,9 @@ import (
 // errCommandChanged ends a run because its project is to do something else.
 var errCommandChanged = errors.New("there are new orders")
 
-// A runnerCommand is what a project is to do. Its runner carries out one revision after the other,
+// A runnerTarget is what a project is to do. Its runner carries out one revision after the other,
 // and may skip some.
-type runnerCommand struct {
+type runnerTarget struct {
 	revision          int
 	desired           desiredState
 	lastValidProject  *loadedProject // the last that made sense; nil: there is none
@@ -25,7 +25,7 @@ type runnerCommand struct {
 }
 
 // blockedReason returns why the project cannot run, empty if it can.
-func (o *runnerCommand) blockedReason() string {
+func (o *runnerTarget) blockedReason() string {
 	switch {
 	case o.isProjectFileGone:
 		return "its file is gone: put it back, or delete the project"
@@ -46,7 +46,7 @@ type runnerState struct {
 
 	mu                     sync.Mutex // guards the fields below
 	commandChanged         sync.Cond  // on mu: command has another revision
-	command                runnerCommand
+	command                runnerTarget
 	interruptRun           func(error) // ends the present run; nil: there is none
 	wereURLsAddedDuringRun bool        // URLs were added to the present run
 	state                  api.ProjectState
@@ -75,14 +75,14 @@ func newRunnerState(
 
 // updateCommand changes the command. It interrupts the present run, which finishes its visits
 // under way; the runner then carries the new command out.
-func (rs *runnerState) updateCommand(update func(*runnerCommand)) {
+func (rs *runnerState) updateCommand(update func(*runnerTarget)) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.updateCommandLocked(update)
 }
 
 // updateCommandLocked is updateCommand for callers that hold rs.mu.
-func (rs *runnerState) updateCommandLocked(update func(*runnerCommand)) {
+func (rs *runnerState) updateCommandLocked(update func(*runnerTarget)) {
 	update(&rs.command)
 	rs.command.revision++
 	if rs.interruptRun != nil {
@@ -95,7 +95,7 @@ func (rs *runnerState) updateCommandLocked(update func(*runnerCommand)) {
 }
 
 // waitForCommand waits until the command has another revision than version, and returns it.
-func (rs *runnerState) waitForCommand(version int) runnerCommand {
+func (rs *runnerState) waitForCommand(version int) runnerTarget {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for rs.command.revision == version {
@@ -124,7 +124,7 @@ func (rs *runnerState) markDoneUnlessURLsAdded() {
 	defer rs.mu.Unlock()
 	rs.interruptRun = nil
 	if rs.wereURLsAddedDuringRun {
-		rs.updateCommandLocked(func(*runnerCommand) {})
+		rs.updateCommandLocked(func(*runnerTarget) {})
 		return
 	}
 	rs.setLocked(api.StateDone, "")
@@ -135,7 +135,7 @@ func (rs *runnerState) resumeIfDone() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.state == api.StateDone {
-		rs.updateCommandLocked(func(*runnerCommand) {})
+		rs.updateCommandLocked(func(*runnerTarget) {})
 	}
 }
 
@@ -148,7 +148,7 @@ func (rs *runnerState) resumeForNewURLs(toPresentRun bool) {
 		rs.wereURLsAddedDuringRun = true
 		return
 	}
-	rs.updateCommandLocked(func(*runnerCommand) {})
+	rs.updateCommandLocked(func(*runnerTarget) {})
 }
 
 // projectToInspect returns the last valid project file, nil if there is none, with the reason;
@@ -244,7 +244,7 @@ func (rs *runnerState) setDesired(s api.ProjectState) error {
 		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", rs.name, s, err)
 	}
 	// Change the command. The limits of the project begin anew before the runner sees the start.
-	rs.updateCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
+	rs.updateCommandLocked(func(o *runnerTarget) { o.desired = desiredState{State: s} })
 	if s == api.StateRunning {
 		rs.stats.resetLimitUsage()
 		rs.setLocked(s, "")
@@ -281,7 +281,7 @@ func (rs *runnerState) loadedProject() *loadedProject {
 }
 
 // setInactive sets the state of a project that, by o, does not run.
-func (rs *runnerState) setInactive(o runnerCommand) {
+func (rs *runnerState) setInactive(o runnerTarget) {
 	switch reason := o.blockedReason(); {
 	case o.isProjectFileGone:
 		rs.set(api.StateStopped, reason)

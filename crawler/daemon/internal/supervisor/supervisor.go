@@ -199,7 +199,7 @@ func (s *Supervisor) Close() (err error) {
 	s.projectFilesMu.Unlock()
 	runners := s.runners.all()
 	for _, r := range runners {
-		r.state.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
+		r.state.updateCommand(func(o *runnerTarget) { o.mustQuit = true })
 	}
 	closeErrs := make([]error, len(runners))
 	var background sync.WaitGroup // side by side: each may wait for servers

@@ -14,7 +14,7 @@ func DisallowedForMainRobotText(v robots.Verdict) string {
 }
 
 // LostRuleReasonText says why a rule does not decide.
-func LostRuleReasonText(m, winner robots.RuleMatch) string {
+func LostRuleReasonText(m, winner robots.MatchingRule) string {
 	switch m.LosingReason {
 	case robots.LostShorter:
 		return fmt.Sprintf(": shorter than %d octets", winner.RuleLength)

@@ -65,7 +65,7 @@ func robotsExplanationText(e gate.Explanation) []byte {
 }
 
 // ruleMatchUnderline marks the part of a path that a rule matches, wildcards by "*".
-func ruleMatchUnderline(m robots.RuleMatch) string {
+func ruleMatchUnderline(m robots.MatchingRule) string {
 	marks := []byte(strings.Repeat("^", m.Span.End))
 	for _, w := range m.WildcardSpans {
 		for i := w.Start; i < w.End; i++ {
