@@ -10,7 +10,7 @@
 //
 // Fetcher.FetchWithHeader is one visit from its ticket to its decorum.Response. On its way are
 //
-//   - ticketedClient (tickettransport.go), which redeems the ticket, adds cookies and the
+//   - ticketedClient (ticketed_client.go), which redeems the ticket, adds cookies and the
 //     signature, sends the request and reads the body;
 //   - crawlDialer (dial.go, proxy.go), which looks up names (cachingResolver), refuses
 //     addresses that are not public (publicaddr.go, ownaddrs.go) and claims the server's

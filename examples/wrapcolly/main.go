@@ -2,7 +2,7 @@
 // collector now wraps it, and nothing else has changed. It prints the titles of a
 // site's pages and what is wrong with its links.
 //
-//	go run ./examples/wrap https://example.com/
+//	go run ./examples/wrapcolly https://example.com/
 package main
 
 import (
