@@ -22,7 +22,8 @@ var errStopping = errors.New("the daemon stops: offer again what was not taken")
 // addURLs queues what the body names. It is read as fast as it is taken, and the
 // call goes on for as long as something comes.
 func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) {
-	if _, err := s.daemon.Project(r.Context(), r.PathValue("project")); err != nil {
+	i, err := s.inspector(r)
+	if err != nil {
 		return reply{}, err
 	}
 	body := &idleTimeoutReader{body: r.Body, serverStopping: s.eventStreams.stopSignal, setDeadline: http.NewResponseController(w).SetReadDeadline}
@@ -30,7 +31,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)
 	}
-	added, err := s.daemon.AddURLs(r.Context(), r.PathValue("project"), lines)
+	added, err := i.AddURLs(r.Context(), lines)
 	if err == nil {
 		return reply{body: added}, nil
 	}

@@ -108,19 +108,29 @@ func (c *Client) callJSON(ctx context.Context, method, path string, params url.V
 	return c.sendRequest(ctx, method, path, text, http.Header{"Content-Type": {"application/json"}}, into)
 }
 
-func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
+// open makes a call and returns the answer, whose body the caller closes.
+func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header = header
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	res, err := cmp.Or(c.HTTP, http.DefaultClient).Do(r)
+	return cmp.Or(c.HTTP, http.DefaultClient).Do(r)
+}
+
+func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
+	res, err := c.open(ctx, method, path, body, header)
 	if err != nil {
 		return err
 	}
+	return readResponse(res, into)
+}
+
+// readResponse reads an answer, and closes its body.
+func readResponse(res *http.Response, into any) error {
 	respBody, err := io.ReadAll(io.LimitReader(res.Body, maxResponseBytes))
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return err

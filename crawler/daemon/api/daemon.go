@@ -28,20 +28,13 @@ type Daemon interface {
 	// ReloadProjects reads all project files again.
 	ReloadProjects(ctx context.Context) ([]ProjectReloadResult, error)
 
-	// AddURLs queues what lines name: URLs, or objects with url, depth and
-	// referrer. It takes no more of them than the store can keep up with. An error
-	// of lines, or ctx, ends it: the AddURLsResult says then what was taken before.
-	AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*AddURLsResult, error)
+	// Inspector returns what answers questions about a project, whether it runs or not.
+	Inspector(ctx context.Context, name string) (Inspector, error)
 	// Hosts returns a page of the hosts of a project. They may be as they were some
 	// seconds ago: HostListPage.AsOf.
 	Hosts(ctx context.Context, name string, q HostQuery) (*HostListPage, error)
 	// HostDetail returns all that is known of a host that the project has met.
 	HostDetail(ctx context.Context, name, host string) (*HostDetail, error)
-	// ExplainURL says what the project makes of a URL, and makes no request.
-	ExplainURL(ctx context.Context, name, url string) (*URLExplanation, error)
-	// ProjectReport says how the project stands. It judges each parked URL: of many it
-	// takes time.
-	ProjectReport(ctx context.Context, name string, q ReportQuery) (*CrawlReport, error)
 	// RobotsFile returns the robots.txt of an origin: as it was fetched last, or, if
 	// version is not empty, the one with that SHA-256.
 	RobotsFile(ctx context.Context, name, origin, version string) (*RobotsFile, error)

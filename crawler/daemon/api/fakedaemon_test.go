@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
 // Tokens of the tests.
@@ -30,11 +31,13 @@ type fakeDaemon struct {
 	events      []Event
 	readyErr    error
 
-	mu     sync.Mutex
-	calls  []string
-	brakes []Brake
-	urls   []string
-	onURL  func(string) error // called with each URL that is taken
+	mu           sync.Mutex
+	calls        []string
+	brakes       []Brake
+	urls         []string
+	streamErr    error              // of a stream, after its values
+	streamLength int                // values of a stream; 0: one
+	onURL        func(string) error // called with each URL that is taken
 }
 
 func (d *fakeDaemon) recordCall(words ...string) error {
@@ -126,7 +129,42 @@ func (d *fakeDaemon) ControlProject(_ context.Context, name string, a ProjectAct
 func (d *fakeDaemon) ReloadProjects(context.Context) ([]ProjectReloadResult, error) {
 	return []ProjectReloadResult{{Project: "a", Outcome: "none"}}, d.recordCall("reload")
 }
-func (d *fakeDaemon) AddURLs(ctx context.Context, _ string, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
+func (d *fakeDaemon) Inspector(_ context.Context, name string) (Inspector, error) {
+	_, err := d.Project(context.Background(), name)
+	return fakeInspector{d}, err
+}
+
+// A fakeInspector answers for a project of a fakeDaemon.
+type fakeInspector struct{ *fakeDaemon }
+
+func (d fakeInspector) FrontierStats(context.Context) (*FrontierStats, error) {
+	return fakeAnswerPointer[FrontierStats](d.fakeDaemon)
+}
+func (d fakeInspector) FrontierURLs(_ context.Context, q FrontierURLQuery) iter.Seq2[*FrontierURL, error] {
+	d.recordCall("frontierURLs", q.Host, q.Origin, q.State)
+	return fakeStream[FrontierURL](d.fakeDaemon)
+}
+func (d fakeInspector) LedgerRecords(_ context.Context, q LedgerQuery) iter.Seq2[*ledger.Record, error] {
+	d.recordCall("ledger", q.URL, q.Host)
+	return fakeStream[ledger.Record](d.fakeDaemon)
+}
+
+// fakeStream yields a value as often as the fakeDaemon is told, and then its streamErr.
+func fakeStream[T any](d *fakeDaemon) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for range max(d.streamLength, 1) {
+			v, err := fakeAnswerPointer[T](d)
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+		if d.streamErr != nil {
+			yield(nil, d.streamErr)
+		}
+	}
+}
+
+func (d fakeInspector) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
 	in := &AddURLsResult{}
 	for line, err := range lines {
 		if err != nil {
@@ -158,11 +196,16 @@ func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostListP
 func (d *fakeDaemon) HostDetail(context.Context, string, string) (*HostDetail, error) {
 	return fakeAnswerPointer[HostDetail](d)
 }
-func (d *fakeDaemon) ExplainURL(context.Context, string, string) (*URLExplanation, error) {
-	return fakeAnswerPointer[URLExplanation](d)
+func (d fakeInspector) ExplainURL(context.Context, string) (*URLExplanation, error) {
+	return fakeAnswerPointer[URLExplanation](d.fakeDaemon)
 }
-func (d *fakeDaemon) ProjectReport(context.Context, string, ReportQuery) (*CrawlReport, error) {
-	return fakeAnswerPointer[CrawlReport](d)
+func (d fakeInspector) Report(_ context.Context, _ ReportQuery, use func(*StreamedReport) error) error {
+	r, err := fakeAnswerPointer[CrawlReport](d.fakeDaemon)
+	if err != nil {
+		return err
+	}
+	r.Hosts = nil
+	return use(&StreamedReport{Totals: *r, Hosts: fakeStream[Host](d.fakeDaemon)})
 }
 func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*RobotsFile, error) {
 	d.recordCall("robots", origin, version)

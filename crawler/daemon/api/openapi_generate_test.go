@@ -22,6 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
 // This file makes openapi.json from the table of routes, the types of their requests and
@@ -357,6 +358,20 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
 	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
+	reflect.TypeFor[FrontierStats]():          "FrontierStats",
+	reflect.TypeFor[StoreFileStats]():         "StoreFileStats",
+	reflect.TypeFor[ledger.Record]():          "ledger.Record",
+	reflect.TypeFor[ledger.RunStart]():        "ledger.RunStart",
+	reflect.TypeFor[ledger.HostOverride]():    "ledger.HostOverride",
+	reflect.TypeFor[ledger.Request]():         "ledger.Request",
+	reflect.TypeFor[ledger.RobotsVerdict]():   "ledger.RobotsVerdict",
+	reflect.TypeFor[ledger.Response]():        "ledger.Response",
+	reflect.TypeFor[ledger.Refusal]():         "ledger.Refusal",
+	reflect.TypeFor[ledger.Checkpoint]():      "ledger.Checkpoint",
+	reflect.TypeFor[ledger.SegmentStart]():    "ledger.SegmentStart",
+	reflect.TypeFor[ledger.Recovery]():        "ledger.Recovery",
+	reflect.TypeFor[ledger.ClockChange]():     "ledger.ClockChange",
+	reflect.TypeFor[ledger.RunEnd]():          "ledger.RunEnd",
 	reflect.TypeFor[robots.MatchingRule]():    "robots.Match",
 	reflect.TypeFor[aiuse.Signal]():           "robots.Signal",
 	reflect.TypeFor[robots.PathSpan]():        "robots.Span",

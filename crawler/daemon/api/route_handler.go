@@ -128,7 +128,7 @@ func (s *Server) routeHandler(rt route) http.Handler {
 			p = problemOf(s.cfg.Log, r, err)
 			rep.status = p.Status
 		}
-		if isUnsafeMethod(rt.method) {
+		if isUnsafeMethod(rt.method) && s.cfg.AuditLog != nil {
 			s.appendAudit(r, rep.statusCode(), err)
 		}
 		extendWriteDeadline(w)

@@ -14,7 +14,7 @@ import (
 // ServerConfig says how a daemon is spoken to.
 type ServerConfig struct {
 	APIKeys        []APIKey     // who may call; without one, nobody may
-	AuditLog       *AuditLog    // of calls that change something; compulsory
+	AuditLog       *AuditLog    // of calls that change something; compulsory for a daemon
 	PageHandler    http.Handler // for browsers: all paths that are none of the API's; nil: none
 	MetricsHandler http.Handler // GET /metrics; nil: none
 	// PublicMetrics lets anybody read the metrics.
@@ -33,6 +33,7 @@ type ServerConfig struct {
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
 	daemon                 Daemon
+	crawl                  Inspector // of a server of one crawl, which has no daemon; else nil
 	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
@@ -45,15 +46,36 @@ type Server struct {
 
 // NewServer returns the server of a daemon. It starts nothing.
 func NewServer(d Daemon, cfg ServerConfig) *Server {
-	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
-	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: newEventStreams(cfg.MaxEventStreams)}
+	s := newUnroutedServer(cfg)
+	s.daemon = d
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
 	}
 	return s
+}
+
+// CrawlName is the name of the only project that NewCrawlServer serves.
+const CrawlName = "crawl"
+
+// NewCrawlServer returns the server of a crawl that runs in the foreground: it answers the
+// calls of the API that an Inspector can answer. It starts nothing.
+func NewCrawlServer(crawl Inspector, log *slog.Logger) *Server {
+	s := newUnroutedServer(ServerConfig{Log: log})
+	s.crawl = crawl
+	for _, rt := range routes {
+		if rt.ofCrawl {
+			s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
+		}
+	}
+	return s
+}
+
+func newUnroutedServer(cfg ServerConfig) *Server {
+	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	return &Server{cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: newEventStreams(cfg.MaxEventStreams)}
 }
 
 // ServeHTTP answers a call of the API, or hands it to the page.
@@ -71,17 +93,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case pattern != "":
 		s.mux.ServeHTTP(w, r) // which sets the values of the path
 	case strings.HasPrefix(r.URL.Path, "/api/") || s.cfg.PageHandler == nil:
-		writeProblem(w, unroutedProblem(handler, r, w.Header()))
+		writeProblem(w, s.unroutedProblem(handler, r, w.Header()))
 	default:
 		s.authorizeAndServePage(w, r)
 	}
 }
 
 // unroutedProblem is the problem of a path, or a method, that is not in the table.
-func unroutedProblem(handler http.Handler, r *http.Request, h http.Header) *Problem {
+func (s *Server) unroutedProblem(handler http.Handler, r *http.Request, h http.Header) *Problem {
 	var p muxReplyRecorder
 	handler.ServeHTTP(&p, r)
-	if p.status != http.StatusMethodNotAllowed {
+	switch {
+	case p.status != http.StatusMethodNotAllowed && s.crawl != nil:
+		return NotFound("there is nothing at %s: a crawl in the foreground answers report, explain, frontier, ledger and urls of the project %s", r.URL.Path, CrawlName)
+	case p.status != http.StatusMethodNotAllowed:
 		return NotFound("there is nothing at %s: see /openapi.json", r.URL.Path)
 	}
 	h.Set("Allow", p.Header().Get("Allow"))

@@ -26,7 +26,11 @@ func (s *webUI) addURLsPage(r *http.Request) (pageView, error) {
 
 func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 	text := r.PostFormValue("urls")
-	result, addErr := s.daemon.AddURLs(r.Context(), r.PathValue("project"), nonBlankLines(text))
+	i, err := s.daemon.Inspector(r.Context(), r.PathValue("project"))
+	if err != nil {
+		return formResult{}, err
+	}
+	result, addErr := i.AddURLs(r.Context(), nonBlankLines(text))
 	if addErr != nil && result == nil {
 		return formResult{}, addErr
 	}

@@ -32,6 +32,10 @@ func (bareDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDetail
 	return &api.HostDetail{Host: api.Host{Host: host, State: "due", Origins: []string{"https://" + host}}}, nil
 }
 
+func (d bareDaemon) Inspector(_ context.Context, project string) (api.Inspector, error) {
+	return fakeInspector{daemon: d, project: project}, nil
+}
+
 func (bareDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExplanation, error) {
 	return &api.URLExplanation{Input: text, URL: text, RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: text}},
 		Scope: api.ExplainedScope{InScope: true}, Robots: api.ExplainedRules{Outcome: "unknown"},
@@ -113,6 +117,10 @@ func (d fullDaemon) HostDetail(ctx context.Context, project, host string) (*api.
 		h.LargestDelayShortfall = api.Milliseconds(time.Second)
 	}
 	return h, err
+}
+
+func (d fullDaemon) Inspector(_ context.Context, project string) (api.Inspector, error) {
+	return fakeInspector{daemon: d, project: project}, nil
 }
 
 func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.URLExplanation, error) {

@@ -122,6 +122,37 @@ func (d *fakeDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDet
 	return h, nil
 }
 
+// A fakeInspector answers for a project of one of the daemons of the tests.
+type fakeInspector struct {
+	api.Inspector
+	daemon interface {
+		ExplainURL(ctx context.Context, project, url string) (*api.URLExplanation, error)
+		ProjectReport(ctx context.Context, project string, q api.ReportQuery) (*api.CrawlReport, error)
+		AddURLs(ctx context.Context, project string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error)
+	}
+	project string
+}
+
+func (i fakeInspector) ExplainURL(ctx context.Context, url string) (*api.URLExplanation, error) {
+	return i.daemon.ExplainURL(ctx, i.project, url)
+}
+
+func (i fakeInspector) Report(ctx context.Context, q api.ReportQuery, use func(*api.StreamedReport) error) error {
+	r, err := i.daemon.ProjectReport(ctx, i.project, q)
+	if err != nil {
+		return err
+	}
+	return use(&api.StreamedReport{Totals: *r, Hosts: func(func(*api.Host, error) bool) {}})
+}
+
+func (i fakeInspector) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+	return i.daemon.AddURLs(ctx, i.project, lines)
+}
+
+func (d *fakeDaemon) Inspector(_ context.Context, project string) (api.Inspector, error) {
+	return fakeInspector{daemon: d, project: project}, nil
+}
+
 func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExplanation, error) {
 	u, err := decorum.ParseURL(text)
 	if err != nil {

@@ -38,8 +38,11 @@ func (s *webUI) hostPage(r *http.Request) (pageView, error) {
 		h.Brake = h.Host.Brake
 	}
 	if h.ExplainURL != "" {
-		e, err := s.daemon.ExplainURL(r.Context(), l.Name, h.ExplainURL)
+		i, err := s.daemon.Inspector(r.Context(), l.Name)
 		if err != nil {
+			return pageView{}, err
+		}
+		if e, err := i.ExplainURL(r.Context(), h.ExplainURL); err != nil {
 			h.ExplainProblem = err.Error()
 		} else {
 			h.Explanation = newExplanationView(e)

@@ -116,7 +116,11 @@ func (s *webUI) blockedPage(r *http.Request) (pageView, error) {
 	if err != nil {
 		return pageView{}, err
 	}
-	report, err := s.daemon.ProjectReport(r.Context(), l.Name, api.ReportQuery{Limit: maxRefusals})
+	i, err := s.daemon.Inspector(r.Context(), l.Name)
+	if err != nil {
+		return pageView{}, err
+	}
+	report, err := api.FullReport(r.Context(), i.Report, api.ReportQuery{Limit: maxRefusals})
 	if err != nil {
 		return pageView{}, err
 	}

@@ -85,7 +85,7 @@ type dryRunForecastBuilder struct {
 
 // newForecast says what a crawl of p would do, which began when the dry run did.
 func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
-	report, err := inspect.New(s.Engine).CrawlReport(ctx, "", 0)
+	report, err := api.FullReport(ctx, inspect.New(s.Engine).Report, api.ReportQuery{})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestFrontierStats(t *testing.T) {
 	runFrontier(t, v, "stats", "--format=jsonl").want(t, command.ExitUsage, "is not one of table, json")
 
 	runFrontier(t, v, "add", "http://shop.example/due").want(t, command.ExitDone, "1 new")
-	due := decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout)
+	due := decodeJSON[api.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout)
 	if due.HostsByState[inspect.HostDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
 	}
@@ -100,9 +100,9 @@ func TestFrontierCompact(t *testing.T) {
 		return rest
 	}
 	before := export()
-	sizes := decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles
+	sizes := decodeJSON[api.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles
 	runFrontier(t, v, "compact").want(t, command.ExitDone, "frontier.db: ", ", was 16.0 MiB")
-	for i, f := range decodeJSON[inspect.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles {
+	for i, f := range decodeJSON[api.FrontierStats](t, runFrontier(t, v, "stats", "--format=json").stdout).StoreFiles {
 		if f.Bytes >= sizes[i].Bytes || f.FreeBytes >= sizes[i].FreeBytes {
 			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.FreeBytes, sizes[i])
 		}

@@ -42,11 +42,17 @@ func (f *commandFixture) startAPI() *apiFixture {
 // runCommand calls a command that speaks to the daemon.
 func (s *apiFixture) runCommand(args ...string) commandResult {
 	s.T.Helper()
+	return runCommand(s.T, append(args, "--server", s.server.URL, "--token-file", s.writeToken())...)
+}
+
+// writeToken writes the token into a file, and returns its name.
+func (s *apiFixture) writeToken() string {
+	s.T.Helper()
 	file := filepath.Join(s.Dir, "the-token")
 	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
 		s.T.Fatal(err)
 	}
-	return runCommand(s.T, append(args, "--server", s.server.URL, "--token-file", file)...)
+	return file
 }
 
 func TestBrakeCommand(t *testing.T) {

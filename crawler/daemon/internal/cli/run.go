@@ -159,7 +159,9 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return errors.Join(err, j.Close())
 		}
 	}
+	stopServing := a.serveQuestions(j, dir, lock)
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
+	stopServing()
 	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
 		crawlErr = errors.Join(crawlErr, closeErr)

@@ -90,7 +90,8 @@ func (f *commandFixture) serveSocket() {
 func TestSocketFileIsReplaced(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	for range 2 { // the second finds the first's
-		l, err := dir.ListenSocket(t.Context())
+		lock := lockUntilEnd(t, dir)
+		l, err := dir.ListenSocket(t.Context(), lock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,17 +100,18 @@ func TestSocketFileIsReplaced(t *testing.T) {
 		} else {
 			c.Close()
 		}
-		if err := l.Close(); err != nil {
+		if err := errors.Join(l.Close(), lock.Close()); err != nil { // as when the process is killed
 			t.Error(err)
 		}
 	}
+	lock := lockUntilEnd(t, dir)
 	if err := dir.RemoveSocket(); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dir.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+	if _, err := dir.ListenSocket(t.Context(), lock); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("with a file in the way: %v", err)
 	}
 	if text, err := os.ReadFile(dir.Path(datadir.SocketFile)); err != nil || string(text) != "mine" {
@@ -117,41 +119,58 @@ func TestSocketFileIsReplaced(t *testing.T) {
 	}
 }
 
-// A directory whose path is too long for a socket's address has a socket where the
-// system can name it otherwise, and an error that says what to do elsewhere.
-func TestSocketOfALongPath(t *testing.T) {
-	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
-	if err := os.MkdirAll(string(dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	l, err := dir.ListenSocket(t.Context())
-	if _, ok := os.Stat("/proc/self/fd"); ok != nil {
-		if err == nil || !strings.Contains(err.Error(), "choose a shorter --data") {
-			t.Errorf("it says %v", err)
-		}
-		return
-	}
+// lockUntilEnd locks a directory, until the lock is closed or the test ends.
+func lockUntilEnd(t *testing.T, dir datadir.StateDir) *datadir.DirectoryLock {
+	t.Helper()
+	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	go func() {
-		if c, err := l.Accept(); err == nil {
-			_, _ = c.Write([]byte("here"))
+	t.Cleanup(func() { _ = lock.Close() }) // the test may have closed it
+	return lock
+}
+
+// A directory whose path is too long for a socket's has its socket in a temporary directory
+// of its user's, which the lock names while it is held. The next process removes what a
+// killed one has left there.
+func TestSocketOfALongPath(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
+	for range 2 {
+		lock := lockUntilEnd(t, dir)
+		l, err := dir.ListenSocket(t.Context(), lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holders, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+		if err != nil || len(holders) != 1 {
+			t.Fatalf("the temporary directories are %v, %v; want one", holders, err)
+		}
+		if info, err := os.Stat(holders[0]); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("its mode is %v, %v", info.Mode(), err)
+		}
+		if text, err := os.ReadFile(dir.Path(datadir.LockFile)); err != nil || !strings.Contains(string(text), holders[0]) {
+			t.Errorf("the lock has %q, %v", text, err)
+		}
+		c, err := dir.DialSocket(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.Close(), l.Close(), lock.Close()); err != nil { // as when the process is killed
+			t.Error(err)
+		}
+		if c, err := dir.DialSocket(t.Context()); err == nil {
+			t.Error("nobody holds the directory, and its socket is dialed")
 			c.Close()
 		}
-	}()
-	c, err := dir.DialSocket(t.Context())
-	if err != nil {
-		t.Fatal(err)
 	}
-	defer c.Close()
-	text := make([]byte, 4)
-	if _, err := c.Read(text); err != nil || string(text) != "here" {
-		t.Errorf("the socket says %q, %v", text, err)
+	lock := lockUntilEnd(t, dir)
+	l, err := dir.ListenSocket(t.Context(), lock)
+	if err == nil {
+		err = errors.Join(l.Close(), dir.RemoveSocket())
 	}
-	if err := dir.RemoveSocket(); err != nil {
-		t.Error(err)
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); err != nil || len(left) > 0 {
+		t.Errorf("%v; %v is left", err, left)
 	}
 }
 
@@ -176,7 +195,8 @@ func TestSocketIsItsOwners(t *testing.T) {
 		t.Skip("only root can be another user")
 	}
 	name := filepath.Join(socketDirForAll(t), datadir.SocketFile)
-	l, err := datadir.StateDir(filepath.Dir(name)).ListenSocket(t.Context())
+	dir := datadir.StateDir(filepath.Dir(name))
+	l, err := dir.ListenSocket(t.Context(), lockUntilEnd(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}

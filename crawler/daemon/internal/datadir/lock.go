@@ -3,6 +3,7 @@ package datadir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -23,6 +24,8 @@ const (
 type DirectoryLock struct {
 	lockFile *os.File // the lock file, which names the process
 	dir      *os.File // the directory itself; nil: the process already holds it
+	// socketOfLastHolder is a socket outside of the directory that the last holder may have left.
+	socketOfLastHolder string
 }
 
 // Close releases the directory. It unlocks explicitly: closing the files releases a
@@ -51,7 +54,8 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", dirDescription, err), f.Close())
 	case !acquired:
-		return nil, errors.Join(newDirectoryInUseError(readLockHolder(f), root, flag), f.Close())
+		holder, _ := readLockFile(f)
+		return nil, errors.Join(newDirectoryInUseError(holder, root, flag), f.Close())
 	}
 	acquired, err := h.tryLockDir(root, lockedDir)
 	if err != nil {
@@ -60,7 +64,8 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	if !acquired {
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
-	writeLockHolder(f)
+	_, h.socketOfLastHolder = readLockFile(f)
+	h.writeHolder("")
 	return h, nil
 }
 
@@ -123,20 +128,30 @@ func (d StateDir) WasUsedButIsIdle() bool {
 	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.IsInUse()
 }
 
-// writeLockHolder writes into a lock file which process holds it, for messages only: where
-// the write fails, on a full disk for example, messages name no process.
-func writeLockHolder(f *os.File) {
-	if f.Truncate(0) == nil {
-		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
+// writeHolder writes into the lock file which process holds it and, if socket is not empty, the
+// path of the process's socket, a line each. Where the write fails, on a full disk for
+// example, messages name no process, and no other process finds the socket.
+func (h *DirectoryLock) writeHolder(socket string) {
+	text := fmt.Sprintf("%d\n", os.Getpid())
+	if socket != "" {
+		text += socket + "\n"
+	}
+	if h.lockFile.Truncate(0) == nil {
+		_, _ = h.lockFile.WriteAt([]byte(text), 0)
 	}
 }
 
-// readLockHolder names the process that holds a lock file, if the file does.
-func readLockHolder(f *os.File) string {
-	text := make([]byte, 20)
-	n, _ := f.ReadAt(text, 0)
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
-		return fmt.Sprintf("process %d", pid)
+// readLockFile names the process that holds a lock file, if the file does, and the path of
+// its socket, empty if the file names none.
+func readLockFile(f *os.File) (holder, socket string) {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, maxLockFileBytes))
+	pidText, rest, _ := strings.Cut(string(text), "\n")
+	socket, _, _ = strings.Cut(rest, "\n")
+	if pid, err := strconv.Atoi(strings.TrimSpace(pidText)); err == nil {
+		return fmt.Sprintf("process %d", pid), socket
 	}
-	return "another process"
+	return "another process", socket
 }
+
+// maxLockFileBytes is how much of a lock file is read: a number and a path.
+const maxLockFileBytes = 5000

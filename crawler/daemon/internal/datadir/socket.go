@@ -7,42 +7,53 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
-// SocketFile is a Unix domain socket in a daemon's directory. A process that can
-// connect to it operates the daemon without a token: its mode is 0600, and on Linux the
-// peer must be root or the daemon's user.
+// SocketFile is a Unix domain socket in the directory of a daemon, or of a crawl that runs in
+// the foreground. A process that can connect to it operates the daemon without a token: its
+// mode is 0600, and on Linux the peer must be root or the daemon's user. Where the path of
+// the directory is too long for a socket's, the socket is in a temporary directory of mode
+// 0700, and the lock file names it.
 const SocketFile = "socket"
 
 // maxSocketPath is how many bytes the path of a socket may have on every system:
 // sun_path has 104 on BSD and macOS, one of them for the final NUL.
 const maxSocketPath = 103
 
-// ListenSocket creates the directory's socket. The caller holds the directory's lock,
-// so an existing socket belongs to a killed daemon, and ListenSocket replaces it.
-// Closing the listener does not remove the file; RemoveSocket does.
-func (d StateDir) ListenSocket(ctx context.Context) (net.Listener, error) {
+// ListenSocket creates the directory's socket. lock is the lock on the directory, so that
+// an existing socket belongs to a killed process, and ListenSocket replaces it. Closing the
+// listener does not remove the file; RemoveSocket does.
+func (d StateDir) ListenSocket(ctx context.Context, lock *DirectoryLock) (net.Listener, error) {
+	if lock.socketOfLastHolder != "" {
+		_ = removeSocketFile(lock.socketOfLastHolder) // a temporary file, which somebody may have removed
+		_ = os.Remove(filepath.Dir(lock.socketOfLastHolder))
+	}
 	if err := d.RemoveSocket(); err != nil {
 		return nil, err
 	}
-	addr, release, err := d.socketAddr()
-	if err != nil {
-		return nil, err
+	name := d.Path(SocketFile)
+	if len(name) > maxSocketPath {
+		dir, err := os.MkdirTemp("", "decorum-")
+		if err != nil {
+			return nil, err
+		}
+		name = filepath.Join(dir, SocketFile)
+		lock.writeHolder(name)
 	}
-	defer release()
 	// On Linux the new file takes its mode from the descriptor, so that no other
 	// user can connect even before the chmod below. Elsewhere this may fail.
 	setPrivateMode := func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = setSocketMode(fd) })
 	}
-	l, err := (&net.ListenConfig{Control: setPrivateMode}).Listen(ctx, "unix", addr)
+	l, err := (&net.ListenConfig{Control: setPrivateMode}).Listen(ctx, "unix", name)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.RemoveSocket())
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(d.Path(SocketFile), 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
+	if err := os.Chmod(name, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close(), d.RemoveSocket())
 	}
 	return ownerListener{l}, nil
 }
@@ -50,7 +61,16 @@ func (d StateDir) ListenSocket(ctx context.Context) (net.Listener, error) {
 // RemoveSocket removes the directory's socket, if there is one. The caller holds the
 // directory's lock.
 func (d StateDir) RemoveSocket() error {
-	name := d.Path(SocketFile)
+	name := d.socketPath()
+	err := removeSocketFile(name)
+	if name != d.Path(SocketFile) {
+		err = errors.Join(err, os.Remove(filepath.Dir(name)))
+	}
+	return err
+}
+
+// removeSocketFile removes a socket, if it is there.
+func removeSocketFile(name string) error {
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -63,23 +83,27 @@ func (d StateDir) RemoveSocket() error {
 	return os.Remove(name)
 }
 
-// DialSocket connects to the daemon of the directory.
+// DialSocket connects to the process that runs the daemon, or the crawl, of the directory.
 func (d StateDir) DialSocket(ctx context.Context) (net.Conn, error) {
-	addr, release, err := d.socketAddr()
-	if err != nil {
-		return nil, err
+	name := d.socketPath()
+	if name != d.Path(SocketFile) && !d.IsInUse() {
+		// The process was killed, and another user may have made a socket of that name since.
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: fs.ErrNotExist}
 	}
-	defer release()
-	return new(net.Dialer).DialContext(ctx, "unix", addr)
+	return new(net.Dialer).DialContext(ctx, "unix", name)
 }
 
-// socketAddr returns the address of the directory's socket, which is valid until
-// release is called.
-func (d StateDir) socketAddr() (addr string, release func(), err error) {
-	if name := d.Path(SocketFile); len(name) <= maxSocketPath {
-		return name, func() {}, nil
+// socketPath returns the path of the directory's socket: the one that the lock file names, if
+// it names one.
+func (d StateDir) socketPath() string {
+	f, err := os.Open(d.Path(LockFile))
+	if err == nil {
+		defer f.Close()
+		if _, socket := readLockFile(f); socket != "" {
+			return socket
+		}
 	}
-	return d.shortSocketAddr()
+	return d.Path(SocketFile)
 }
 
 // An ownerListener accepts connections from the daemon's user and from root only.

@@ -216,3 +216,31 @@ const (
 	ProjectsDir     = "projects"    // the state of each project, in a directory of its name
 	DeletedDir      = "deleted"     // of those that were deleted
 )
+
+// IsDaemonDir reports whether d is the directory of a daemon.
+func (d StateDir) IsDaemonDir() bool {
+	_, err := os.Stat(d.Path(DaemonStateFile))
+	return err == nil
+}
+
+// DaemonDir returns the directory of the daemon to which d, the directory of a project's
+// state, belongs. isProject is false for any other directory.
+func (d StateDir) DaemonDir() (daemon StateDir, isProject bool) {
+	daemon = StateDir(d.Path(filepath.Join("..", "..")))
+	return daemon, filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir && daemon.IsDaemonDir()
+}
+
+// BaseName returns the last element of the path of the directory.
+func (d StateDir) BaseName() string { return filepath.Base(filepath.Clean(string(d))) }
+
+// ProjectDirs returns the directories of the state of a daemon's projects, by their names.
+func (d StateDir) ProjectDirs() (map[string]StateDir, error) {
+	entries, err := os.ReadDir(d.Path(ProjectsDir))
+	dirs := map[string]StateDir{}
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs[e.Name()] = StateDir(d.Path(filepath.Join(ProjectsDir, e.Name())))
+		}
+	}
+	return dirs, err
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
@@ -70,8 +69,7 @@ func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) 
 // robotsStorePath is the file that keeps what is known of robots.txt files: the crawl's own,
 // or, in the directory of a daemon's project, that of all its projects.
 func (d StateDir) robotsStorePath() string {
-	daemon := StateDir(d.Path(filepath.Join("..", "..")))
-	if _, err := os.Stat(daemon.Path(DaemonStateFile)); err == nil && filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir {
+	if daemon, isProject := d.DaemonDir(); isProject {
 		return daemon.Path(RobotsFile)
 	}
 	return d.Path(RobotsFile)

@@ -4,47 +4,52 @@ import (
 	"context"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// FrontierStats are the numbers of a frontier, and the files that hold it.
-type FrontierStats struct {
-	At              time.Time        `json:"at"`
-	HostCount       int              `json:"host_count"`
-	OriginCount     int              `json:"origin_count"`
-	HostsByState    map[string]int   `json:"states"` // hosts in each
-	QueuedURLs      int              `json:"queued"`
-	AwaitingRevisit int              `json:"resting"`
-	ParkedURLs      int              `json:"parked"`
-	SeenURLs        int              `json:"seen"`
-	SuspendedURLs   int              `json:"set_aside"`          // of QueuedURLs: of hosts that are set aside
-	NextDueAt       time.Time        `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
-	DueSince        time.Time        `json:"due_since,omitzero"` // since when the host waits that is due longest
-	StoreFiles      []StoreFileStats `json:"files"`
-}
-
-// StoreFileStats are the sizes of one file of a store.
-type StoreFileStats struct {
-	Name      string `json:"name"`
-	Bytes     int64  `json:"bytes"`
-	FreeBytes int64  `json:"free_bytes"` // of them, which compact gives back, about
-}
-
-// CountFrontier returns the numbers of the frontier, without its files. It reads one host
-// after the other.
-func (q *Inspector) CountFrontier(ctx context.Context) (*FrontierStats, error) {
-	s := &FrontierStats{At: q.Time.UTC(), HostsByState: map[string]int{}}
-	if err := q.ForEachHostReport(ctx, false, s.addHost); err != nil {
+// FrontierStats returns the numbers of the frontier, and of the files that hold it. It reads
+// one host after the other.
+func (q *Inspector) FrontierStats(ctx context.Context) (*api.FrontierStats, error) {
+	s := &api.FrontierStats{At: q.Time.UTC(), HostsByState: map[string]int{}}
+	err := q.ForEachHostReport(ctx, false, func(h *HostReport) { addHostToStats(s, h) })
+	if err != nil {
 		return nil, err
 	}
 	if s.HostsByState[HostDue] > 0 {
 		s.NextDueAt = time.Time{} // it is now
 	}
-	return s, nil
+	s.StoreFiles, err = q.storeFileStats()
+	return s, err
 }
 
-// addHost adds a host that is complete.
-func (s *FrontierStats) addHost(h *HostReport) {
+// storeFileStats returns how large the files of the crawl are: none of a store in memory, or
+// in Redis.
+func (q *Inspector) storeFileStats() (files []api.StoreFileStats, err error) {
+	for _, f := range []struct {
+		name  string
+		store storage.NoteStore
+	}{{datadir.StoreFile, q.FrontierStore}, {datadir.RobotsFile, q.RobotsStore}} {
+		file, ok := f.store.(interface {
+			FileStats() (bolt.FileStats, error)
+		})
+		if !ok {
+			continue
+		}
+		stats, err := file.FileStats()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, api.StoreFileStats{Name: f.name, Bytes: stats.Size, FreeBytes: stats.FreeBytes})
+	}
+	return files, nil
+}
+
+// addHostToStats adds a host that is complete.
+func addHostToStats(s *api.FrontierStats, h *HostReport) {
 	s.HostCount++
 	s.OriginCount += len(h.Origins)
 	s.SeenURLs += h.KnownURLs

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -95,15 +94,4 @@ func requireCanonicalURL(text string) (decorum.URL, error) {
 		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
 	}
 	return u, err
-}
-
-// MatchingOrigins returns what the store has of the origins that are wanted.
-func (q *Inspector) MatchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
-	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
-		if want(&o) {
-			wanted = append(wanted, o)
-		}
-		return true
-	})
-	return wanted, err
 }

@@ -9,14 +9,17 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // An Inspector is a crawl that is asked about at a moment. It answers from the
-// crawl's own stores and rooms, and changes nothing; the crawl may go on
+// crawl's own stores and engine, and changes nothing; the crawl may go on
 // meanwhile.
 type Inspector struct {
+	Name          string // of the crawl, in errors
 	Project       project.Project
 	FrontierStore datadir.StoreInspectorImporter
+	RobotsStore   storage.NoteStore // what Gate keeps
 	Gate          *gate.Gate
 	Scope         *frontier.Scope // nil if it is not known
 	ParamCleaner  *frontier.ParamCleaner
@@ -42,6 +45,6 @@ func (q *Inspector) LoadScope() error {
 
 // New returns an inspector of a crawl at the present moment.
 func New(r *engine.Engine) *Inspector {
-	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, Gate: r.Gate, Scope: r.Scope,
+	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate, Scope: r.Scope,
 		ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,11 +15,11 @@ import (
 // reads those beyond again when it writes them.
 const MaxHostsInMemory = 4096
 
-// A StreamedReport is a report whose hosts are not in memory. The totals lack Hosts.
-type StreamedReport struct {
+// A rankedReport is a report whose hosts are not all in memory. totals lacks Hosts.
+type rankedReport struct {
 	*Inspector
-	Totals  api.CrawlReport
-	Ranking HostRanking
+	totals  api.CrawlReport
+	ranking hostRanking
 }
 
 // A rankedHost is a host in the order of a report: what it takes to sort it and to
@@ -39,8 +40,8 @@ func (h *rankedHost) compare(g *rankedHost) int {
 	return cmp.Or(h.sortKey.compare(g.sortKey), strings.Compare(h.firstOrigin.Host(), g.firstOrigin.Host()))
 }
 
-// HostRanking keeps the hosts that come first in a report: all of them if limit is 0.
-type HostRanking struct {
+// hostRanking keeps the hosts that come first in a report: all of them if limit is 0.
+type hostRanking struct {
 	limit          int
 	maxFullReports int // hosts that are kept whole, at most
 	Hosts          []rankedHost
@@ -49,7 +50,7 @@ type HostRanking struct {
 // addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
 // takes long, and the totals hold as much of them. Twice the limit are kept, so that
 // each host costs little.
-func (l *HostRanking) addHost(h *HostReport) {
+func (l *hostRanking) addHost(h *HostReport) {
 	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.FirstOrigin}
 	if len(l.Hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
 		r.details = &rankedHostExtra{report: h}
@@ -63,7 +64,7 @@ func (l *HostRanking) addHost(h *HostReport) {
 }
 
 // sortAndTrim sorts the hosts and drops those beyond the limit.
-func (l *HostRanking) sortAndTrim() {
+func (l *hostRanking) sortAndTrim() {
 	slices.SortFunc(l.Hosts, func(a, b rankedHost) int { return a.compare(&b) })
 	if l.limit > 0 && len(l.Hosts) > l.limit {
 		clear(l.Hosts[l.limit:]) // lets them be collected
@@ -71,28 +72,32 @@ func (l *HostRanking) sortAndTrim() {
 	}
 }
 
-// ForEachReportedHost calls yield with the hosts in the order of the report, until it fails.
-func (s *StreamedReport) ForEachReportedHost(ctx context.Context, yield func(*api.Host) error) error {
-	for i := range s.Ranking.Hosts {
-		h, err := s.loadHost(ctx, &s.Ranking.Hosts[i])
-		if err != nil {
-			return err
-		}
-		if h == nil {
-			continue
-		}
-		if err := s.SetHostHoldReason(ctx, h); err != nil {
-			return err
-		}
-		if err := yield(&h.Host); err != nil {
-			return err
+// stream returns the report as its readers get it.
+func (s *rankedReport) stream(ctx context.Context) *api.StreamedReport {
+	return &api.StreamedReport{Totals: s.totals, Hosts: s.hosts(ctx)}
+}
+
+// hosts yields the hosts in the order of the report. An error is yielded last.
+func (s *rankedReport) hosts(ctx context.Context) iter.Seq2[*api.Host, error] {
+	return func(yield func(*api.Host, error) bool) {
+		for i := range s.ranking.Hosts {
+			h, err := s.loadHost(ctx, &s.ranking.Hosts[i])
+			if err == nil && h != nil {
+				err = s.SetHostHoldReason(ctx, h)
+			}
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case h != nil && !yield(&h.Host, nil):
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // loadHost returns a host of the report, from memory or from the store.
-func (s *StreamedReport) loadHost(ctx context.Context, r *rankedHost) (*HostReport, error) {
+func (s *rankedReport) loadHost(ctx context.Context, r *rankedHost) (*HostReport, error) {
 	switch {
 	case r.details == nil:
 		return s.ReadHost(ctx, []decorum.Origin{r.firstOrigin})
@@ -100,17 +105,4 @@ func (s *StreamedReport) loadHost(ctx context.Context, r *rankedHost) (*HostRepo
 		return r.details.report, nil
 	}
 	return s.ReadHost(ctx, r.details.allOrigins)
-}
-
-// FullReport returns the report with its hosts.
-func (s *StreamedReport) FullReport(ctx context.Context) (*api.CrawlReport, error) {
-	r := s.Totals
-	err := s.ForEachReportedHost(ctx, func(h *api.Host) error {
-		r.Hosts = append(r.Hosts, h)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
 }

@@ -27,20 +27,24 @@ func TestReportMemory(t *testing.T) {
 	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
-			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.rankedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := 0
-			err = s.ForEachReportedHost(t.Context(), func(*api.Host) error { n++; return nil })
-			if err != nil || limit == 0 && n != hosts {
-				t.Fatalf("%d hosts: %v", n, err)
+			for _, err := range s.hosts(t.Context()) {
+				if n++; err != nil {
+					t.Fatal(err)
+				}
+			}
+			if limit == 0 && n != hosts {
+				t.Fatalf("%d hosts", n)
 			}
 			return s
 		}
 	}
 	stats := func() any {
-		s, err := q.CountFrontier(t.Context())
+		s, err := q.FrontierStats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

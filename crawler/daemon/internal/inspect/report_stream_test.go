@@ -146,12 +146,13 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
 		for _, maxInMemory := range []int{0, 7, 1000} {
-			s, err := q.StreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.rankedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got, same, lines bytes.Buffer
-			err = errors.Join(s.WriteJSON(t.Context(), &got), jsonline.WriteIndented(&same, want), s.WriteJSONLines(t.Context(), &lines))
+			report := s.stream(t.Context())
+			err = errors.Join(report.WriteJSON(&got), jsonline.WriteIndented(&same, want), report.WriteJSONLines(&lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
 				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
 			}
@@ -184,7 +185,7 @@ func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	want := reportInMemory(t, q, 0)
-	s, err := q.CountFrontier(t.Context())
+	s, err := q.FrontierStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,22 +55,49 @@ type HostReport struct {
 	otherOrigins     []decorum.Origin
 }
 
-// CrawlReport asks the stores for the report, of one host if it is named. The hosts come in
-// the order of what matters, at most limit of them unless it is 0.
-func (q *Inspector) CrawlReport(ctx context.Context, onlyHost string, limit int) (*api.CrawlReport, error) {
-	s, err := q.StreamedReport(ctx, onlyHost, limit, MaxHostsInMemory)
+// Report calls use with the report, of one host if the query names it. The hosts come in the
+// order of what matters, at most query.Limit of them unless it is 0.
+func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
+	host, err := ParseHostParam(query.Host)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.FullReport(ctx)
+	if query.Limit < 0 {
+		return api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
+	}
+	s, err := q.rankedReport(ctx, host, query.Limit, MaxHostsInMemory)
+	if err != nil {
+		return err
+	}
+	if host != "" && s.totals.HostCount == 0 {
+		return NewUnknownHostError(q.Name, host)
+	}
+	return use(s.stream(ctx))
 }
 
-// StreamedReport adds up what report returns, and holds only so many hosts. Of the others it
+// ParseHostParam returns the name of a host in canonical form; empty: none is asked for.
+func ParseHostParam(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	host, ok := project.CanonicalHost(text)
+	if !ok {
+		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
+	}
+	return host, nil
+}
+
+// NewUnknownHostError is the error of a host that a crawl has not met.
+func NewUnknownHostError(crawl, host string) error {
+	return api.NotFound("%s knows no host %s", crawl, host)
+}
+
+// rankedReport adds up what report returns, and holds only so many hosts. Of the others it
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
-func (q *Inspector) StreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*StreamedReport, error) {
-	s := &StreamedReport{Inspector: q, Ranking: HostRanking{limit: limit, maxFullReports: maxInMemory}, Totals: api.CrawlReport{
+func (q *Inspector) rankedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*rankedReport, error) {
+	s := &rankedReport{Inspector: q, ranking: hostRanking{limit: limit, maxFullReports: maxInMemory}, totals: api.CrawlReport{
 		AsOf: q.Time.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}}
-	r, refusals := &s.Totals, RefusalTally{}
+	r, refusals := &s.totals, RefusalTally{}
 	addHost := func(h *HostReport) {
 		RecalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
 		h.ParkedByRule = h.ParkedURLTally.Sorted()
@@ -80,7 +107,7 @@ func (q *Inspector) StreamedReport(ctx context.Context, onlyHost string, limit, 
 		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
 		r.HostsByState[h.State]++
-		s.Ranking.addHost(h)
+		s.ranking.addHost(h)
 	}
 	var err error
 	if onlyHost == "" {
@@ -94,7 +121,7 @@ func (q *Inspector) StreamedReport(ctx context.Context, onlyHost string, limit, 
 	if err != nil {
 		return nil, err
 	}
-	s.Ranking.sortAndTrim()
+	s.ranking.sortAndTrim()
 	r.ParkedByRule = refusals.Sorted()
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]

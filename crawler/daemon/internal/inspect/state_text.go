@@ -39,3 +39,22 @@ func RuleText(v robots.Verdict) string {
 
 // StateNames are how the states of a URL are written.
 var StateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
+
+// RefusalText says why URLs are parked.
+func RefusalText(r api.RefusalSummary) string {
+	if r.RefusedBy == ParkedByScope {
+		return "out of scope: " + r.Rule
+	}
+	return r.Rule
+}
+
+// RuleLocationText says where the rule stands.
+func RuleLocationText(r api.RefusalSummary) string {
+	switch {
+	case r.RuleFileURL == "":
+		return ""
+	case r.RuleLine == 0:
+		return r.RuleFileURL
+	}
+	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
+}

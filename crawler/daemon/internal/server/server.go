@@ -68,12 +68,11 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
 	})
-	if g.socketListener, err = d.DataDir.ListenSocket(context.Background()); err != nil {
+	if g.socketListener, err = d.ListenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
 		// one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
-	d.HasSocket = g.socketListener != nil
 	return nil
 }
 

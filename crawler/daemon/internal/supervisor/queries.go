@@ -3,63 +3,38 @@ package supervisor
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Queries about a project are answered from its stores by an inspect.Inspector, whether it runs or
 // not: the answers are those of decorum report and decorum explain.
 
-// withInspector calls do with an Inspector of a project.
+// Inspector returns what answers questions about a project.
+func (s *Supervisor) Inspector(_ context.Context, name string) (api.Inspector, error) {
+	r, err := s.runners.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return &inspect.RunningCrawl{
+		Name: name, WithEngine: r.withEngine, URLsAdded: func(crawl *engine.Engine) { r.engine.resumeForNewURLs(crawl) },
+	}, nil
+}
+
+// withInspector calls do with an inspect.Inspector of a project.
 func (s *Supervisor) withInspector(ctx context.Context, name string, do func(context.Context, *inspect.Inspector) error) error {
 	r, err := s.runners.find(name)
 	if err != nil {
 		return err
 	}
-	return r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+	return r.withEngine(ctx, func(ctx context.Context, crawl *engine.Engine) error {
 		return do(ctx, inspect.New(crawl))
 	})
-}
-
-// ExplainURL returns what a project does with a URL, and why. It makes no request.
-func (s *Supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
-	if _, err := decorum.ParseURL(url); err != nil {
-		return nil, api.InvalidInput("%q is not a URL: %s", url, engine.InnerErrorText(err))
-	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
-		e, err = q.ExplainURL(ctx, url)
-		return err
-	})
-	return e, err
-}
-
-// ProjectReport returns the report of a project. It reads each parked URL, so that many of them take
-// time.
-func (s *Supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
-	host, err := parseHostParam(query.Host)
-	if err != nil {
-		return nil, err
-	}
-	if query.Limit < 0 {
-		return nil, api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
-	}
-	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
-		r, err = q.CrawlReport(ctx, host, query.Limit)
-		return err
-	})
-	if err == nil && host != "" && len(r.Hosts) == 0 {
-		return nil, newUnknownHostError(name, host)
-	}
-	return r, err
 }
 
 // Limits of a page of hosts.
@@ -136,7 +111,7 @@ const maxRobotsFiles = 100
 
 // HostDetail returns all that is known of a host of a project.
 func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
-	canonical, err := parseHostParam(host)
+	canonical, err := inspect.ParseHostParam(host)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +123,7 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		}
 		h, err := q.ReadHost(ctx, origins)
 		if h == nil || err != nil {
-			return cmp.Or(err, newUnknownHostError(name, host))
+			return cmp.Or(err, inspect.NewUnknownHostError(name, host))
 		}
 		for _, o := range origins {
 			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
@@ -179,22 +154,6 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 	return d, err
 }
 
-// parseHostParam returns the name of a host in canonical form; empty: none is asked for.
-func parseHostParam(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	host, ok := project.CanonicalHost(text)
-	if !ok {
-		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
-	}
-	return host, nil
-}
-
-func newUnknownHostError(project, host string) error {
-	return api.NotFound("%s has not met the host %s", project, host)
-}
-
 // RobotsFile returns the robots.txt of an origin as a project knows it, or one that
 // it had before.
 func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
@@ -208,35 +167,4 @@ func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 		return err
 	})
 	return f, err
-}
-
-// AddURLs queues the URLs that lines name. It adds a batch before it reads the next, so that the
-// sender goes no faster than the store. When it returns, what it counts as added is on the
-// disk; the result is valid with an error, too.
-func (s *Supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
-	r, err := s.runners.find(name)
-	if err != nil {
-		return nil, err
-	}
-	adder := NewURLBatchAdder(r.enqueueURLs)
-	if err := adder.AddAll(ctx, lines); err != nil {
-		return adder.Result(), err
-	}
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
-		return crawl.Stores.Frontier.Flush(ctx)
-	})
-	return adder.Result(), err
-}
-
-// enqueueURLs queues entries. It takes the engine anew for each batch: the project file may change
-// while a long list arrives.
-func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
-		added, err = crawl.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
-		if added > 0 {
-			r.engine.resumeForNewURLs(crawl)
-		}
-		return err
-	})
-	return added, err
 }

@@ -50,6 +50,7 @@ func TestServeAnswers(t *testing.T) {
 	t.Parallel()
 	f := startTownDaemon(t)
 	ctx := t.Context()
+	town := f.inspector("town")
 	if err := f.SetBrake(ctx, api.Brake{Host: "example", WithSubdomains: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,18 +72,18 @@ func TestServeAnswers(t *testing.T) {
 			d.RobotsFiles[0].Bytes == 0 || d.RobotsFiles[0].Text != "" || !d.RobotsFiles[0].ExpiresAt.After(time.Now()) {
 			t.Fatalf("%s: %+v, %v", action, d, err)
 		}
-		e, err := f.ExplainURL(ctx, "town", "http://shop.example/till?x=1")
+		e, err := town.ExplainURL(ctx, "http://shop.example/till?x=1")
 		if err != nil || e.Robots.MayVisit == nil || *e.Robots.MayVisit || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
 			t.Errorf("%s: explained %+v, %v", action, e, err)
 		}
-		r, err := f.ProjectReport(ctx, "town", api.ReportQuery{Limit: 1})
+		r, err := api.FullReport(ctx, town.Report, api.ReportQuery{Limit: 1})
 		if err != nil || r.HostCount != 3 || len(r.Hosts) != 1 || r.BlockedByRobots != 1 || r.LargestDelayShortfall != 0 {
 			t.Errorf("%s: report %+v, %v", action, r, err)
 		}
 	}
 	for what, err := range map[string]error{
 		"no project": errorOf(f.Hosts(ctx, "none", api.HostQuery{})), "no host": errorOf(f.HostDetail(ctx, "town", "none.example")),
-		"report on no host": errorOf(f.ProjectReport(ctx, "town", api.ReportQuery{Host: "none.example"})),
+		"report on no host": errorOf(api.FullReport(ctx, town.Report, api.ReportQuery{Host: "none.example"})),
 		"no robots.txt":     errorOf(f.RobotsFile(ctx, "town", "http://none.example", "")),
 		"no version":        errorOf(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
 	} {
@@ -93,8 +94,8 @@ func TestServeAnswers(t *testing.T) {
 	for what, err := range map[string]error{
 		"order": errorOf(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": errorOf(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
 		"offset": errorOf(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": errorOf(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
-		"URL": errorOf(f.ExplainURL(ctx, "town", "shop")), "host": errorOf(f.HostDetail(ctx, "town", "a/b")),
-		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(f.ProjectReport(ctx, "town", api.ReportQuery{Limit: -1})),
+		"URL": errorOf(town.ExplainURL(ctx, "shop")), "host": errorOf(f.HostDetail(ctx, "town", "a/b")),
+		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(api.FullReport(ctx, town.Report, api.ReportQuery{Limit: -1})),
 	} {
 		if problemStatus(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", what, err)
@@ -163,7 +164,7 @@ func TestServeRobotsHistory(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	version.Store(1)
-	addResult, err := f.AddURLs(t.Context(), "h", lineSeq("http://h.example/new"))
+	addResult, err := f.inspector("h").AddURLs(t.Context(), lineSeq("http://h.example/new"))
 	if err != nil || addResult.Added != 1 {
 		t.Fatalf("%+v, %v", addResult, err)
 	}
@@ -208,7 +209,7 @@ func TestServeAddURLs(t *testing.T) {
 	f.PutProjectFile("p", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "scope: {max_depth: 1}"))
 	f.ReloadAndFind("p")
 	f.WaitForState("p", api.StateDone)
-	in, err := f.AddURLs(t.Context(), "p", lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
+	in, err := f.inspector("p").AddURLs(t.Context(), lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
 		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
 	want := &api.AddURLsResult{Added: 1, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: in.Refusals}
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
@@ -218,14 +219,14 @@ func TestServeAddURLs(t *testing.T) {
 	f.WaitForState("p", api.StateDone)
 	f.DoActions("p", api.ActionStop)
 	broken := errors.New("the client has gone away")
-	in, err = f.AddURLs(t.Context(), "p", func(yield func(string, error) bool) {
+	in, err = f.inspector("p").AddURLs(t.Context(), func(yield func(string, error) bool) {
 		_ = yield("http://shop.example/late", nil) && yield("", broken)
 	})
 	if in.Added != 1 || !errors.Is(err, broken) {
 		t.Errorf("%+v, %v", in, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	in, err = f.AddURLs(ctx, "p", func(yield func(string, error) bool) {
+	in, err = f.inspector("p").AddURLs(ctx, func(yield func(string, error) bool) {
 		for i := range engine.SeedBatchSize + 1 {
 			if !yield(fmt.Sprintf("http://shop.example/many/%d", i), nil) {
 				return
@@ -240,7 +241,7 @@ func TestServeAddURLs(t *testing.T) {
 	if p := f.GetProject("p"); p.FrontierCounts.QueuedURLs != engine.SeedBatchSize+2 {
 		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
-	if _, err := f.AddURLs(t.Context(), "none", lineSeq()); problemStatus(err) != http.StatusNotFound {
-		t.Errorf("added to no project: %v", err)
+	if _, err := f.Inspector(t.Context(), "none"); problemStatus(err) != http.StatusNotFound {
+		t.Errorf("inspector of no project: %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// withCrawlComponents calls do with an engine of the project and its open stores: the engine of the
+// withEngine calls do with an engine of the project, whose stores are open: the engine of the
 // present run, or one without a crawl. The context of do ends, too, when the stores become
 // unavailable.
-func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *engine.Engine, datadir.CrawlStores) error) error {
+func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
 	if r.availability.err() != nil {
 		return r.availability.wrapIfUnavailable(nil)
 	}
@@ -29,7 +29,7 @@ func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context
 	}
 	ctx, stop := r.availability.contextWhileAvailable(ctx)
 	defer stop()
-	if err = do(ctx, crawl, stores); err != nil {
+	if err = do(ctx, crawl); err != nil {
 		return r.availability.wrapIfUnavailable(err)
 	}
 	return nil

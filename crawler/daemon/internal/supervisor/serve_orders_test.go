@@ -71,7 +71,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, crawl *engine.Engine, _ datadir.CrawlStores) error {
+	if err := r.withEngine(t.Context(), func(_ context.Context, crawl *engine.Engine) error {
 		_, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.engine.resumeForNewURLs(crawl)
 		return err

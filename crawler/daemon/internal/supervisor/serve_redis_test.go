@@ -28,7 +28,7 @@ func TestServeWaitsForRedis(t *testing.T) {
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
-	if _, err := f.ExplainURL(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
+	if _, err := f.inspector("shop").ExplainURL(t.Context(), "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("explain: %v", err)
 	}
 	c.StartKilledNode(c.Nodes()[0])

@@ -29,6 +29,16 @@ type daemonFixture struct {
 	readUsage func() memoryUsage // of the daemon; nil: that of the process
 }
 
+// inspector returns what answers questions about a project.
+func (f *daemonFixture) inspector(project string) api.Inspector {
+	f.T.Helper()
+	i, err := f.Inspector(f.T.Context(), project)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return i
+}
+
 // newDaemonFixture starts a web, and makes the folders of a daemon that is not started.
 func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 	t.Helper()

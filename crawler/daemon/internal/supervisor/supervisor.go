@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,9 +30,8 @@ type Supervisor struct {
 	projectPaths
 	startNewProjects bool // projects run as soon as they have a file
 	directoryLock    *datadir.DirectoryLock
-	// HasSocket reports that the server has made the socket, which Close removes.
-	HasSocket   bool
-	robotsStore storage.NoteStore // what is known of robots.txt files, by all projects
+	hasSocket        bool              // ListenSocket has made the socket, which Close removes
+	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	Metrics             *metrics.Metrics
@@ -190,6 +190,13 @@ func (s *Supervisor) HaltCrawls() {
 	}
 }
 
+// ListenSocket creates the socket of the daemon's directory, which Close removes.
+func (s *Supervisor) ListenSocket(ctx context.Context) (net.Listener, error) {
+	l, err := s.DataDir.ListenSocket(ctx, s.directoryLock)
+	s.hasSocket = err == nil
+	return l, err
+}
+
 // Close ends all projects in order, with their visits under way, and closes
 // their state. What ran goes on the next time.
 func (s *Supervisor) Close() (err error) {
@@ -224,7 +231,7 @@ func (s *Supervisor) Close() (err error) {
 		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
 		s.memoryUsageRecorder.recordCleanEnd()
 	}
-	if s.HasSocket { // once the lock is free, the socket may be another daemon's
+	if s.hasSocket { // once the lock is free, the socket may be another daemon's
 		err = errors.Join(err, s.DataDir.RemoveSocket())
 	}
 	return errors.Join(err, s.directoryLock.Close())

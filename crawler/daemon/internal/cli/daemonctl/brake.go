@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
@@ -36,7 +37,7 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
 // A brakeOptions is what decorum brake is asked for.
 type brakeOptions struct {
 	env *command.Env
-	clientOptions
+	crawlaccess.DaemonFlags
 	stop, withSubdomains, lift bool
 	delay, duration            project.Duration
 	reason                     string
@@ -48,7 +49,7 @@ func NewBrakeCommand(env *command.Env) *cobra.Command {
 		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: command.ArgsOrUsageError(cobra.MaximumNArgs(1)),
 	}
 	fs := c.Flags()
-	b.addFlags(fs)
+	b.AddFlags(fs)
 	fs.BoolVar(&b.stop, "stop", false, "make no visit at all")
 	fs.BoolVar(&b.withSubdomains, "domain", false, "brake the subdomains of HOST as well")
 	fs.BoolVar(&b.lift, "lift", false, "take the brake off")
@@ -64,9 +65,9 @@ func NewBrakeCommand(env *command.Env) *cobra.Command {
 			}
 		}
 		if len(args) == 0 {
-			return b.explainError(ctx, b.listBrakes(ctx))
+			return b.ExplainError(ctx, b.listBrakes(ctx))
 		}
-		return b.explainError(ctx, b.setOrLiftBrake(ctx, args[0]))
+		return b.ExplainError(ctx, b.setOrLiftBrake(ctx, args[0]))
 	}
 	return c
 }
@@ -97,7 +98,7 @@ func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 	if !ok {
 		return usage.Errorf("%q is not the name of a host, as example.com", name)
 	}
-	client, err := b.newClient(ctx)
+	client, err := b.NewClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 }
 
 func (b *brakeOptions) listBrakes(ctx context.Context) error {
-	client, err := b.newClient(ctx)
+	client, err := b.NewClient(ctx)
 	if err != nil {
 		return err
 	}

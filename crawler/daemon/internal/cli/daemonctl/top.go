@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
@@ -29,19 +30,19 @@ written once.
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
 func NewTopCommand(env *command.Env) *cobra.Command {
-	var r clientOptions
+	var r crawlaccess.DaemonFlags
 	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: command.ArgsOrUsageError(cobra.NoArgs)}
-	r.addFlags(c.Flags())
+	r.AddFlags(c.Flags())
 	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
-		client, err := r.newClient(ctx)
+		client, err := r.NewClient(ctx)
 		if err != nil {
 			return err
 		}
-		return r.explainError(ctx, (&topSession{client: client}).run(ctx, env.Stdout, max(time.Duration(interval), 100*time.Millisecond)))
+		return r.ExplainError(ctx, (&topSession{client: client}).run(ctx, env.Stdout, max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }

@@ -1,14 +1,11 @@
 package daemonctl
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
-	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestReadKeys: a key that ends is heard though nobody takes the keys before it.
@@ -57,26 +54,5 @@ b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 	}
 	if got := (daemonSnapshot{}).render(now).String(); !strings.Contains(got, "projects: 0") {
 		t.Errorf("of nothing it shows\n%s", got)
-	}
-}
-
-// A call ends after clientTimeout where a daemon takes calls and answers none.
-func TestClientTimeout(t *testing.T) {
-	done := make(chan struct{})
-	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
-	defer hung.Close()
-	defer close(done)
-	r := clientOptions{serverURL: hung.URL, tokenFile: testfile.Write(t, "token", "x")}
-	c, err := r.newClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.HTTP.Timeout != clientTimeout {
-		t.Errorf("it waits for %v", c.HTTP.Timeout)
-	}
-	c.HTTP.Timeout = time.Millisecond
-	_, err = c.Brakes(t.Context())
-	if err := r.explainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
-		t.Errorf("after that time: %v", err)
 	}
 }

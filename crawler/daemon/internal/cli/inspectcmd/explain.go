@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -41,9 +43,10 @@ const explainExample = `  decorum explain 'https://example.com/shop?ref=home&ite
 
 // An explainOptions is what somebody wants to have explained.
 type explainOptions struct {
-	env                         *command.Env
-	dataDir, configFile, format string
-	fetchRobots                 bool
+	env                *command.Env
+	crawl              crawlaccess.CrawlFlags
+	configFile, format string
+	fetchRobots        bool
 }
 
 func NewExplainCommand(env *command.Env) *cobra.Command {
@@ -59,7 +62,7 @@ func NewExplainCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	command.AddDataFlag(fs, &q.dataDir)
+	q.crawl.AddFlags(fs)
 	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
 	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
@@ -74,40 +77,40 @@ func (q explainOptions) explain(ctx context.Context, text string) error {
 	if _, err := decorum.ParseURL(text); err != nil {
 		return usage.Errorf("%q is not a URL: %s", text, engine.InnerErrorText(err))
 	}
-	k, err := q.openCrawl()
-	if err != nil {
-		return err
-	}
-	return k.UseAndClose(ctx, q.env, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
-		if err := k.LoadScope(); err != nil {
-			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
-		}
-		if q.fetchRobots {
-			if err := ensureRobotsFetched(ctx, k, text); err != nil {
-				return err
-			}
-		}
-		e, err := k.ExplainURL(ctx, text)
-		switch {
-		case err != nil:
-			return err
-		case q.format == "json":
-			return jsonline.WriteIndented(q.env.Stdout, e)
-		}
-		return writeURLExplanation(q.env.Stdout, e)
-	})
-}
-
-// openCrawl opens the crawl that is asked about.
-func (q explainOptions) openCrawl() (*stoppedcrawl.Crawl, error) {
+	explain := func(ctx context.Context, crawl api.Inspector) error { return q.explainAndWrite(ctx, crawl, text) }
 	if q.configFile == "" {
-		return stoppedcrawl.Open(q.env, q.dataDir)
+		return q.crawl.Do(ctx, q.env, explain)
 	}
 	p, err := project.Read(q.configFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return stoppedcrawl.OpenProject(q.env, p)
+	k, err := stoppedcrawl.OpenProject(q.env, p)
+	if err != nil {
+		return err
+	}
+	return k.UseAndClose(ctx, q.env, func(ctx context.Context, k *stoppedcrawl.Crawl) error { return explain(ctx, k) })
+}
+
+// explainAndWrite asks a crawl to explain a URL, and writes the answer.
+func (q explainOptions) explainAndWrite(ctx context.Context, crawl api.Inspector, text string) error {
+	if q.fetchRobots {
+		k, isStopped := crawl.(*stoppedcrawl.Crawl)
+		if !isStopped {
+			return usage.Errorf("--fetch: the crawl runs, and fetches robots.txt itself when it comes to the host: leave --fetch away")
+		}
+		if err := ensureRobotsFetched(ctx, k, text); err != nil {
+			return err
+		}
+	}
+	e, err := crawl.ExplainURL(ctx, text)
+	switch {
+	case err != nil:
+		return err
+	case q.format == "json":
+		return jsonline.WriteIndented(q.env.Stdout, e)
+	}
+	return writeURLExplanation(q.env.Stdout, e)
 }
 
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the

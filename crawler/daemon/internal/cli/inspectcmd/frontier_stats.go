@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
-	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/bolt"
-	"github.com/spf13/cobra"
 )
 
 const frontierStatsHelp = `Say how much the frontier holds, and when its next URL is due.
@@ -28,8 +27,9 @@ The states of hosts are those of decorum report.`
 
 // A frontierStatsOptions is what somebody wants to know of a frontier.
 type frontierStatsOptions struct {
-	env             *command.Env
-	dataDir, format string
+	env    *command.Env
+	crawl  crawlaccess.CrawlFlags
+	format string
 }
 
 func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
@@ -39,7 +39,7 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.printFrontierStats(c.Context()) },
 	}
-	command.AddDataFlag(c.Flags(), &q.dataDir)
+	q.crawl.AddFlags(c.Flags())
 	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
@@ -48,8 +48,8 @@ func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
 	if err := command.CheckFormat(q.format, "table", "json"); err != nil {
 		return err
 	}
-	return stoppedcrawl.OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
-		s, err := frontierStats(ctx, k)
+	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+		s, err := crawl.FrontierStats(ctx)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
 }
 
 // writeFrontierStats writes the numbers of a frontier as a table.
-func writeFrontierStats(w io.Writer, s *inspect.FrontierStats) error {
+func writeFrontierStats(w io.Writer, s *api.FrontierStats) error {
 	var p reporttext.Builder
 	p.WriteTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
@@ -81,34 +81,4 @@ func writeFrontierStats(w io.Writer, s *inspect.FrontierStats) error {
 	})
 	_, err := p.WriteTo(w)
 	return err
-}
-
-// frontierStats returns the numbers of the frontier and of its files.
-func frontierStats(ctx context.Context, k *stoppedcrawl.Crawl) (*inspect.FrontierStats, error) {
-	s, err := k.CountFrontier(ctx)
-	if err == nil {
-		s.StoreFiles, err = readStoreFileStats(k)
-	}
-	return s, err
-}
-
-// readStoreFileStats tells how large the files of the crawl are.
-func readStoreFileStats(k *stoppedcrawl.Crawl) (files []inspect.StoreFileStats, err error) {
-	for _, f := range []struct {
-		name  string
-		store storage.NoteStore
-	}{{datadir.StoreFile, k.FrontierStore}, {datadir.RobotsFile, k.RobotsStore}} {
-		file, ok := f.store.(interface {
-			FileStats() (bolt.FileStats, error)
-		})
-		if !ok {
-			continue // in memory: there is none
-		}
-		stats, err := file.FileStats()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, inspect.StoreFileStats{Name: f.name, Bytes: stats.Size, FreeBytes: stats.FreeBytes})
-	}
-	return files, nil
 }

@@ -2,15 +2,21 @@ package inspectcmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -29,8 +35,10 @@ const ledgerShowExample = `  decorum ledger show --url https://example.com/
 
 // A ledgerShowOptions is what of a ledger is wanted.
 type ledgerShowOptions struct {
-	env                        *command.Env
-	dataDir, url, host, format string
+	env    *command.Env
+	crawl  crawlaccess.CrawlFlags
+	format string
+	api.LedgerQuery
 }
 
 func newLedgerShowCommand(env *command.Env) *cobra.Command {
@@ -38,37 +46,55 @@ func newLedgerShowCommand(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
 		Example: ledgerShowExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return q.showLedger() },
+		RunE: func(c *cobra.Command, _ []string) error { return q.showLedger(c.Context()) },
 	}
 	fs := c.Flags()
-	command.AddDataFlag(fs, &q.dataDir)
-	fs.StringVar(&q.url, "url", "", "of one `URL` alone")
-	fs.StringVar(&q.host, "host", "", "of one `HOST` alone")
+	q.crawl.AddFlags(fs)
+	fs.StringVar(&q.URL, "url", "", "of one `URL` alone")
+	fs.StringVar(&q.Host, "host", "", "of one `HOST` alone")
 	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or jsonl")
 	return c
 }
 
 // showLedger prints what a ledger has.
-func (q ledgerShowOptions) showLedger() (err error) {
+func (q ledgerShowOptions) showLedger(ctx context.Context) (err error) {
 	if err := command.CheckFormat(q.format, "text", "jsonl"); err != nil {
 		return err
 	}
-	if q.host, err = command.ParseHostFlag(q.host); err != nil {
+	if q.Host, err = command.ParseHostFlag(q.Host); err != nil {
 		return err
 	}
-	if q.url != "" {
-		u, err := decorum.ParseURL(q.url)
+	if q.URL != "" {
+		u, err := decorum.ParseURL(q.URL)
 		if err != nil {
 			return usage.Errorf("--url: %w", err)
 		}
-		q.url = u.String()
+		q.URL = u.String()
 	}
-	dir, _, err := findLedger(q.dataDir)
+	ctx, stop := q.env.WithSignalCancel(ctx)
+	defer stop()
+	return q.crawl.ExplainError(ctx, q.printLedger(ctx))
+}
+
+// printLedger prints the records that were asked for: those of the process that runs the
+// crawl, or those in the files.
+func (q ledgerShowOptions) printLedger(ctx context.Context) error {
+	crawl, dir, err := q.crawl.FindRunning(ctx)
 	if err != nil {
 		return err
 	}
-	s := &ledgerPrinter{ledgerShowOptions: q, out: q.env.Stdout, unansweredRequests: map[int64]*ledger.Record{}}
-	for r, err := range ledger.Records(dir) {
+	var records iter.Seq2[*ledger.Record, error]
+	if crawl != nil {
+		records = crawl.LedgerRecords(ctx, q.LedgerQuery)
+	} else {
+		ledgerDir, _, err := findLedger(string(dir))
+		if err != nil {
+			return err
+		}
+		records = inspect.LedgerRecords(ctx, ledgerDir, q.LedgerQuery)
+	}
+	s := &ledgerPrinter{out: q.env.Stdout, format: q.format, unansweredRequests: map[int64]*ledger.Record{}}
+	for r, err := range records {
 		if err != nil {
 			return err
 		}
@@ -80,78 +106,48 @@ func (q ledgerShowOptions) showLedger() (err error) {
 		return err
 	}
 	if !s.anyPrinted {
-		return &command.ExitError{Code: command.ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
+		return &command.ExitError{Code: command.ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.URL, q.Host, "any URL"))}
 	}
 	return nil
 }
 
 // A ledgerPrinter prints records, each request with its answer.
 type ledgerPrinter struct {
-	ledgerShowOptions
 	out                io.Writer
+	format             string
 	unansweredRequests map[int64]*ledger.Record // requests without an answer
 	anyPrinted         bool
 }
 
-// matchesURLFilter reports whether a URL was asked for.
-func (s *ledgerPrinter) matchesURLFilter(url string) bool {
-	if s.host != "" {
-		if u, err := decorum.ParseURL(url); err != nil || u.Origin().Host() != s.host {
-			return false
-		}
-	}
-	return s.url == "" || s.url == url
-}
-
+// printOrHoldRecord prints a record, but holds a request until its answer comes.
 func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
+	if r.RunStart != nil || r.Recovery != nil {
+		return s.flushUnanswered()
+	}
+	s.anyPrinted = true
 	switch {
-	case r.Request != nil && s.matchesURLFilter(r.Request.URL):
+	case s.format != "text":
+		e := jsonline.NewEscapingEncoder(s.out)
+		e.SetEscapeHTML(false)
+		return e.Encode(r)
+	case r.Request != nil:
 		s.unansweredRequests[r.Number] = r
-		return s.printRawUnlessText(r)
+	case r.Refusal != nil:
+		return s.printRefusal(r)
 	case r.Response != nil && s.unansweredRequests[r.Response.RequestNumber] != nil:
 		request := s.unansweredRequests[r.Response.RequestNumber]
 		delete(s.unansweredRequests, request.Number)
-		if s.format == "text" {
-			return s.printRequest(request, r.Response)
-		}
-		return s.printRawUnlessText(r)
-	case r.Refusal != nil && s.matchesURLFilter(r.Refusal.URL):
-		if s.format == "text" {
-			return s.printRefusal(r)
-		}
-		return s.printRawUnlessText(r)
-	case r.RunStart != nil, r.Recovery != nil:
-		return s.flushUnanswered()
+		return s.printRequest(request, r.Response)
 	}
 	return nil
-}
-
-// printRawUnlessText prints a record as it is, if that is wanted.
-func (s *ledgerPrinter) printRawUnlessText(r *ledger.Record) error {
-	s.anyPrinted = true
-	if s.format == "text" {
-		return nil
-	}
-	line := *r
-	line.Hash = "" // it is of the line as it stands there
-	e := jsonline.NewEscapingEncoder(s.out)
-	e.SetEscapeHTML(false)
-	return e.Encode(&line)
 }
 
 // flushUnanswered prints the requests that nothing came of, since the process was killed, or
 // goes on.
 func (s *ledgerPrinter) flushUnanswered() error {
-	numbers := make([]int64, 0, len(s.unansweredRequests))
-	for n := range s.unansweredRequests {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		if s.format == "text" {
-			if err := s.printRequest(s.unansweredRequests[n], nil); err != nil {
-				return err
-			}
+	for _, n := range slices.Sorted(maps.Keys(s.unansweredRequests)) {
+		if err := s.printRequest(s.unansweredRequests[n], nil); err != nil {
+			return err
 		}
 	}
 	clear(s.unansweredRequests)
@@ -186,7 +182,6 @@ func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
 
 // printRefusal prints a refusal.
 func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
-	s.anyPrinted = true
 	q := r.Refusal
 	reason := q.Reason
 	if q.RobotsVerdict != nil {

@@ -35,7 +35,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 		}
 		return nil
 	}
-	return writeParamTable(r, w, q.dataDir)
+	return writeParamTable(r, w, q.crawl.DataDir)
 }
 
 // writeParamTable writes the report for people.
@@ -80,7 +80,7 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := datadir.StateDir(q.dataDir)
+	dir := datadir.StateDir(q.crawl.DataDir)
 	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}

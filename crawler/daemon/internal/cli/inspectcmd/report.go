@@ -2,14 +2,12 @@ package inspectcmd
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -73,10 +71,11 @@ const reportExample = `  decorum report
 
 // A reportOptions is what somebody wants to know of a crawl.
 type reportOptions struct {
-	env                   *command.Env
-	dataDir, host, format string
-	limit                 int
-	suggestParams         bool
+	env           *command.Env
+	crawl         crawlaccess.CrawlFlags
+	host, format  string
+	limit         int
+	suggestParams bool
 }
 
 func NewReportCommand(env *command.Env) *cobra.Command {
@@ -92,7 +91,7 @@ func NewReportCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	command.AddDataFlag(fs, &q.dataDir)
+	q.crawl.AddFlags(fs)
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
 	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage says it
@@ -116,33 +115,25 @@ func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return stoppedcrawl.OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
-		if err := k.LoadScope(); err != nil { // a seed file may be gone
-			q.env.Log.Warn("what is out of scope cannot be told", "why", err)
-		}
-		s, err := k.StreamedReport(ctx, host, q.limit, inspect.MaxHostsInMemory)
-		if err != nil {
-			return err
-		}
-		return q.writeReport(ctx, q.env.Stdout, s)
+	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+		return crawl.Report(ctx, api.ReportQuery{Host: host, Limit: q.limit}, q.writeReport)
 	})
 }
 
 // writeReport writes what was asked for in the form that was asked for.
-func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *inspect.StreamedReport) error {
+func (q reportOptions) writeReport(s *api.StreamedReport) error {
+	w := q.env.Stdout
 	switch {
-	case q.host != "" && s.Totals.HostCount == 0:
-		return fmt.Errorf("the crawl in %s knows no host %s", q.dataDir, q.host)
 	case q.format == "json":
-		return s.WriteJSON(ctx, w)
+		return s.WriteJSON(w)
 	case q.format == "jsonl":
-		return s.WriteJSONLines(ctx, w)
+		return s.WriteJSONLines(w)
 	case q.host != "":
-		r, err := s.FullReport(ctx)
+		r, err := s.FullReport()
 		if err != nil {
 			return err
 		}
 		return writeHostReport(w, r, q.limit)
 	}
-	return writeReportText(ctx, s, w, q.dataDir, q.limit)
+	return writeReportText(s, w, q.crawl.Place(), q.limit)
 }

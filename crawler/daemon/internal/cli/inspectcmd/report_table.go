@@ -1,7 +1,6 @@
 package inspectcmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -15,10 +14,10 @@ import (
 )
 
 // writeReportText writes the report for people: the totals, the hosts, what is closed.
-func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer, dataDir string, limit int) error {
+func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int) error {
 	var p reporttext.Builder
 	r := &s.Totals
-	p.WriteLine("The crawl in %s at %s", dataDir, inspect.FormatTime(r.AsOf))
+	p.WriteLine("The crawl in %s at %s", place, inspect.FormatTime(r.AsOf))
 	p.WriteLine("")
 	p.WriteTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
@@ -29,34 +28,38 @@ func writeReportText(ctx context.Context, s *inspect.StreamedReport, w io.Writer
 	})
 	p.WriteLine("")
 	var heldLines reporttext.Builder
-	if err := writeHosts(ctx, &p, s, &heldLines); err != nil {
+	hosts, err := writeHosts(&p, s, &heldLines)
+	if err != nil {
 		return err
 	}
-	if more := r.HostCount - len(s.Ranking.Hosts); more > 0 {
+	if more := r.HostCount - hosts; more > 0 {
 		p.WriteLine("… and %d hosts more: --limit 0 names them all", more)
 	}
 	p.Write(heldLines.Bytes())
 	p.WriteParkedReasons("Parked:", r.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, r)
-	_, err := p.WriteTo(w)
+	_, err = p.WriteTo(w)
 	return err
 }
 
-// writeHosts writes a row for each host of the report, and into holds a line for each that
-// is held.
-func writeHosts(ctx context.Context, p *reporttext.Builder, s *inspect.StreamedReport, heldLines *reporttext.Builder) (err error) {
+// writeHosts writes a row for each host of the report, and into heldLines a line for each that
+// is held. It returns how many hosts there are.
+func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reporttext.Builder) (hosts int, err error) {
 	p.WriteTable(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
-		err = s.ForEachReportedHost(ctx, func(h *api.Host) error {
+		for h, hostErr := range s.Hosts {
+			if err = hostErr; err != nil {
+				return
+			}
+			hosts++
 			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
 				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
 				heldLines.WriteLine("%s is %s until %s%s", h.Host, h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
 			}
-			return nil
-		})
+		}
 	})
-	return err
+	return hosts, err
 }
 
 // writeRefusalAndSessionIDCounts writes what was not queued as it was found.

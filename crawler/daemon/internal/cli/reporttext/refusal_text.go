@@ -42,28 +42,9 @@ func (p *Builder) WriteParkedReasons(title string, rs []api.RefusalSummary, limi
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d %s", r.URLCount, URLNoun(r.URLCount)), RefusalText(r), RuleLocationText(r))
+			row(fmt.Sprintf("%8d %s", r.URLCount, URLNoun(r.URLCount)), inspect.RefusalText(r), inspect.RuleLocationText(r))
 		}
 	})
-}
-
-// RefusalText says why URLs are parked.
-func RefusalText(r api.RefusalSummary) string {
-	if r.RefusedBy == inspect.ParkedByScope {
-		return "out of scope: " + r.Rule
-	}
-	return r.Rule
-}
-
-// RuleLocationText says where the rule stands.
-func RuleLocationText(r api.RefusalSummary) string {
-	switch {
-	case r.RuleFileURL == "":
-		return ""
-	case r.RuleLine == 0:
-		return r.RuleFileURL
-	}
-	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
 }
 
 func URLNoun(urls int) string {

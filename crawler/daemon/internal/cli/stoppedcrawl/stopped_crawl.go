@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -19,10 +22,12 @@ import (
 // A Crawl is one that nobody runs at the moment, opened to be looked into.
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
+//
+// It is an api.Inspector.
 type Crawl struct {
 	inspect.Inspector
 	Dir           datadir.StateDir
-	RobotsStore   storage.NoteStore
+	env           *command.Env
 	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
@@ -65,7 +70,7 @@ func Open(env *command.Env, name string) (*Crawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
-	k := &Crawl{Inspector: inspect.Inspector{Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path)}
+	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
 	hasCrawl, err := k.Dir.HasCrawl()
 	if err != nil {
 		return nil, err
@@ -115,4 +120,41 @@ func (k *Crawl) Close() (err error) {
 		err = errors.Join(err, k.directoryLock.Close())
 	}
 	return err
+}
+
+// loadScopeOrWarn loads the scope. Where that fails, since a file of seeds is gone for example,
+// answers lack what is out of scope.
+func (k *Crawl) loadScopeOrWarn() {
+	if err := k.LoadScope(); err != nil {
+		k.env.Log.Warn("what is out of scope cannot be told", "why", err)
+	}
+}
+
+// Report is part of api.Inspector.
+func (k *Crawl) Report(ctx context.Context, q api.ReportQuery, use func(*api.StreamedReport) error) error {
+	k.loadScopeOrWarn()
+	return k.Inspector.Report(ctx, q, use)
+}
+
+// ExplainURL is part of api.Inspector.
+func (k *Crawl) ExplainURL(ctx context.Context, url string) (*api.URLExplanation, error) {
+	k.loadScopeOrWarn()
+	return k.Inspector.ExplainURL(ctx, url)
+}
+
+// FrontierURLs is part of api.Inspector.
+func (k *Crawl) FrontierURLs(ctx context.Context, q api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
+	k.loadScopeOrWarn()
+	return k.Inspector.FrontierURLs(ctx, q)
+}
+
+// AddURLs is part of api.Inspector. It returns nil if nothing can be added.
+func (k *Crawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+	if err := k.LoadScope(); err != nil {
+		return nil, err
+	}
+	f := frontier.New(k.FrontierStore, frontier.Config{Scope: k.Scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
+	adder := inspect.NewURLBatchAdder(f.DiscoverReportingRefusals)
+	err := adder.AddAll(ctx, lines)
+	return adder.Result(), err
 }

@@ -21,7 +21,7 @@ func TestOpenProjectWithoutCrawl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stats, err := k.CountFrontier(t.Context())
+	stats, err := k.FrontierStats(t.Context())
 	if err != nil || stats.HostCount != 0 || k.Dir != datadir.StateDir(p.Store.Path) {
 		t.Errorf("%+v of %s, %v; want an empty frontier", stats, k.Dir, err)
 	}

@@ -14,11 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -41,8 +39,9 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
 
 // A addOptions is where URLs are added, and how the result is written.
 type addOptions struct {
-	env             *command.Env
-	dataDir, format string
+	env    *command.Env
+	crawl  crawlaccess.CrawlFlags
+	format string
 }
 
 func NewAddCommand(env *command.Env) *cobra.Command {
@@ -66,20 +65,17 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 			return q.addToFrontier(c.Context(), func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
 		},
 	}
-	command.AddDataFlag(c.Flags(), &q.dataDir)
+	q.crawl.AddFlags(c.Flags())
 	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
 func (q addOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
-	return stoppedcrawl.OpenAndDo(ctx, q.env, q.dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
-		if err := k.LoadScope(); err != nil {
-			return err
+	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+		result, addErr := crawl.AddURLs(ctx, readInBackground(ctx, engine.SeedBatchSize, lines))
+		if result == nil {
+			return addErr
 		}
-		f := frontier.New(k.FrontierStore, frontier.Config{Scope: k.Scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
-		in := supervisor.NewURLBatchAdder(f.DiscoverReportingRefusals)
-		addErr := in.AddAll(ctx, readInBackground(ctx, engine.SeedBatchSize, lines))
-		result := in.Result()
 		if addErr == nil && result.InvalidLines > 0 {
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}

@@ -1,13 +1,14 @@
 //go:build unix
 
-package daemonctl
+package crawlaccess
 
 import (
 	"net"
 	"strings"
 	"testing"
 
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/spf13/pflag"
+
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
@@ -22,14 +23,14 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err := datadir.WriteFileAtomic(dir.Path(server.TokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
-	r := clientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: NewBrakeCommand(&command.Env{}).Flags()}
-	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
+	r := DaemonFlags{serverURL: defaultServer, DataDir: string(dir), flagSet: newDaemonFlagSet()}
+	if c, err := r.NewClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := r.newClient(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
+	if c, err := r.NewClient(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
 		t.Errorf("when it has ended: %+v, %v; want an error that says what to do", c, err)
 	}
 }
@@ -62,27 +63,33 @@ func TestWithoutSocket(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		r := clientOptions{serverURL: tcp, dataDir: string(dir)}
-		fs := NewBrakeCommand(&command.Env{}).Flags()
-		r.flagSet = fs
-		c, err := r.newClient(t.Context())
+		r := DaemonFlags{serverURL: tcp, DataDir: string(dir)}
+		r.flagSet = newDaemonFlagSet()
+		c, err := r.NewClient(t.Context())
 		if err != nil || c.Token != "secret" {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
 		}
 	}
-	l, err := dir.ListenSocket(t.Context())
+	l, err := dir.ListenSocket(t.Context(), lock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	for _, flag := range []string{"--server=" + tcp, "--token-file=" + dir.Path(server.TokenFile)} {
-		c := NewBrakeCommand(&command.Env{})
-		r := clientOptions{serverURL: tcp, dataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: c.Flags()}
-		if err := c.Flags().Parse([]string{flag}); err != nil {
+		fs := newDaemonFlagSet()
+		r := DaemonFlags{serverURL: tcp, DataDir: string(dir), tokenFile: dir.Path(server.TokenFile), flagSet: fs}
+		if err := fs.Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
+		if c, err := r.NewClient(t.Context()); err != nil || c.Token != "secret" {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
 		}
 	}
+}
+
+// newDaemonFlagSet returns flags that have not been given.
+func newDaemonFlagSet() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("brake", pflag.ContinueOnError)
+	new(DaemonFlags).AddFlags(fs)
+	return fs
 }

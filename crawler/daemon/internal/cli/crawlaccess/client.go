@@ -1,4 +1,4 @@
-package daemonctl
+package crawlaccess
 
 import (
 	"context"
@@ -23,18 +23,20 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A clientOptions is the daemon that a command speaks to.
-type clientOptions struct {
-	serverURL, dataDir, tokenFile string
-	flagSet                       *pflag.FlagSet
-	dialedAddress                 string // where client found the daemon
+// A DaemonFlags says which daemon a command speaks to.
+type DaemonFlags struct {
+	DataDir              string
+	serverURL, tokenFile string
+	flagSet              *pflag.FlagSet
+	dialedAddress        string // where NewClient found the daemon
 }
 
-func (r *clientOptions) addFlags(fs *pflag.FlagSet) {
+// AddFlags adds the flags to those of a command.
+func (r *DaemonFlags) AddFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
 		"the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
-	command.AddDataFlag(fs, &r.dataDir)
+	command.AddDataFlag(fs, &r.DataDir)
 	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
 }
 
@@ -43,15 +45,18 @@ const defaultServer = "http://127.0.0.1:8470"
 // clientTimeout is for how long a daemon is waited for: it answers at once, or hangs.
 const clientTimeout = 30 * time.Second
 
-// newClient returns a client of the daemon.
-func (r *clientOptions) newClient(ctx context.Context) (*api.Client, error) {
-	if c := r.newSocketClientIfListening(ctx); c != nil {
-		return c, nil
+// NewClient returns a client of the daemon.
+func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
+	if !r.isExplicit() {
+		if c := r.newSocketClientIfListening(ctx, datadir.StateDir(r.DataDir)); c != nil {
+			c.HTTP.Timeout = clientTimeout
+			return c, nil
+		}
 	}
-	if !r.isExplicit() && datadir.StateDir(r.dataDir).WasUsedButIsIdle() {
+	if !r.isExplicit() && datadir.StateDir(r.DataDir).WasUsedButIsIdle() {
 		// Any user of the machine may listen at the default address in the daemon's
 		// place, and would receive the token.
-		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.dataDir)
+		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.DataDir)
 	}
 	r.dialedAddress = r.serverURL
 	u, err := url.Parse(r.serverURL)
@@ -60,7 +65,7 @@ func (r *clientOptions) newClient(ctx context.Context) (*api.Client, error) {
 	}
 	file := r.tokenFile
 	if file == "" {
-		file = filepath.Join(r.dataDir, "token")
+		file = filepath.Join(r.DataDir, "token")
 	}
 	token, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
@@ -70,32 +75,28 @@ func (r *clientOptions) newClient(ctx context.Context) (*api.Client, error) {
 }
 
 // isExplicit reports whether the flags name the daemon's address or its token.
-func (r *clientOptions) isExplicit() bool {
+func (r *DaemonFlags) isExplicit() bool {
 	return r.flagSet == nil || r.flagSet.Changed("server") || r.flagSet.Changed("token-file")
 }
 
-// newSocketClientIfListening returns a client that uses the daemon's socket. It returns nil if the
-// flags name another way, or if no daemon listens there: older daemons have no socket,
-// and some directories cannot hold one.
-func (r *clientOptions) newSocketClientIfListening(ctx context.Context) *api.Client {
-	if r.isExplicit() {
-		return nil
-	}
-	dir := datadir.StateDir(r.dataDir)
+// newSocketClientIfListening returns a client that uses the socket of a directory. It returns
+// nil if no process listens there: older daemons have no socket, and some directories cannot
+// hold one.
+func (r *DaemonFlags) newSocketClientIfListening(ctx context.Context, dir datadir.StateDir) *api.Client {
 	c, err := dir.DialSocket(ctx)
 	if err != nil {
 		return nil
 	}
-	_ = c.Close() // the connection only showed that a daemon listens
+	_ = c.Close() // the connection only showed that a process listens
 	r.dialedAddress = dir.Path(datadir.SocketFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.DialSocket(ctx) }
 	// The host is one by which every daemon may be called; it is not looked up.
-	httpClient := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{DialContext: dial}}
+	httpClient := &http.Client{Transport: &http.Transport{DialContext: dial}}
 	return &api.Client{Server: "http://localhost", HTTP: httpClient}
 }
 
-// explainError says what to do where no daemon answers, or that a signal ended the call.
-func (r *clientOptions) explainError(ctx context.Context, err error) error {
+// ExplainError says what to do where no daemon answers, or that a signal ended the call.
+func (r *DaemonFlags) ExplainError(ctx context.Context, err error) error {
 	var netErr net.Error
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), engine.ErrInterrupted):

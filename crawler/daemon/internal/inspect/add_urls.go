@@ -1,4 +1,4 @@
-package supervisor
+package inspect
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
@@ -23,12 +22,12 @@ import (
 type URLBatchAdder struct {
 	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
 	counts   api.AddURLsResult
-	refusals inspect.RefusalTally
+	refusals RefusalTally
 	batch    []storage.Entry
 }
 
 func NewURLBatchAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *URLBatchAdder {
-	return &URLBatchAdder{discover: discover, refusals: inspect.RefusalTally{}}
+	return &URLBatchAdder{discover: discover, refusals: RefusalTally{}}
 }
 
 // AddAll takes what lines name until they end, or with an error. What came
@@ -85,7 +84,7 @@ func (in *URLBatchAdder) flushBatch(ctx context.Context) error {
 // countRefusal takes note of what is out of scope.
 func (in *URLBatchAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
-	in.refusals.AddURL(api.RefusalSummary{RefusedBy: inspect.ParkedByScope, Rule: engine.InnerErrorText(err)}, e.URL)
+	in.refusals.AddURL(api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}, e.URL)
 }
 
 // Result returns what became of all that was taken.

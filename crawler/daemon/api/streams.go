@@ -1,0 +1,76 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+)
+
+// jsonLinesType is the media type of JSON Lines.
+const jsonLinesType = "application/x-ndjson"
+
+// streamReply answers with what write writes. An error before anything has left is answered
+// as a problem; after that it breaks the connection, so that no reader takes a part for the
+// whole.
+func (s *Server) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
+	return reply{writeBody: func(w http.ResponseWriter) error {
+		out := &streamWriter{w: w, mediaType: mediaType, stopSignal: s.eventStreams.stopSignal}
+		b := bufio.NewWriterSize(out, 1<<16)
+		err := write(b)
+		if err == nil {
+			err = b.Flush()
+		}
+		switch {
+		case err == nil && !out.hasBegun:
+			w.Header().Set("Content-Type", mediaType)
+		case err != nil && !out.hasBegun:
+			writeProblem(w, problemOf(s.cfg.Log, r, err))
+		case err != nil:
+			s.cfg.Log.Debug("an answer of the API was broken off", "path", r.URL.Path, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}}
+}
+
+// A streamWriter writes the body of an answer that may take as long as its reader does, but no
+// longer than the server.
+type streamWriter struct {
+	w          http.ResponseWriter
+	mediaType  string
+	stopSignal <-chan struct{}
+	hasBegun   bool
+}
+
+// Write gives the reader its time for each part.
+func (w *streamWriter) Write(p []byte) (int, error) {
+	select {
+	case <-w.stopSignal:
+		return 0, errStopping
+	default:
+	}
+	if !w.hasBegun {
+		w.hasBegun = true
+		w.w.Header().Set("Content-Type", w.mediaType)
+	}
+	extendWriteDeadline(w.w)
+	return w.w.Write(p)
+}
+
+// writeJSONLines writes each value on a line of its own, until an error comes.
+func writeJSONLines[T any](w io.Writer, values iter.Seq2[*T, error]) error {
+	e := jsonline.NewEscapingEncoder(w)
+	e.SetEscapeHTML(false)
+	for v, err := range values {
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package crawlaccess
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
+
+// A CrawlFlags says which crawl a command looks into: that of a directory, or a project of a
+// daemon.
+type CrawlFlags struct {
+	DaemonFlags
+	project string // of a daemon; empty: its only one
+}
+
+// AddFlags adds the flags to those of a command.
+func (f *CrawlFlags) AddFlags(fs *pflag.FlagSet) {
+	f.flagSet = fs
+	command.AddDataFlag(fs, &f.DataDir)
+	fs.StringVar(&f.project, "project", "", "the project `NAME`, where --data or --server is a daemon's that has several")
+	fs.StringVar(&f.serverURL, "server", "", "ask the daemon at `URL`, as http://127.0.0.1:8470, instead of that of --data")
+	fs.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds the token for --server (default DIR/token)")
+}
+
+// Place names the crawl for people.
+func (f *CrawlFlags) Place() string {
+	if f.serverURL != "" {
+		return f.serverURL
+	}
+	return f.DataDir
+}
+
+// Do calls do with an Inspector of the crawl, until a signal ends that: of the process that
+// runs the crawl if there is one, else of the crawl's files, which are locked meanwhile.
+func (f *CrawlFlags) Do(ctx context.Context, env *command.Env, do func(context.Context, api.Inspector) error) error {
+	inspector, dir, err := f.FindRunning(ctx)
+	if err != nil {
+		return f.ExplainError(ctx, err)
+	}
+	if inspector == nil {
+		return stoppedcrawl.OpenAndDo(ctx, env, string(dir), func(ctx context.Context, k *stoppedcrawl.Crawl) error { return do(ctx, k) })
+	}
+	ctx, stop := env.WithSignalCancel(ctx)
+	defer stop()
+	return f.ExplainError(ctx, do(ctx, inspector))
+}
+
+// FindRunning returns an Inspector of the process that runs the crawl, or nil and the
+// directory of the crawl.
+func (f *CrawlFlags) FindRunning(ctx context.Context) (i api.Inspector, dir datadir.StateDir, err error) {
+	if f.isExplicit() {
+		f.serverURL = cmp.Or(f.serverURL, defaultServer)
+		client, err := f.NewClient(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		client.HTTP.Timeout = 0 // an answer may be long
+		name, err := f.projectOf(ctx, client)
+		return client.Crawl(name), "", err
+	}
+	dir = datadir.StateDir(f.DataDir)
+	daemon, isProject := dir.DaemonDir()
+	switch {
+	case dir.IsDaemonDir():
+		daemon = dir
+	case f.project != "":
+		return nil, "", usage.Errorf("--project: %s is not the directory of a daemon", dir)
+	case isProject:
+		f.project = dir.BaseName()
+	default: // a crawl's own
+		client := f.newSocketClientIfListening(ctx, dir)
+		if client == nil {
+			return nil, dir, nil
+		}
+		return client.Crawl(api.CrawlName), "", nil
+	}
+	client := f.newSocketClientIfListening(ctx, daemon)
+	if client != nil {
+		name, err := f.projectOf(ctx, client)
+		return client.Crawl(name), "", err
+	}
+	dirs, err := daemon.ProjectDirs()
+	if err != nil {
+		return nil, "", err
+	}
+	name, err := f.chooseProject(slices.Sorted(maps.Keys(dirs)))
+	return nil, dirs[name], err
+}
+
+// projectOf returns the name of the project of a daemon that is meant.
+func (f *CrawlFlags) projectOf(ctx context.Context, client *api.Client) (string, error) {
+	if f.project != "" {
+		return f.project, nil
+	}
+	projects, err := client.Projects(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, p := range projects {
+		names = append(names, p.Name)
+	}
+	return f.chooseProject(names)
+}
+
+// chooseProject returns the project that is meant, of those that a daemon has.
+func (f *CrawlFlags) chooseProject(names []string) (string, error) {
+	switch {
+	case f.project != "" && slices.Contains(names, f.project):
+		return f.project, nil
+	case f.project != "":
+		return "", usage.Errorf("--project: the daemon has no project %s", f.project)
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) == 0:
+		return "", usage.Errorf("the daemon has no project yet")
+	}
+	return "", usage.Errorf("the daemon has %d projects: name one with --project: %s", len(names), strings.Join(names, ", "))
+}

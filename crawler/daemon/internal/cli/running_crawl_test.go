@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// slowShopSite is the shop with a page more: asked is closed when it is asked for, and it is
+// answered when release is closed.
+func slowShopSite(asked chan<- struct{}, release <-chan struct{}) crawltest.Site {
+	site := daemontest.ShopSite()
+	tellAsked := sync.OnceFunc(func() { close(asked) })
+	site.Pages["/slow"] = func(crawltest.PageRequest) crawltest.Response {
+		tellAsked()
+		<-release
+		return crawltest.HTML("at last")
+	}
+	return site
+}
+
+// Commands that look into a crawl, or add to it, ask the process that runs it, and say the
+// same when it has ended.
+func TestCommandsAskRunningCrawl(t *testing.T) {
+	t.Parallel()
+	asked, release := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(release) })
+	defer end()
+	v := daemontest.NewCrawlFixture(t, slowShopSite(asked, release))
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {ledger: true}\nscope: {max_depth: 1}\nlimits: {workers: 1}\n")
+	var crawl commandResult
+	var crawling sync.WaitGroup
+	defer crawling.Wait()
+	defer end()
+	crawling.Go(func() {
+		crawl = runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/", "http://shop.example/slow")...)
+	})
+	ask := func(args ...string) commandResult {
+		t.Helper()
+		return runCommand(t, append(args, "--data", v.DataDir())...)
+	}
+	<-asked
+	ask("report").want(t, command.ExitDone, "The crawl in "+v.DataDir(), "shop.example")
+	ask("report", "--host=shop.example").want(t, command.ExitDone, "origins", "http://shop.example")
+	ask("report", "--host=none.example").want(t, command.ExitFailed, "knows no host none.example")
+	ask("explain", "http://shop.example/till").want(t, command.ExitDone, "/till")
+	ask("explain", "--fetch", "http://shop.example/").want(t, command.ExitUsage, "--fetch: the crawl runs")
+	ask("frontier", "stats").want(t, command.ExitDone, "frontier.db", "robots.db")
+	ask("frontier", "list", "--state=queued").want(t, command.ExitDone, "http://shop.example/slow")
+	ask("frontier", "add", "http://shop.example/added", "http://elsewhere.example/").want(t, command.ExitDone, "1 new, 0 known already, 1 refused")
+	ask("ledger", "show", "--url=http://shop.example/").want(t, command.ExitDone, "GET http://shop.example/  200")
+	ask("ledger", "show", "--url=http://none.example/").want(t, command.ExitCheckFailed, "the ledger has nothing of http://none.example/")
+	ask("frontier", "compact").want(t, command.ExitFailed, "stop it first")
+	if text := ask("report", "--format=jsonl").stdout; !strings.HasPrefix(text, `{"type":"totals",`) || strings.Count(text, `{"type":"host",`) != 1 {
+		t.Errorf("the report is %s", text)
+	}
+	r := decodeJSON[api.CrawlReport](t, ask("report", "--format=json").stdout)
+	if len(r.Hosts) != 1 || r.HostCount != 1 {
+		t.Errorf("the report is %+v", r)
+	}
+	end()
+	crawling.Wait()
+	crawl.want(t, command.ExitDone)
+	if !slices.Contains(daemontest.RequestedPages(v.Web.Log()), "http://shop.example/added") {
+		t.Error("the URL that was added was not visited")
+	}
+	if _, err := os.Lstat(filepath.Join(v.DataDir(), datadir.SocketFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	ask("report").want(t, command.ExitDone, "shop.example")
+	ask("ledger", "show", "--url=http://shop.example/").want(t, command.ExitDone, "GET http://shop.example/  200")
+}
+
+// Commands that look into a project of a daemon ask the daemon: by its directory, by the
+// project's, or by its address with a token that may only read. When the daemon has ended,
+// they open the project's files.
+func TestCommandsAskDaemon(t *testing.T) {
+	t.Parallel()
+	f := newCommandFixture(t, daemontest.ShopSite())
+	for _, name := range []string{"shop", "other"} {
+		f.PutProjectFile(name, f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML, "output: {ledger: true}"))
+	}
+	s := f.startAPI()
+	f.serveSocket()
+	f.WaitForState("shop", api.StateDone)
+	f.WaitForState("other", api.StateDone)
+	dir := string(f.Supervisor.DataDir)
+	projectDir := filepath.Join(dir, datadir.ProjectsDir, "shop")
+	for what, where := range map[string][]string{
+		"the daemon's directory":  {"--data", dir, "--project=shop"},
+		"the project's directory": {"--data", projectDir},
+		"an address and a token":  {"--server", s.server.URL, "--token-file", s.writeToken(), "--project=shop"},
+	} {
+		t.Log(what)
+		for _, q := range []struct {
+			args []string
+			says string
+		}{
+			{[]string{"report"}, "shop.example"},
+			{[]string{"report", "--format=json"}, `"host": "shop.example"`},
+			{[]string{"explain", "http://shop.example/till"}, "disallow: /till"},
+			{[]string{"frontier", "stats"}, "seen"},
+			{[]string{"frontier", "list", "--state=parked"}, "http://shop.example/till"},
+			{[]string{"frontier", "add", "http://shop.example/a"}, "0 new, 1 known already"},
+			{[]string{"ledger", "show", "--host=shop.example"}, "GET http://shop.example/a  200"},
+		} {
+			runCommand(t, slices.Concat(q.args, where)...).want(t, command.ExitDone, q.says)
+		}
+		runCommand(t, slices.Concat([]string{"report", "--host=none.example"}, where)...).want(t, command.ExitFailed, "shop knows no host none.example")
+	}
+	for _, where := range [][]string{{"--data", dir}, {"--server", s.server.URL, "--token-file", s.writeToken()}} {
+		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitUsage, "the daemon has 2 projects: name one with --project: other, shop")
+		runCommand(t, append([]string{"report", "--project=none"}, where...)...).want(t, command.ExitFailed, "none")
+	}
+	f.Stop()
+	runCommand(t, "report", "--data", dir).want(t, command.ExitUsage, "name one with --project: other, shop")
+	for _, where := range [][]string{{"--data", dir, "--project=shop"}, {"--data", projectDir}} {
+		runCommand(t, append([]string{"report"}, where...)...).want(t, command.ExitDone, "shop.example")
+		runCommand(t, append([]string{"ledger", "show", "--host=shop.example"}, where...)...).want(t, command.ExitDone, "GET http://shop.example/a  200")
+	}
+	runCommand(t, "report", "--data", t.TempDir(), "--project=shop").want(t, command.ExitUsage, "is not the directory of a daemon")
+}

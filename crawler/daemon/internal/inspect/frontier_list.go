@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// errStopListing ends a listing that is long enough, or whose reader has gone.
+var errStopListing = errors.New("enough URLs")
+
+// A urlListing is one listing of URLs of the frontier.
+type urlListing struct {
+	*Inspector
+	states []storage.EntryState
+	yield  func(*api.FrontierURL, error) bool
+	limit  int // 0: none
+	count  int
+}
+
+// FrontierURLs yields the URLs that the query selects, origin by origin. An error is yielded
+// last.
+func (q *Inspector) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
+	return func(yield func(*api.FrontierURL, error) bool) {
+		l := &urlListing{Inspector: q, yield: yield, limit: query.Limit}
+		if err := l.list(ctx, query); err != nil && !errors.Is(err, errStopListing) {
+			yield(nil, err)
+		}
+	}
+}
+
+// list lists what a query selects.
+func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error {
+	// Read the query.
+	for s, name := range StateNames {
+		if query.State == "" || query.State == name {
+			l.states = append(l.states, storage.EntryState(s))
+		}
+	}
+	if len(l.states) == 0 || query.Limit < 0 {
+		return api.InvalidInput("%q is no state of a URL, or %d is not a number of URLs", query.State, query.Limit)
+	}
+	host, err := ParseHostParam(query.Host)
+	if err != nil {
+		return err
+	}
+	var only decorum.Origin
+	if query.Origin != "" {
+		u, err := decorum.ParseURL(query.Origin)
+		if err != nil || u.PathAndQuery() != "/" {
+			return api.InvalidInput("%q is not an origin, as https://example.com", query.Origin)
+		}
+		only = u.Origin()
+	}
+	// Find the origins first: the store must not be asked while it tells of them.
+	var origins []storage.OriginInfo
+	err = l.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		if (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only) {
+			origins = append(origins, o)
+		}
+		return true
+	})
+	for i := range origins {
+		if err != nil {
+			break
+		}
+		err = l.listOrigin(ctx, &origins[i])
+	}
+	return err
+}
+
+// listOrigin lists the URLs of one origin.
+func (l *urlListing) listOrigin(ctx context.Context, o *storage.OriginInfo) error {
+	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, o.Origin)
+	if err != nil {
+		return err
+	}
+	for _, state := range l.states {
+		isEnough := false
+		err := l.FrontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+			u := ToAPIFrontierURL(&e, state, at)
+			u.Reason = l.waitReason(&e, o, state, evaluate)
+			l.count++
+			isEnough = !l.yield(u, nil) || l.count == l.limit
+			return !isEnough
+		})
+		if err != nil {
+			return err
+		}
+		if isEnough {
+			return errStopListing
+		}
+	}
+	return nil
+}
+
+// waitReason says why a URL waits, or is parked.
+func (l *urlListing) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
+	switch {
+	case state == storage.StateParked:
+		_, r := l.ParkedReason(*e, evaluate)
+		if place := RuleLocationText(r); place != "" {
+			return RefusalText(r) + " of " + place
+		}
+		return RefusalText(r)
+	case o.HeldUntil.After(l.Time):
+		return "its origin is held until " + FormatTime(o.HeldUntil)
+	case e.FailedAttempts > 0:
+		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)
+	}
+	return ""
+}
