@@ -123,7 +123,7 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 	}
 	b := bufio.NewWriterSize(w, 1<<16)
 	before := string(head) + "[\n    "
-	any := false
+	hasHosts := false
 	for h, err := range s.Hosts {
 		if err != nil {
 			return err
@@ -136,12 +136,12 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 			return err
 		}
 		b.WriteString(before)
-		any, before = true, ",\n    "
+		hasHosts, before = true, ",\n    "
 		if _, err := b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n"))); err != nil {
 			return err // it fails if anything before did
 		}
 	}
-	if !any {
+	if !hasHosts {
 		return jsonline.WriteIndented(w, &s.Totals)
 	}
 	b.WriteString("\n  ]\n}\n")

@@ -9,8 +9,10 @@ import (
 )
 
 const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, add to it, and
-move it to another store.
-The crawl must not be running: stop it first, --resume goes on. Nothing is sent.`
+move it to another store. Nothing is sent.
+
+stats, list and add ask the process that runs the crawl if there is one. For export,
+import and compact the crawl must not be running: stop it first, --resume goes on.`
 
 func newFrontierCommand(env *command.Env) *cobra.Command {
 	c := &cobra.Command{

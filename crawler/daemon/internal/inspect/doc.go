@@ -1,10 +1,11 @@
 // Package inspect answers questions about a crawl, whether it runs or not: reports of hosts,
 // what became of one URL and why, lists of hosts, numbers of the frontier, robots.txt files,
-// and parameters that do not change a page. It changes nothing in the stores.
+// parameters that do not change a page, and the records of the ledger. It changes nothing in
+// the stores, but that RunningCrawl and URLBatchAdder add URLs.
 //
-// Begin reading at Inspector. Commands ask it over the files of a stopped crawl; the daemon
-// asks it over the stores of a running one. Answers are types of the API; the package
-// leaves tables and colors to the commands.
+// Begin reading at Inspector. Package stoppedcrawl makes one over the files of a stopped
+// crawl; RunningCrawl makes one for each question to a daemon, or to a crawl in the
+// foreground. Answers are types of the API; the package leaves tables to the commands.
 //
 // Its one goroutine is a timer of HostListCache, which frees lists that are no longer
 // asked for. HostListCache.mu guards the lists and the timer.

@@ -24,13 +24,14 @@ sites that make up URLs, what robots.txt says, whether the URL is known, and whe
 would be visited and why. Every step is taken by the code that the crawl decides
 with.
 
-The crawl is the one in the data directory; it must not be running, and nothing of it
+The crawl is the one in the data directory, whether it runs or not, and nothing of it
 is changed. -c explains by a project file instead, with the state of the crawl in its
-store.path if there is one. A URL that the crawl does not know is judged as a link of
-a seed.
+store.path if there is one, which must not be running then. A URL that the crawl does
+not know is judged as a link of a seed.
 
 Nothing is sent, unless --fetch is given and no robots.txt of the URL's origin is
-known: then it is fetched at a polite pace, and not kept.
+known: then it is fetched at a polite pace, and not kept. A crawl that runs fetches it
+itself, and refuses --fetch.
 
 How many URLs of a pattern there are is counted by a running crawl only.
 

@@ -25,7 +25,8 @@ import (
 
 const ledgerShowHelp = `Show what a ledger has of requests and refusals, oldest first: when, of what, by
 which line of which robots.txt, which rest the host was owed and had, and what came
-of it. --format jsonl writes the records as they are, but without their hashes.
+of it. --format jsonl writes the records as they are, but without their hashes. A crawl
+that runs, or a daemon, is asked by its socket.
 
 Exit codes: 0 shown, 3 the ledger has nothing of that URL or host, 1 it cannot be
 read, 2 wrong usage.`

@@ -13,8 +13,9 @@ import (
 
 const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
 that was kept, what is closed and by which rule, and how much of what is known has
-been visited. The crawl must not be running; nothing is sent, and nothing of the
-crawl is changed.
+been visited. A crawl that runs, or a daemon, answers by the socket in its data
+directory; of a crawl that does not run, the files are read. Nothing is sent, and
+nothing of the crawl is changed.
 
 Pace, from the end of one response of a host to the start of the next request to
 it, over all runs, robots.txt and sitemaps included:

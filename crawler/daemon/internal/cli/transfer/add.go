@@ -24,8 +24,8 @@ import (
 
 const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass what every URL found by the crawl
 passes: those out of the project's scope are refused, those seen before are passed
-over. A decorum crawl --resume visits them ahead of links, when robots.txt allows
-it and their hosts are due.
+over. A crawl that runs visits them ahead of links, when robots.txt allows it and
+their hosts are due; so does decorum crawl --resume with one that does not.
 
 With - as the only argument URLs are read from standard input, one a line; a line
 that begins with { is an object, of which url, depth and referrer are read.

@@ -1,5 +1,5 @@
-// Package transfer is the commands that change or move the state of a stopped crawl: decorum
-// frontier add, export, import and compact. export.go defines the lines of an export, and
+// Package transfer is the commands that change or move the state of a crawl: decorum frontier
+// add, and, for a crawl that is stopped, export, import and compact. export.go defines the lines of an export, and
 // importer.go reads them into the stores of another crawl.
 //
 // Begin reading at NewExportCommand. Package cli calls it. add and import read their input in
