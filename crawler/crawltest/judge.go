@@ -23,7 +23,8 @@ type JudgeOptions struct {
 	// sockets, and 50 ms there after an answer that was cut, because the server
 	// learns late that the client has gone. Negative: nothing.
 	GapTolerance time.Duration
-	// RestartTimes are the moments at which the crawler was started again.
+	// RestartTimes are the moments at which the crawler was started again. Over sockets, all
+	// requests of the crawler before must be in the log by then: see Server.AwaitDisconnects.
 	RestartTimes []time.Time
 	// CrashLossWindow is how long before a restart an answer may have come and died
 	// with the crawler: its Retry-After is not owed then. Default 0.

@@ -3,10 +3,13 @@ package crawltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -110,6 +113,7 @@ type Server struct {
 	httpServer       *http.Server
 	cancel           context.CancelFunc
 	serverGoroutines sync.WaitGroup // the accept loop and every handler
+	openConns        openConnections
 }
 
 // Start serves the web on addr, 127.0.0.1:0 if that is empty, until Close.
@@ -121,6 +125,11 @@ func (w *Web) Start(addr string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.StartOn(listener), nil
+}
+
+// StartOn serves the web on a listener, until Close, which closes the listener, too.
+func (w *Web) StartOn(listener net.Listener) *Server {
 	ctx, quit := context.WithCancel(context.Background())
 	s := &Server{Addr: listener.Addr().String(), cancel: quit}
 	s.httpServer = &http.Server{
@@ -130,11 +139,82 @@ func (w *Web) Start(addr string) (*Server, error) {
 			w.ServeHTTP(rw, r)
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnState:         s.openConns.onStateChange,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	s.serverGoroutines.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed, by Close
-	return s, nil
+	return s
+}
+
+// An openConnections is the connections of a server that it has accepted and not closed.
+type openConnections struct {
+	mu     sync.Mutex                 // guards closed
+	closed map[net.Conn]chan struct{} // of each connection what is closed with it
+}
+
+// onStateChange is the http.Server's ConnState. The server calls it for a new connection
+// before it accepts the next one.
+func (c *openConnections) onStateChange(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		if c.closed == nil {
+			c.closed = map[net.Conn]chan struct{}{}
+		}
+		c.closed[conn] = make(chan struct{})
+	case http.StateHijacked, http.StateClosed: // whose last exchange has ended
+		close(c.closed[conn])
+		delete(c.closed, conn)
+	}
+}
+
+// closedChannels returns, for each connection, a channel that is closed with it.
+func (c *openConnections) closedChannels() []chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.closed))
+}
+
+// AwaitDisconnects waits until the server has closed every connection made before the call.
+// Every request that came over them is in the log then, and has ended.
+//
+// It is for a client that was killed: a busy machine may read the client's last requests long
+// after its end, and without AwaitDisconnects even after the start of the next client. They would
+// look like requests of that one (see JudgeOptions.RestartTimes).
+func (s *Server) AwaitDisconnects(ctx context.Context) error {
+	if err := s.awaitAccepts(ctx); err != nil {
+		return fmt.Errorf("crawltest: await disconnects: %w", err)
+	}
+	for _, closed := range s.openConns.closedChannels() {
+		select {
+		case <-closed:
+		case <-ctx.Done():
+			return fmt.Errorf("crawltest: await disconnects: a connection is open: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+// awaitAccepts waits until the server has accepted every connection made before the call.
+func (s *Server) awaitAccepts(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	// Connections are accepted in the order in which they were made. The server closes one that
+	// sends nothing, so when it has closed this one it has accepted all that were made before.
+	err = conn.(*net.TCPConn).CloseWrite()
+	if err == nil {
+		_, err = io.Copy(io.Discard, conn)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // Transport returns a transport that sends every request to the server,
