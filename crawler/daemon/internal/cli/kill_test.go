@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -126,25 +127,36 @@ func TestKill(t *testing.T) {
 // A killedCrawl is a crawl that is killed time and again.
 type killedCrawl struct {
 	t             *testing.T
-	rnd           *rand.Rand
 	web           *crawltest.Web
-	addr, data    string
+	server        *crawltest.Server // of web
+	data          string
 	project       string // its file
 	starts, kills []time.Time
+}
+
+func newKilledCrawl(t *testing.T, web *crawltest.Web, server *crawltest.Server) *killedCrawl {
+	t.Helper()
+	project := fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n",
+		killOutputFileSize, 8*killOutputFileSize)
+	return &killedCrawl{t: t, web: web, server: server,
+		data: filepath.Join(t.TempDir(), "data"), project: testfile.Write(t, "p.yaml", project)}
 }
 
 // runAndKill runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
 func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
-	v := &killedCrawl{t: t, rnd: rnd, web: daemontest.KillWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
-		project: testfile.Write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
-	server, err := v.web.Start("")
+	web := daemontest.KillWeb(killDelay, 15, rnd)
+	server, err := web.Start("")
 	if err != nil {
 		return 0, err
 	}
-	v.addr = server.Addr
+	v := newKilledCrawl(t, web, server)
 	for ended := false; !ended && err == nil; {
-		ended, err = v.run(len(v.kills) < maxKills)
+		var kill <-chan time.Time
+		if len(v.kills) < maxKills {
+			kill = time.After(randomLifetime(rnd))
+		}
+		ended, err = v.run(kill)
 	}
 	if err := errors.Join(err, server.Close()); err != nil {
 		return len(v.kills), err
@@ -157,10 +169,11 @@ func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (
 func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 
 // run starts the crawl, or goes on with it, and reports whether it came to its
-// end: it may be killed before.
-func (v *killedCrawl) run(kill bool) (ended bool, err error) {
+// end: it is killed before if kill sends a time. All requests of a crawl that was killed are
+// in the log when run returns.
+func (v *killedCrawl) run(kill <-chan time.Time) (ended bool, err error) {
 	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+		"--connect-to=::" + v.server.Addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	if hasCrawl, err := datadir.StateDir(v.data).HasCrawl(); err != nil {
 		return false, err
 	} else if hasCrawl {
@@ -175,14 +188,10 @@ func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- c.Wait() }()
-	var killTimer <-chan time.Time
-	if kill {
-		killTimer = time.After(randomLifetime(v.rnd))
-	}
 	var killed time.Time
 	select {
 	case err = <-exited:
-	case killed = <-killTimer:
+	case killed = <-kill:
 		c.Process.Signal(syscall.SIGKILL) // it may have ended just now
 		err = <-exited
 	}
@@ -192,7 +201,9 @@ func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 		return true, nil
 	case errors.As(err, &exit) && !exit.Exited():
 		v.kills = append(v.kills, killed)
-		return false, nil
+		ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
+		defer cancel()
+		return false, v.server.AwaitDisconnects(ctx)
 	}
 	return false, fmt.Errorf("run %d ended with %w:\n%s", len(v.starts), err, stderr)
 }
@@ -217,9 +228,9 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
 		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})
 	if !report.OK() {
-		v.t.Errorf("the judge says:\n%s", report)
+		v.t.Errorf("the judge says:\n%s%s", report, v.describeViolations(report))
 	}
-	repeated := repeatedRequests(v.web.Log(), v.kills)
+	repeated := repeatedRequests(v.web.Log(), v.starts, v.kills)
 	total.mu.Lock()
 	defer total.mu.Unlock()
 	for _, r := range repeated {

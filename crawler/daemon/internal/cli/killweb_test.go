@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
 // randomLifetime says how long a crawl lives: mostly not long, so that it is often cut
@@ -24,8 +29,9 @@ type repeatedRequest struct {
 }
 
 // repeatedRequests returns the pages of a log that were asked for again, and what a
-// kill has to do with it.
-func repeatedRequests(log []crawltest.Exchange, kills []time.Time) (rs []repeatedRequest) {
+// kill has to do with it. Each process but the last was killed before the next one started, and
+// all of its requests are earlier than that start.
+func repeatedRequests(log []crawltest.Exchange, starts, kills []time.Time) (rs []repeatedRequest) {
 	last := map[string]crawltest.Exchange{}
 	for _, x := range log {
 		before, repeated := last[x.URL]
@@ -34,10 +40,66 @@ func repeatedRequests(log []crawltest.Exchange, kills []time.Time) (rs []repeate
 			continue
 		}
 		r := repeatedRequest{url: x.URL, ageAtKill: x.Start.Sub(before.End)}
-		if i, _ := slices.BinarySearchFunc(kills, before.Start, time.Time.Compare); i < len(kills) && kills[i].Before(x.Start) {
-			r.ageAtKill = max(0, kills[i].Sub(before.End))
+		if p := processAt(starts, before.Start); p < processAt(starts, x.Start) {
+			r.ageAtKill = max(0, kills[p].Sub(before.End))
 		}
 		rs = append(rs, r)
 	}
 	return rs
+}
+
+// processAt returns which of the processes that started one after the other was the last
+// to start before a moment, -1 if none was.
+func processAt(starts []time.Time, at time.Time) int {
+	next, _ := slices.BinarySearchFunc(starts, at, time.Time.Compare)
+	return next - 1
+}
+
+// describeViolations returns what helps to find the cause of violations: when each process
+// began and was killed, and the ledger's records of the URLs that broke a rule. Times
+// are as in the report: from the first request on.
+func (v *killedCrawl) describeViolations(report crawltest.JudgeReport) string {
+	var b strings.Builder
+	log := v.web.Log()
+	if len(log) == 0 {
+		return ""
+	}
+	since := func(at time.Time) string { return fmt.Sprintf("%.6f s", at.Sub(log[0].Start).Seconds()) }
+	for i, start := range v.starts {
+		fmt.Fprintf(&b, "process %d: started at %s", i, since(start))
+		if i < len(v.kills) {
+			fmt.Fprintf(&b, ", killed at %s", since(v.kills[i]))
+		}
+		b.WriteByte('\n')
+	}
+	urls, requests := map[string]bool{}, map[int64]bool{}
+	for _, o := range report.Violations {
+		urls[o.Exchange.URL] = true
+	}
+	for _, x := range log {
+		if urls[x.URL] {
+			fmt.Fprintf(&b, "request at %s by process %d: %s, answer %d ended at %s, incomplete %v\n",
+				since(x.Start), processAt(v.starts, x.Start), x.URL, x.Status, since(x.End), x.Incomplete)
+		}
+	}
+	for r, err := range ledger.Records(datadir.StateDir(v.data).Path(datadir.LedgerDir)) {
+		if err != nil {
+			fmt.Fprintf(&b, "the ledger: %v\n", err)
+			break
+		}
+		switch {
+		case r.Request != nil && urls[r.Request.URL]:
+			requests[r.Number] = true
+		case r.Response != nil && requests[r.Response.RequestNumber]:
+		case r.Refusal != nil && urls[r.Refusal.URL]:
+		default:
+			continue
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&b, "record at %s by process %d: %s\n", since(r.Time), processAt(v.starts, r.Time), text)
+	}
+	return b.String()
 }

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestKillBeforeServerReads: a crawl is killed when the machine has its request and the server
+// has not read it yet, as happens on a busy machine. The request counts as one of the process
+// that sent it, so that the next process may repeat it.
+func TestKillBeforeServerReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the crawl that is killed is a process of its own")
+	}
+	t.Parallel()
+	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.HTML(`<a href="/late">late</a>`)),
+		"/late": crawltest.StaticPage(crawltest.HTML("late")),
+	}})
+	web.CrawlSettings.Seeds = []string{"http://a.example/"}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := newLateListener(tcp, "GET /late ")
+	server := web.StartOn(listener)
+	defer server.Close()
+	defer listener.release()
+
+	v := newKilledCrawl(t, web, server)
+	if ended, err := v.run(listener.arrived); ended || err != nil {
+		t.Fatalf("the first process came to its end: %v, error %v", ended, err)
+	}
+	if ended, err := v.run(nil); !ended || err != nil {
+		t.Fatalf("the second process came to its end: %v, error %v", ended, err)
+	}
+	report := web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
+		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})
+	if !report.OK() {
+		t.Errorf("the judge says:\n%s%s", report, v.describeViolations(report))
+	}
+	inHand := repeatedRequest{url: "http://a.example/late", ageAtKill: 0}
+	if repeated := repeatedRequests(web.Log(), v.starts, v.kills); !slices.Contains(repeated, inHand) {
+		t.Errorf("repeated: %v, want also %v", repeated, inHand)
+	}
+}
+
+// A lateListener is the listener of a server that reads one request late: only when the
+// next connection has been accepted.
+type lateListener struct {
+	net.Listener
+	requestLine []byte         // how that request begins
+	arrived     chan time.Time // gets the time at which it came
+	held        atomic.Bool    // whether it came
+	released    chan struct{}  // is closed when the server may read it
+	release     func()         // closes released
+}
+
+func newLateListener(l net.Listener, requestLine string) *lateListener {
+	released := make(chan struct{})
+	return &lateListener{Listener: l, requestLine: []byte(requestLine), arrived: make(chan time.Time, 1),
+		released: released, release: sync.OnceFunc(func() { close(released) })}
+}
+
+// Accept accepts a connection. If the request is held, it is released.
+func (l *lateListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if l.held.Load() {
+		l.release()
+	}
+	return &lateConn{Conn: conn, listener: l}, nil
+}
+
+// A lateConn is a connection of a lateListener.
+type lateConn struct {
+	net.Conn
+	listener *lateListener
+	answered chan struct{} // is closed with the answer to the request that was held; nil: there was none
+	answer   sync.Once     // guards closing answered
+}
+
+// Read reads from the connection. After the request that was held it reads nothing before that
+// is answered: else the server might see that its client is gone, and not answer.
+func (c *lateConn) Read(b []byte) (int, error) {
+	if c.answered != nil {
+		<-c.answered
+	}
+	n, err := c.Conn.Read(b)
+	if bytes.HasPrefix(b[:n], c.listener.requestLine) && c.listener.held.CompareAndSwap(false, true) {
+		c.answered = make(chan struct{})
+		c.listener.arrived <- time.Now()
+		<-c.listener.released
+	}
+	return n, err
+}
+
+func (c *lateConn) Write(b []byte) (int, error) {
+	if c.answered != nil {
+		c.answer.Do(func() { close(c.answered) })
+	}
+	return c.Conn.Write(b)
+}
