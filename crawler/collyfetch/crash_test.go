@@ -100,6 +100,7 @@ func TestKilled(t *testing.T) {
 		if err := c.Wait(); (err != nil) != (until > 0) {
 			t.Errorf("the program ended with %v", err)
 		}
+		must(t, server.AwaitDisconnects(t.Context()))
 	}
 	start(8)
 	restart := time.Now()

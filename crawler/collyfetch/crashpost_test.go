@@ -104,6 +104,7 @@ func TestKilledPosts(t *testing.T) {
 		if err := c.Wait(); (err != nil) != (requests > 0) {
 			t.Errorf("the program ended with %v", err)
 		}
+		must(t, server.AwaitDisconnects(t.Context()))
 	}
 	for run := range 7 {
 		runUntilKilled(1+rand.IntN(2), time.Duration(run%4)*time.Duration(rand.IntN(10_000))*time.Microsecond)
