@@ -38,7 +38,7 @@ func TestDaemonPowerCuts(t *testing.T) {
 func (m *machine) testDaemonCuts(rnd *rand.Rand) {
 	projects := m.t.TempDir() // of another disk
 	text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", m.web.CrawlSettings.Seeds[0], m.webAddr)
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", m.web.CrawlSettings.Seeds[0], m.server.Addr)
 	if err := os.WriteFile(filepath.Join(projects, "p.yaml"), []byte(text), 0o600); err != nil {
 		m.t.Fatal(err)
 	}

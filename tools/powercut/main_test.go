@@ -66,7 +66,7 @@ type machine struct {
 	mountDir string        // where it is mounted
 	mount    *fusefs.Mount // nil: the power is off
 	web      *crawltest.Web
-	webAddr  string // of its server
+	server   *crawltest.Server // of web
 
 	startTimes   []time.Time // of processes that crawl
 	failureTimes []time.Time // of the runs that were killed or failed
@@ -87,7 +87,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.webAddr = s.Addr
+	m.server = s
 	t.Cleanup(func() { s.Close() })
 	// What the power takes away in its first moment is a crawl, and not its directory.
 	if _, err := m.disk.CreateNode(m.disk.Root(), "data", true); err != nil {
@@ -160,7 +160,7 @@ const runTimeout = 45 * time.Second
 // runCrawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
 func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 	args := []string{"--data", m.dataDir(), "--warc", filepath.Join(m.mountDir, "warc"),
-		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.webAddr, "--delay", hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.server.Addr, "--delay", hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	switch {
 	case m.hasData("data/frontier.db") && m.hasData("data/crawl.yaml"):
 		args = append(args, "--resume")
@@ -215,6 +215,9 @@ func (m *machine) runCommand(killAfter time.Duration, args ...string) commandRes
 	err = c.Wait()
 	wasKilled := !kill.Stop()
 	if err != nil {
+		if err := m.server.AwaitDisconnects(m.t.Context()); err != nil {
+			m.t.Fatal(err)
+		}
 		m.failureTimes = append(m.failureTimes, time.Now())
 	}
 	var exit *exec.ExitError
