@@ -59,7 +59,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	return &fleet{t: t, web: web, addr: daemontest.StartWeb(t, web), dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: daemontest.StartWeb(t, web).Addr, dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
 }
 
 // DataDir is the directory of one process.

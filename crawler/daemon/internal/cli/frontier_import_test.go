@@ -176,7 +176,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 3, 1)
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlSettings.Seeds, "', '"), delay, daemontest.StartWeb(t, web))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlSettings.Seeds, "', '"), delay, daemontest.StartWeb(t, web).Addr)
 	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+daemontest.RedisField(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {

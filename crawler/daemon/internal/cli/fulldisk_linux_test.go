@@ -70,9 +70,10 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
 	web := daemontest.KillWeb(delay, 30, nil)
+	server := daemontest.StartWeb(t, web)
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + daemontest.StartWeb(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
 	run := func(args ...string) (*exec.Cmd, *syncBuffer) {
 		var stderr syncBuffer
 		c, _ := newCommandProcess(t, append(slices.Clone(flags), args...)...)
@@ -93,6 +94,9 @@ func testFullDisk(t *testing.T, s diskShortage) {
 			t.Fatal(err)
 		}
 		_ = c.Wait()
+		if err := server.AwaitDisconnects(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		s.end(t, dir, os.Getpid())
 		restarts = []time.Time{time.Now()}
 		c, stderr = run("--resume")

@@ -25,7 +25,8 @@ func TestCrawlOnRedis(t *testing.T) {
 	for i, yaml := range []string{"project: shop\n", daemontest.RedisField(c, ", lease: 10s")} {
 		web := daemontest.KillWeb(0, 15, nil)
 		v := daemontest.NewCrawlFixture(t)
-		v.Web, v.Addr = web, daemontest.StartWeb(t, web)
+		v.Web, v.Server = web, daemontest.StartWeb(t, web)
+		v.Addr = v.Server.Addr
 		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlSettings.Seeds...)...)...).want(t, command.ExitDone)
 		got[i] = daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {

@@ -288,6 +288,9 @@ func TestReportAfterKill(t *testing.T) {
 	if err := c.Wait(); err == nil || c.ProcessState.Exited() {
 		t.Fatalf("it ended before it was killed: %v\n%s", err, stderr)
 	}
+	if err := v.Server.AwaitDisconnects(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone)
 	}

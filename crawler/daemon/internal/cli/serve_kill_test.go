@@ -127,6 +127,9 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	if err := <-exited; !errors.As(err, &exit) || exit.Exited() {
 		f.T.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 	}
+	if err := f.Server.AwaitDisconnects(f.T.Context()); err != nil {
+		f.T.Fatal(err)
+	}
 	return started
 }
 

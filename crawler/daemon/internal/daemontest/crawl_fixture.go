@@ -48,27 +48,34 @@ var ShopURLs = []string{
 
 // A CrawlFixture is a web on loopback, and a directory to crawl it from.
 type CrawlFixture struct {
-	Web  *crawltest.Web
-	Addr string
-	Dir  string
+	Web    *crawltest.Web
+	Server *crawltest.Server // of Web
+	Addr   string            // of Server
+	Dir    string
 }
 
 // StartWeb starts a web for the time of a test.
-func StartWeb(t *testing.T, web *crawltest.Web) (addr string) {
+func StartWeb(t *testing.T, web *crawltest.Web) *crawltest.Server {
 	t.Helper()
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return server.Addr
+	return server
 }
 
 // NewCrawlFixture starts a web for the time of a test.
 func NewCrawlFixture(t *testing.T, sites ...crawltest.Site) *CrawlFixture {
 	t.Helper()
-	web := crawltest.New(sites...)
-	return &CrawlFixture{web, StartWeb(t, web), t.TempDir()}
+	f := newFixture(t, crawltest.New(sites...))
+	return &f
+}
+
+func newFixture(t *testing.T, web *crawltest.Web) CrawlFixture {
+	t.Helper()
+	server := StartWeb(t, web)
+	return CrawlFixture{web, server, server.Addr, t.TempDir()}
 }
 
 // DataDir returns the directory of the crawl.

@@ -40,7 +40,7 @@ type DaemonFixture struct {
 // NewDaemonFixture starts a web, and makes the directories of a daemon.
 func NewDaemonFixture(t *testing.T, web *crawltest.Web) *DaemonFixture {
 	t.Helper()
-	f := &DaemonFixture{CrawlFixture: CrawlFixture{web, StartWeb(t, web), t.TempDir()}, T: t}
+	f := &DaemonFixture{CrawlFixture: newFixture(t, web), T: t}
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
