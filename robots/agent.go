@@ -31,10 +31,14 @@ func NewAgent(token string, fallbacks ...string) (Agent, error) {
 }
 
 // PresetOrNewAgent returns the agent of a crawl of one's own: as NewAgent does, or the
-// Preset if there is one by the token and no wider tokens are given. The GoogleOSS
+// preset if there is one by the token and no wider tokens are given. A preset is the
+// agent of a well-known crawler, named in any case, with the wider tokens that its operator
+// documents (the SYS requirements). The allow and disallow lines for "*" do not bind the
+// presets YandexDirect and YandexCalendar, which fetch for other purposes than indexing; a
+// Verdict says of what they may fetch whether it is DisallowedForMainRobot. The GoogleOSS
 // dialect knows no presets.
 func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, error) {
-	if a, ok := PresetAgent(token); ok && len(fallbacks) == 0 && d != GoogleOSS {
+	if a, ok := presetAgent(token); ok && len(fallbacks) == 0 && d != GoogleOSS {
 		return a, nil
 	}
 	return NewAgent(token, fallbacks...)
@@ -46,7 +50,7 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 // digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
 // dialect compares the name as it is given, and knows no presets.
 func AgentFromName(name string) Agent {
-	a, ok := PresetAgent(name)
+	a, ok := presetAgent(name)
 	if t := syntax.LeadingToken(name); !ok && t != "" {
 		a.tokens = []string{t}
 	}
@@ -54,12 +58,8 @@ func AgentFromName(name string) Agent {
 	return a
 }
 
-// PresetAgent returns the agent of a well-known crawler, named in any case, with
-// the wider tokens that its operator documents (the SYS requirements). The
-// allow and disallow lines for "*" do not bind YandexDirect and YandexCalendar,
-// which fetch for other purposes than indexing; a Verdict says of what they may
-// fetch whether it is DisallowedForMainRobot.
-func PresetAgent(name string) (Agent, bool) {
+// presetAgent returns the preset of that name, in any case, and false if there is none.
+func presetAgent(name string) (Agent, bool) {
 	switch strings.ToLower(name) {
 	case "googlebot":
 		return Agent{tokens: []string{"googlebot"}}, true

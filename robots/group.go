@@ -12,7 +12,7 @@ import (
 // name it most specifically, and of no other (GRP-06, GRP-07, AGENT-01).
 func (f *File) RulesFor(a Agent) *Rules {
 	r := f.compileRulesFor(a)
-	if indexing, ok := PresetAgent(a.indexingPreset); ok && f.dialect != GoogleOSS {
+	if indexing, ok := presetAgent(a.indexingPreset); ok && f.dialect != GoogleOSS {
 		r.mainRobotRules = f.compileRulesFor(indexing)
 	}
 	return r

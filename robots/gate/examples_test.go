@@ -249,7 +249,7 @@ func (s *gateTest) wantDelay(o decorum.Origin, want time.Duration) {
 func (s *gateTest) wantRobotsFetch(page decorum.URL) Clearance {
 	s.t.Helper()
 	c, err := s.check(page)
-	if err != nil || !c.IsForRobots() || c.RedirectCount() != 0 {
+	if err != nil || !c.IsForRobots() || c.redirectCount != 0 {
 		s.t.Fatalf("at %v: Check(%v) = %v, %v; want the robots.txt", s.now, page, c.URL(), err)
 	}
 	if want := page.Origin().RobotsURL(); c.URL() != want || c.RobotsOrigin() != page.Origin() {

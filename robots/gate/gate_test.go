@@ -145,7 +145,7 @@ func TestFetchResult(t *testing.T) {
 	// sha256sum of someRules
 	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
 	c, _ := s.wantCheck(b, pageCleared)
-	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.RedirectCount() != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
+	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.redirectCount != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
 		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.FetchSummary(), want)
 	}
 	_, err = s.wantCheck(a, disallowed)

@@ -50,8 +50,8 @@ func TestRedirectChain(t *testing.T) {
 		s.restart()
 		s.wantCheck(page, pending)
 		c := s.checkRedirect(result)
-		if c.RedirectCount() != i+1 {
-			t.Errorf("hop %d, want %d", c.RedirectCount(), i+1)
+		if c.redirectCount != i+1 {
+			t.Errorf("hop %d, want %d", c.redirectCount, i+1)
 		}
 		s.wantCheck(page, pending)
 		result = s.recordFetch(c, redirectTo(to)(c.URL()))

@@ -35,9 +35,6 @@ func (c Clearance) RobotsOrigin() decorum.Origin { return c.origin }
 // goes to Gate.RecordFetch.
 func (c Clearance) IsForRobots() bool { return c.fetchID != 0 }
 
-// RedirectCount returns how many redirects led from the origin's robots.txt to the URL.
-func (c Clearance) RedirectCount() int { return c.redirectCount }
-
 // Verdict returns what cleared the URL.
 func (c Clearance) Verdict() robots.Verdict { return c.verdict }
 

@@ -24,12 +24,7 @@ type FileChanges struct {
 // An AgentChange is what changes for the agent with a token. What counts is
 // what binds it: an agent without a group of its own has the rules of "*".
 type AgentChange struct {
-	Agent string `json:"agent"` // product token in lower case, or "*"
-	RulesChange
-}
-
-// A RulesChange is how one set of rules differs from another.
-type RulesChange struct {
+	Agent                    string        `json:"agent"`             // product token in lower case, or "*"
 	AddedRules               []RuleLine    `json:"added,omitempty"`   // as in the new file
 	RemovedRules             []RuleLine    `json:"removed,omitempty"` // as in the old file
 	OldDelay                 OptionalDelay `json:"old_delay"`
@@ -66,8 +61,8 @@ func (c FileChanges) IsEmpty() bool {
 	return len(c.AgentChanges)+len(c.SitemapsAdded)+len(c.SitemapsRemoved) == 0
 }
 
-// IsEmpty reports whether nothing differs.
-func (c RulesChange) IsEmpty() bool {
+// isEmpty reports whether nothing differs.
+func (c *AgentChange) isEmpty() bool {
 	return len(c.AddedRules)+len(c.RemovedRules) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
 }
 
@@ -79,9 +74,8 @@ func Diff(old, new *robots.File) FileChanges {
 	tokens, omitted := ComparedAgents(old, new)
 	c.AgentsNotComparedCount = omitted
 	for _, token := range tokens {
-		a := robots.AgentFromName(token)
-		if change := diffRules(old, new, a); !change.IsEmpty() {
-			c.AgentChanges = append(c.AgentChanges, AgentChange{token, change})
+		if change := diffRules(old, new, token); !change.isEmpty() {
+			c.AgentChanges = append(c.AgentChanges, change)
 		}
 	}
 	before, after := sortedSitemaps(old), sortedSitemaps(new)
@@ -89,11 +83,12 @@ func Diff(old, new *robots.File) FileChanges {
 	return c
 }
 
-// diffRules compares what two files say to one agent. A rule that is spelt
+// diffRules compares what two files say to the agent with a token. A rule that is spelt
 // otherwise and means the same is no change.
-func diffRules(oldFile, newFile *robots.File, a robots.Agent) RulesChange {
+func diffRules(oldFile, newFile *robots.File, token string) AgentChange {
+	a := robots.AgentFromName(token)
 	old, new := oldFile.RulesFor(a), newFile.RulesFor(a)
-	var c RulesChange
+	c := AgentChange{Agent: token}
 	c.OldDelay.Duration, c.OldDelay.Given = old.CrawlDelay()
 	c.NewDelay.Duration, c.NewDelay.Given = new.CrawlDelay()
 	c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines = old.RateAndVisitTimeLines(), new.RateAndVisitTimeLines()
@@ -104,7 +99,7 @@ func diffRules(oldFile, newFile *robots.File, a robots.Agent) RulesChange {
 
 // ComparedAgents returns the agents that Diff compares: the tokens that either file
 // names, in lower case, and "*", each once: "*", then in the order of the new
-// file and the old. There are at most 100; left is how many more there were.
+// file and the old. There are at most 100; omitted is how many more there were.
 func ComparedAgents(old, new *robots.File) (tokens []string, omitted int) {
 	tokens = slices.Concat([]string{"*"}, new.AgentTokens(), old.AgentTokens())
 	seen := make(map[string]bool)

@@ -35,7 +35,7 @@ type RunStart struct {
 	UserAgent        string                  `json:"user_agent"`
 	ProductToken     string                  `json:"agent"`                // the product token looked for in robots.txt
 	FallbackTokens   []string                `json:"wider,omitempty"`      // tokens that stand in for it, in order
-	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.PresetAgent
+	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, one of robots.PresetOrNewAgent
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
 	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see gate.Config

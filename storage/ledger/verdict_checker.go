@@ -59,7 +59,7 @@ func (r *RunStart) robotsAgent() (robots.Agent, error) {
 	if !r.IgnoresStarRules {
 		return robots.NewAgent(r.ProductToken, r.FallbackTokens...)
 	}
-	a, _ := robots.PresetAgent(r.ProductToken)
+	a, _ := robots.PresetOrNewAgent(robots.Yandex, r.ProductToken) // whose presets alone ignore them
 	if !a.IgnoresStarRules() || !slices.Equal(a.FallbackTokens(), r.FallbackTokens) {
 		return a, fmt.Errorf("says that rules for * do not bind %q, which is no such agent", r.ProductToken)
 	}
