@@ -113,7 +113,7 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 			return err
 		}
 		found := e.URL
-		if e.URL = f.CleanURL(found); e.URL != found {
+		if e.URL = f.cleanURL(found); e.URL != found {
 			if e.UncleanedURL.IsZero() {
 				e.UncleanedURL = found
 			}
@@ -126,9 +126,9 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 	return nil
 }
 
-// CleanURL returns u without what the project's rules, and those of Clean-param
+// cleanURL returns u without what the project's rules, and those of Clean-param
 // known now, take off. To clean twice is to clean once.
-func (f *Frontier) CleanURL(u decorum.URL) decorum.URL {
+func (f *Frontier) cleanURL(u decorum.URL) decorum.URL {
 	u = f.cfg.ParamCleaner.CleanURL(u)
 	if f.cfg.CleanURL != nil {
 		u = f.cfg.CleanURL(u)

@@ -147,7 +147,7 @@ func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.
 		if err != nil {
 			return 0, err
 		}
-		rewritten[i].URL = f.CleanURL(u)
+		rewritten[i].URL = f.cleanURL(u)
 	}
 	defer f.dispatcher.wakeNext()
 	return f.store.RescheduleByLastmod(ctx, f.cfg.Now(), rewritten)

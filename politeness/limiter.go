@@ -172,7 +172,7 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 		l.passAddrTurn(now, w)
 		return nil, &VisitDelayedError{Resource: "the host", Until: until}
 	}
-	g := &issuedPermit{limiter: l, host: host, issuedAt: now, hostSlots: slots, addrBoundAt: now}
+	g := &issuedPermit{limiter: l, host: host, hostSlots: slots, addrBoundAt: now}
 	if err := l.acquireRateAndAddr(now, w, g); err != nil {
 		p.removeActiveVisit(l)
 		p.postponeAndGrantSlots(now)

@@ -13,11 +13,10 @@ import (
 type Permit struct{ issuedPermit *issuedPermit }
 
 // An issuedPermit is what Limiter remembers of a permit. It is guarded by the lock of
-// limits, but for the first four fields, which do not change.
+// limits, but for the first three fields, which do not change.
 type issuedPermit struct {
 	limiter     *Limiter
 	host        string
-	issuedAt    time.Time
 	hostSlots   int        // visits at a time that the crawl asked for
 	slotAddr    netip.Addr // whose slot the visit has; zero if none
 	addrBoundAt time.Time  // has it
@@ -40,14 +39,6 @@ func (p Permit) Host() string {
 		return ""
 	}
 	return p.issuedPermit.host
-}
-
-// IssuedAt returns when the permit was given.
-func (p Permit) IssuedAt() time.Time {
-	if p.issuedPermit == nil {
-		return time.Time{}
-	}
-	return p.issuedPermit.issuedAt
 }
 
 // HostSlots returns how many visits at a time the host may have, as the crawl sees it:
