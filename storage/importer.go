@@ -40,8 +40,8 @@ type StoredEntry struct {
 	NotBefore time.Time  // StateQueued: until when it is put off, zero if it is not; StateAwaitingRevisit: when its revisit is due
 }
 
-// Validate returns an error if no Store may take the parcel.
-func (p *OriginDump) Validate() error {
+// validate returns an error if no Store may take the parcel.
+func (p *OriginDump) validate() error {
 	if p.Origin.IsZero() {
 		return errors.New("a parcel of no origin")
 	}
@@ -75,7 +75,7 @@ func (k *StoredEntry) check(o decorum.Origin) error {
 // ValidateDumps returns an error if no Store may take one of the parcels.
 func ValidateDumps(dumps []OriginDump) error {
 	for i := range dumps {
-		if err := dumps[i].Validate(); err != nil {
+		if err := dumps[i].validate(); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}

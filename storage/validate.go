@@ -34,8 +34,8 @@ func ValidateEntries(entries []Entry) error {
 	return nil
 }
 
-// Validate returns an error if no Store may take the ack.
-func (a *Ack) Validate() error {
+// validate returns an error if no Store may take the ack.
+func (a *Ack) validate() error {
 	if a.HostState != nil && len(a.HostState.EncodedStats) > MaxStatsBytes {
 		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.HostState.EncodedStats), MaxStatsBytes)
 	}
@@ -45,7 +45,7 @@ func (a *Ack) Validate() error {
 // ValidateAcks returns an error if no Store may take one of the acks.
 func ValidateAcks(acks []Ack) error {
 	for i := range acks {
-		if err := acks[i].Validate(); err != nil {
+		if err := acks[i].validate(); err != nil {
 			return fmt.Errorf("ack: %w", err)
 		}
 	}

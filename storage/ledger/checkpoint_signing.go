@@ -19,9 +19,9 @@ func ParsePrivateKey(text []byte) (ed25519.PrivateKey, error) { return ed25519pe
 // -pubout writes it.
 func ParsePublicKey(text []byte) (ed25519.PublicKey, error) { return ed25519pem.ParsePublic(text) }
 
-// KeyID returns the name of a key in records: the SHA-256, in hex, of the public
+// publicKeyID returns the name of a key in records: the SHA-256, in hex, of the public
 // key in DER (SubjectPublicKeyInfo).
-func KeyID(key ed25519.PublicKey) string {
+func publicKeyID(key ed25519.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return ""

@@ -85,7 +85,7 @@ func Open(cfg Config) (*Ledger, error) {
 		return nil, errors.New("ledger: neither a size nor a time can be negative")
 	}
 	if cfg.SigningKey != nil {
-		cfg.RunStart.KeyID = KeyID(cfg.SigningKey.Public().(ed25519.PublicKey))
+		cfg.RunStart.KeyID = publicKeyID(cfg.SigningKey.Public().(ed25519.PublicKey))
 	}
 	if cfg.now == nil {
 		cfg.now = time.Now

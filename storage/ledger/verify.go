@@ -292,7 +292,7 @@ func (v *verifier) checkCheckpoint(r *Record) {
 	case c.KeyID != v.lastRunKeyID:
 		v.addFindingf("is a checkpoint by a key that its run does not name")
 	case v.opts.PublicKey == nil:
-	case c.KeyID != KeyID(v.opts.PublicKey):
+	case c.KeyID != publicKeyID(v.opts.PublicKey):
 		v.addFindingf("is a checkpoint by another key, %s", c.KeyID)
 	case !ed25519.Verify(v.opts.PublicKey, checkpointText(r.Number, r.Time, string(v.previousChainHead.hash[:])), c.Signature):
 		v.addFindingf("is a checkpoint whose signature is wrong")
