@@ -121,7 +121,7 @@ func (v *Visit) RequiredDelay() time.Duration { return v.Lease.HostState.LostVis
 // before. It is 0 for the host's first visit.
 func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.HostState, v.Start) }
 
-// PageScanResult returns what extract.ScanPage finds in the page, nil if it is no HTML.
+// PageScanResult returns what extract.Scanner.ScanPage finds in the page, nil if it is no HTML.
 // The page is scanned once, when PageScanResult is called first.
 func (v *Visit) PageScanResult() *extract.ScanResult {
 	if v.pageScanResult == nil {
@@ -130,8 +130,8 @@ func (v *Visit) PageScanResult() *extract.ScanResult {
 	return v.pageScanResult()
 }
 
-// HeaderScanResult returns what extract.ScanHeaderLinks finds in the header of the answer, nil
-// if there is none. It is scanned once.
+// HeaderScanResult returns what extract.Scanner.ScanHeaderLinks finds in the header of the
+// answer, nil if there is none. It is scanned once.
 func (v *Visit) HeaderScanResult() *extract.ScanResult {
 	if v.headerScanResult == nil {
 		return nil

@@ -14,11 +14,11 @@
 //   - in XHTML a script, style or title that closes itself is empty, and CDATA
 //     sections are text anywhere.
 //
-// Scan reads a page by default settings, a Scanner many pages by its own: whether
-// images are links, and how many links are taken. Both give a ScanResult: links in
-// the order of the page, each with what points to it. Header fields that link, Link and Refresh, are
-// read by ScanHeaderLinks, and X-Robots-Tag with the page's own meta elements by
-// Document.RobotsDirectivesFor. IsFeedContentType tells a feed by its content type.
+// Begin reading at Scanner.ScanPage. A Scanner reads one page after the other, by settings
+// that say whether images are links, and how many links are taken. It returns a ScanResult:
+// links in the order of the page, each with what points to it. Header fields that link, Link
+// and Refresh, are read by Scanner.ScanHeaderLinks, and X-Robots-Tag with the page's own meta
+// elements by ScanResult.RobotsDirectivesFor. IsFeedContentType tells a feed by its content type.
 //
 // It decides nothing: which links to follow is the frontier's part, and
 // whether a page may be indexed is for whoever asks ScanResult.RobotsDirectivesFor.

@@ -102,11 +102,6 @@ const (
 	minTotalURLBytes = 1 << 20 // bytes that there are in any case
 )
 
-// ScanPage reads one page; see Scanner.ScanPage.
-func ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
-	return new(Scanner).ScanPage(body, contentType, base)
-}
-
 // A Scanner reads pages one after the other and reuses its buffers. The zero
 // Scanner is ready to use. It is not safe for use by several goroutines.
 type Scanner struct {
@@ -120,7 +115,7 @@ type Scanner struct {
 
 // ScanPage returns what the page says, or nil if the content type is not that of
 // HTML. base is the URL of the page. If contentType is empty, the body
-// decides. Scan keeps nothing of body, which may be reused.
+// decides. ScanPage keeps nothing of body, which may be reused.
 //
 // The page is read in the encoding that its byte order mark, the content type
 // or a meta element names, in this order; failing these as UTF-8 if it is

@@ -93,7 +93,7 @@ func TestKindWithoutRel(t *testing.T) {
 		`<a rel=ugc href=/x><link rel=alternate href=/x><a href=/x>`:             Anchor,
 		`<area rel=ugc href=/x><a rel=nofollow href=/x>`:                         Area,
 	} {
-		if links := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
+		if links := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
 			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestBase(t *testing.T) {
 		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
 		"<base href=mailto:x><base href=/z>": "http://example.com/dir/page",
 	} {
-		if got := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
+		if got := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
 			t.Errorf("%s: links are relative to %s, want %s", page, got, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestImages(t *testing.T) {
 func TestRel(t *testing.T) {
 	page := `<a href=/1 rel=nofollow><a href=/2 rel="UGC external"><area href=/3 rel="sponsored nofollow"><a href=/4 rel=me>
 		<a href=/5 rel=ugc><a href=/5 rel=sponsored><a href=/6 rel=ugc><a href=/6><a href=/6 rel=ugc><link rel="next nofollow" href=/7>`
-	doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	doc := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	want := []NoFollowRels{NoFollow, UGC, NoFollow | Sponsored, 0, UGC | Sponsored, 0, 0}
 	for i, link := range doc.Links {
 		if link.Rel != want[i] {
@@ -165,7 +165,7 @@ func TestRel(t *testing.T) {
 func TestLinks(t *testing.T) {
 	for _, test := range linkTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
+			doc := new(Scanner).ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
 			if got := linkStrings(doc); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
@@ -200,7 +200,7 @@ var titleTests = []struct{ name, page, want string }{
 func TestTitle(t *testing.T) {
 	for _, test := range titleTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+			doc := new(Scanner).ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			if doc.Title != test.want {
 				t.Errorf("got %q, want %q", doc.Title, test.want)
 			}
@@ -210,7 +210,7 @@ func TestTitle(t *testing.T) {
 
 func TestCanonical(t *testing.T) {
 	page := `<link rel=canonical href=#no><link rel="canonical" href="/1#x"><link rel=canonical href=/2>`
-	doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	doc := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if got := doc.CanonicalURL.String(); got != "http://example.com/1" {
 		t.Errorf("got %q", got)
 	}
@@ -240,7 +240,7 @@ var encodingTests = []struct{ name, contentType, page, title, link string }{
 func TestEncoding(t *testing.T) {
 	for _, test := range encodingTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := ScanPage([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
+			doc := new(Scanner).ScanPage([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
 			if doc.Title != test.title {
 				t.Errorf("title %q, want %q", doc.Title, test.title)
 			}
@@ -275,7 +275,7 @@ var contentTypeTests = []struct {
 
 func TestContentType(t *testing.T) {
 	for _, test := range contentTypeTests {
-		doc := ScanPage([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
+		doc := new(Scanner).ScanPage([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
 		if got := doc != nil; got != test.html {
 			t.Errorf("%q, body %q: read %v, want %v", test.contentType, test.body, got, test.html)
 		}
@@ -284,7 +284,7 @@ func TestContentType(t *testing.T) {
 
 func TestXHTML(t *testing.T) {
 	page := `<title/><script src="/s.js"/><a href="/1">x</a><![CDATA[ > <a href="/2"> ]]><iframe src="/3"/><a href="/4"/>`
-	doc := ScanPage([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
+	doc := new(Scanner).ScanPage([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
 	if got, want := linkStrings(doc), []string{"/1 a", "/3 iframe", "/4 a"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -331,6 +331,6 @@ func TestLinear(t *testing.T) {
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
 		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
-		ScanHeaderLinks(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
+		new(Scanner).ScanHeaderLinks(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

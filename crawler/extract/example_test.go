@@ -7,11 +7,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/extract"
 )
 
-func ExampleScan() {
+func ExampleScanner_ScanPage() {
 	page := []byte(`<title>Fish &amp; chips</title><meta name=robots content=noarchive>
 <a href="/menu?for=2&amp;day=friday">Menu</a> <a rel=nofollow href=//ads.example/>Ad</a>`)
 	home, _ := decorum.ParseURL("https://example.com/")
-	doc := extract.ScanPage(page, "text/html; charset=utf-8", home)
+	doc := new(extract.Scanner).ScanPage(page, "text/html; charset=utf-8", home)
 	fmt.Println(doc.Title)
 	fmt.Println(doc.RobotsDirectivesFor("examplebot", nil))
 	for _, link := range doc.Links {

@@ -7,16 +7,11 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ScanHeaderLinks reads what the header of an answer links to; see Scanner.ScanHeaderLinks.
-func ScanHeaderLinks(header http.Header, page decorum.URL) *ScanResult {
-	return new(Scanner).ScanHeaderLinks(header, page)
-}
-
 // ScanHeaderLinks returns what the fields Link (RFC 8288) and Refresh of an answer
 // for page say, whatever its content type: links of the kinds that link
 // elements have, and Refresh. A link with an anchor that is not on the page
 // speaks of another page, and is passed over. The title and the rules for
-// robots stay empty: Document.RobotsDirectivesFor reads X-Robots-Tag.
+// robots stay empty: ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
 func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanResult {
 	p := s.newPageReader(base)
 	p.reset()

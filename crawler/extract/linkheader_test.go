@@ -55,7 +55,7 @@ func TestScanHeader(t *testing.T) {
 
 func TestScanHeaderCanonical(t *testing.T) {
 	header := http.Header{"Link": {`<#>; rel=canonical, </1>; rel=canonical; anchor=/x, </2#x>; rel=canonical, </3>; rel=canonical`}}
-	if got := ScanHeaderLinks(header, mustParse(t, "http://example.com/")).CanonicalURL.String(); got != "http://example.com/2" {
+	if got := new(Scanner).ScanHeaderLinks(header, mustParse(t, "http://example.com/")).CanonicalURL.String(); got != "http://example.com/2" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -77,7 +77,7 @@ func FuzzScanHeader(f *testing.F) {
 	home := mustParse(f, "http://example.com/dir/page")
 	f.Fuzz(func(t *testing.T, field string) {
 		link := `</before>; rel=next, ` + field
-		doc := ScanHeaderLinks(http.Header{"Link": {link}, "Refresh": {field}}, home)
+		doc := new(Scanner).ScanHeaderLinks(http.Header{"Link": {link}, "Refresh": {field}}, home)
 		if !slices.ContainsFunc(doc.Links, func(l Link) bool { return l.URL.PathAndQuery() == "/before" }) {
 			t.Errorf("%q hides the link before it", field)
 		}

@@ -196,7 +196,7 @@ func compareWithOracle(t *testing.T, body []byte) {
 	home := mustParse(t, "http://example.com/dir/page")
 	var want oracle
 	want.read(body)
-	got := ScanPage(body, utf8HTML, home)
+	got := new(Scanner).ScanPage(body, utf8HTML, home)
 	if links := want.links(home); !slices.Equal(got.Links, links) {
 		t.Errorf("page %q\n got %v\nwant %v", body, got.Links, links)
 	}
@@ -298,7 +298,7 @@ func FuzzScan(f *testing.F) {
 		if utf8.Valid(body) && !scriptBugPages.Match(body) {
 			compareWithOracle(t, body)
 		}
-		doc := ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
+		doc := new(Scanner).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
 		if len(doc.Title) > maxTitleBytes || !utf8.ValidString(doc.Title) {
 			t.Errorf("title %q", doc.Title)
 		}

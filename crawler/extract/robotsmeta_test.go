@@ -36,7 +36,7 @@ var directiveTests = []struct {
 func TestDirectives(t *testing.T) {
 	for _, test := range directiveTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+			doc := new(Scanner).ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			header := http.Header{"X-Robots-Tag": test.header}
 			if got := doc.RobotsDirectivesFor("examplebot", header).String(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -59,7 +59,7 @@ func TestRulesAreBounded(t *testing.T) {
 		page = append(page, "<meta content=noindex name=x"...)
 		page = append(page, byte('a'+i%26), byte('a'+i/26), '>')
 	}
-	doc := ScanPage(page, "text/html", mustParse(t, "http://example.com/"))
+	doc := new(Scanner).ScanPage(page, "text/html", mustParse(t, "http://example.com/"))
 	if len(doc.RobotsMeta) != maxRobotsMetaAgents {
 		t.Errorf("%d rules", len(doc.RobotsMeta))
 	}
@@ -75,7 +75,7 @@ func TestTDMReservation(t *testing.T) {
 		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) + `">`:                                         strings.Repeat("1", maxAgentBytes) + " ",
 		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRefBytes+1) + `">`:                                     " ",
 	} {
-		doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+		doc := new(Scanner).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 		if got := doc.TDMReservationMeta + " " + doc.TDMPolicyMeta; got != want {
 			t.Errorf("%.100s: got %q, want %q", page, got, want)
 		}

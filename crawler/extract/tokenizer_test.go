@@ -30,7 +30,7 @@ var scriptTests = []struct {
 
 func TestScript(t *testing.T) {
 	for _, test := range scriptTests {
-		doc := ScanPage([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
+		doc := new(Scanner).ScanPage([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
 		if got := len(doc.Links) == 1; got != test.link {
 			t.Errorf("%s: link %v, want %v", test.page, got, test.link)
 		}

@@ -170,7 +170,7 @@ func TestListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := extract.ScanPage(res.Body, res.Header.Get("Content-Type"), res.URL).Links
+	links := new(extract.Scanner).ScanPage(res.Body, res.Header.Get("Content-Type"), res.URL).Links
 	if len(links) != len(files) {
 		t.Fatalf("%d links, want %d:\n%s", len(links), len(files), res.Body)
 	}
@@ -191,7 +191,7 @@ func TestListing(t *testing.T) {
 	}
 	// A listing is cut where it would be longer than a body may be.
 	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
-	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 || len(extract.ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
+	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 || len(new(extract.Scanner).ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
 }
