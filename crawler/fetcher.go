@@ -98,7 +98,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 // those of pages that are; none: all. robots.txt, sitemaps and feeds are always
 // read, and so is what has no type.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || t.IsForControlFile() || t.WantsFeedType(contentType) {
+	if len(types) == 0 || contentType == "" || t.IsForControlFile() || t.wantsFeedType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

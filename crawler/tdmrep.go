@@ -69,8 +69,8 @@ func (r *CachedTDMRep) pagesAwaitRetry() bool {
 	return r.ConsecutiveFailures > 0 && r.ConsecutiveFailures < maxTDMRepFailures
 }
 
-// Check judges u by the file, for a crawl of these purposes.
-func (r *CachedTDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
+// check judges u by the file, for a crawl of these purposes.
+func (r *CachedTDMRep) check(u decorum.URL, purposes []string) robots.Verdict {
 	return r.parsed.Check(u, purposes)
 }
 
@@ -85,7 +85,7 @@ func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.No
 	r, err := ReadCachedTDMRep(ctx, notes, o)
 	return func(u decorum.URL) robots.Verdict {
 		v := rules(u)
-		if tdmrepVerdict := r.Check(u, robotsGate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
+		if tdmrepVerdict := r.check(u, robotsGate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
 			return tdmrepVerdict
 		}
 		return v
@@ -97,8 +97,8 @@ func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
 	return r.parsed.SignalsForURL(u)
 }
 
-// SHA256 returns the hash of the file in hex, empty if there is none.
-func (r *CachedTDMRep) SHA256() string {
+// sha256Hex returns the hash of the file in hex, empty if there is none.
+func (r *CachedTDMRep) sha256Hex() string {
 	if len(r.Body) == 0 {
 		return ""
 	}
@@ -210,8 +210,8 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
-	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
-		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.SHA256()}
+	if v := r.check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
+		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.sha256Hex()}
 		return gate.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
 	if !r.firstUseGraceUntil.IsZero() {

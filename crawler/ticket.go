@@ -92,9 +92,9 @@ func (t Ticket) IsForControlFile() bool {
 	return t.ForRobots() || t.data != nil && t.data.isForControlFile
 }
 
-// WantsFeedType reports whether an answer of this content type is for a crawl that
+// wantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
-func (t Ticket) WantsFeedType(contentType string) bool {
+func (t Ticket) wantsFeedType(contentType string) bool {
 	return t.data != nil && t.data.crawler != nil && t.data.crawler.shouldTryAsFeed(t.data.lease, contentType)
 }
 
@@ -194,7 +194,9 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 }
 
 // maybeSent reports whether something may have been sent for the ticket.
-func (t Ticket) maybeSent() bool { return t.Redeemed() && !t.data.brakedBeforeSend.Load() }
+func (t Ticket) maybeSent() bool {
+	return t.data != nil && t.data.redeemed.Load() && !t.data.brakedBeforeSend.Load()
+}
 
 // RecordSend notes that the request is sent now, in the ledger if there is one. Whoever
 // sends requests must call it after ClaimServerAddr, before the first byte leaves, and send
@@ -263,6 +265,3 @@ func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) {
 		t.data.bodySpool = p
 	}
 }
-
-// Redeemed reports whether the ticket has been spent.
-func (t Ticket) Redeemed() bool { return t.data != nil && t.data.redeemed.Load() }

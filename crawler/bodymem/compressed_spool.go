@@ -85,9 +85,6 @@ func (p *CompressedSpool) ReservedBytes() int64 {
 	return int64(len(p.chunks))*chunkSize + spoolOverhead
 }
 
-// CompressedLen returns how many compressed bytes the CompressedSpool holds.
-func (p *CompressedSpool) CompressedLen() int64 { return p.compressedLen }
-
 // Truncated reports whether the body is longer than the whole memory can hold.
 func (p *CompressedSpool) Truncated() bool { return p.truncated }
 

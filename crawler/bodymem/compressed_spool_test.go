@@ -35,11 +35,11 @@ func TestSpool(t *testing.T) {
 		if p.SHA256() != sha256.Sum256(body) || p.Len() != int64(len(body)) || p.Truncated() {
 			t.Errorf("got %x, %d bytes, %v", p.SHA256(), p.Len(), p.Truncated())
 		}
-		if used, want := m.Usage().Bytes, p.CompressedLen()+chunkSize+spoolOverhead+firstBytes; used > want {
-			t.Errorf("%d bytes are reserved for %d stored", used, p.CompressedLen())
+		if used, want := m.Usage().Bytes, p.compressedLen+chunkSize+spoolOverhead+firstBytes; used > want {
+			t.Errorf("%d bytes are reserved for %d stored", used, p.compressedLen)
 		}
-		if len(body) > mib && p.CompressedLen() > mib {
-			t.Errorf("%d bytes take %d", len(body), p.CompressedLen())
+		if len(body) > mib && p.compressedLen > mib {
+			t.Errorf("%d bytes take %d", len(body), p.compressedLen)
 		}
 		s.Close()
 		checkUnused(t, m)
@@ -64,8 +64,8 @@ func TestSpoolLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	more, err := p.Fill(rand.NewChaCha8([32]byte{}), 50*mib)
-	if !more || err != nil || !p.Truncated() || p.CompressedLen() > m.MaxBodyLen(1) {
-		t.Errorf("got %v, %v, %d bytes stored, %v", more, err, p.CompressedLen(), p.Truncated())
+	if !more || err != nil || !p.Truncated() || p.compressedLen > m.MaxBodyLen(1) {
+		t.Errorf("got %v, %v, %d bytes stored, %v", more, err, p.compressedLen, p.Truncated())
 	}
 	got, err := io.Copy(io.Discard, p.Open())
 	if err == nil || got < mib {
