@@ -208,8 +208,3 @@ func (p *Project) HostOverride(host string) (settings map[string]any) {
 	}
 	return settings
 }
-
-// MayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
-func (p *Project) MayReachPrivateAddrs() bool {
-	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectToRules) > 0 || p.Fetch.Proxy != ""
-}

@@ -26,8 +26,8 @@ type Error struct {
 // Error describes the error without the values of the file.
 func (e *Error) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
-// Detail describes the error with the value, shortened, and the line.
-func (e *Error) Detail() string {
+// detail describes the error with the value, shortened, and the line.
+func (e *Error) detail() string {
 	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
 }
 
@@ -49,7 +49,7 @@ func DetailedErrorText(err error) string {
 	}
 	text := err.Error()
 	if e := (*Error)(nil); errors.As(err, &e) {
-		return strings.Replace(text, e.Error(), e.Detail(), 1)
+		return strings.Replace(text, e.Error(), e.detail(), 1)
 	}
 	return plaintext.TruncateQuoted(text)
 }

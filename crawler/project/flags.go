@@ -34,11 +34,11 @@ var projectFieldFlags = []projectFieldFlag{
 	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
 }
 
-// A FieldFlagValue is what the command line says of one field. It is kept as text:
+// A fieldFlagValue is what the command line says of one field. It is kept as text:
 // the project file is read later, and flags win over it.
-type FieldFlagValue struct {
+type fieldFlagValue struct {
 	fieldPath string
-	Values    []string
+	values    []string
 }
 
 // AddFieldFlags adds the flags of these names to fs, all if none is named.
@@ -50,7 +50,7 @@ func AddFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 		if len(names) > 0 && !slices.Contains(names, f.flagName) {
 			continue
 		}
-		flag := fs.VarPF(&FieldFlagValue{fieldPath: f.fieldPath}, f.flagName, "", f.usage)
+		flag := fs.VarPF(&fieldFlagValue{fieldPath: f.fieldPath}, f.flagName, "", f.usage)
 		if new(Project).fieldAt(f.fieldPath).Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}
@@ -60,19 +60,19 @@ func AddFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 }
 
 // Set is part of pflag.Value.
-func (s *FieldFlagValue) Set(text string) error {
-	values := append(s.Values, text)
+func (s *fieldFlagValue) Set(text string) error {
+	values := append(s.values, text)
 	if err := s.applyTo(NewFile(), "", values); err != nil {
 		return err
 	}
-	s.Values = values
+	s.values = values
 	return nil
 }
 
 // String is part of pflag.Value: the default, until Set is called.
-func (s *FieldFlagValue) String() string {
-	if len(s.Values) > 0 {
-		return strings.Join(s.Values, " ")
+func (s *fieldFlagValue) String() string {
+	if len(s.values) > 0 {
+		return strings.Join(s.values, " ")
 	}
 	switch v := NewFile().fieldAt(s.fieldPath); {
 	case v.IsZero(), v.Kind() == reflect.Slice:
@@ -85,7 +85,7 @@ func (s *FieldFlagValue) String() string {
 }
 
 // Type is part of pflag.Value; help shows it where usage names no value.
-func (s *FieldFlagValue) Type() string {
+func (s *fieldFlagValue) Type() string {
 	switch new(Project).fieldAt(s.fieldPath).Interface().(type) {
 	case bool:
 		return "bool" // and so help shows none
@@ -97,8 +97,11 @@ func (s *FieldFlagValue) Type() string {
 	return "NAME"
 }
 
+// GetSlice returns the values that were given, as that of pflag.SliceValue does.
+func (s *fieldFlagValue) GetSlice() []string { return s.values }
+
 // applyTo gives the field of d the values; by says what did it.
-func (s *FieldFlagValue) applyTo(d *File, setBy string, values []string) error {
+func (s *fieldFlagValue) applyTo(d *File, setBy string, values []string) error {
 	if s.fieldPath != "agent" {
 		return d.SetFieldFromCommandLine(s.fieldPath, setBy, values...)
 	}
@@ -120,8 +123,8 @@ func ApplyFieldFlags(d *File, flags []*pflag.Flag) error {
 		if !f.Changed {
 			continue
 		}
-		s := f.Value.(*FieldFlagValue)
-		if err := s.applyTo(d, "--"+f.Name, s.Values); err != nil {
+		s := f.Value.(*fieldFlagValue)
+		if err := s.applyTo(d, "--"+f.Name, s.values); err != nil {
 			return usage.Errorf("--%s: %w", f.Name, err)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -165,11 +164,8 @@ func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 
 // isEmptyFlagValue reports whether a flag that was given holds a text without a character.
 func isEmptyFlagValue(v pflag.Value) bool {
-	switch v := v.(type) {
-	case *project.FieldFlagValue:
-		return slices.Contains(v.Values, "")
-	case pflag.SliceValue:
-		given := v.GetSlice()
+	if list, ok := v.(interface{ GetSlice() []string }); ok { // a pflag.SliceValue, or the flag of a field
+		given := list.GetSlice()
 		return len(given) == 0 || slices.Contains(given, "")
 	}
 	return v.Type() == "string" && v.String() == ""

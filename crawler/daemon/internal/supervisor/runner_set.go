@@ -83,5 +83,8 @@ func (rs *runnerSet) signingKeyrings() (all []signingKeyring) {
 // anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
 func (rs *runnerSet) anyProjectMayReachPrivateAddrs() bool {
-	return slices.ContainsFunc(rs.loadedProjects(), func(p *loadedProject) bool { return p.project.MayReachPrivateAddrs() })
+	return slices.ContainsFunc(rs.loadedProjects(), func(p *loadedProject) bool {
+		fetch := &p.project.Fetch
+		return fetch.AllowPrivate || len(fetch.ConnectToRules) > 0 || fetch.Proxy != ""
+	})
 }
