@@ -107,9 +107,9 @@ func (a *AuditLog) openFile() error {
 	return nil
 }
 
-// Append keeps an entry, which gets its number. It is on the disk when Append
+// appendEntry keeps an entry, which gets its number. It is on the disk when appendEntry
 // returns; calls at the same time are made durable together.
-func (a *AuditLog) Append(e AuditEntry) error {
+func (a *AuditLog) appendEntry(e AuditEntry) error {
 	seq, f, err := a.writeEntry(e)
 	if f != nil {
 		err = errors.Join(err, a.syncUpTo(seq, f))

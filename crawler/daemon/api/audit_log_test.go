@@ -56,7 +56,7 @@ func TestAuditRotates(t *testing.T) {
 			}
 			a = openTestAuditLog(t, name, cfg)
 		}
-		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
+		if err := a.appendEntry(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestAuditAfterCrash(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := openTestAuditLog(t, name, AuditRotationLimits{})
 	for i := range 3 {
-		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
+		if err := a.appendEntry(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestAuditAfterCrash(t *testing.T) {
 		if torn == 1 { // of the last line, only its end is missing
 			want = 4
 		}
-		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", want)}); err != nil {
+		if err := a.appendEntry(AuditEntry{Path: fmt.Sprintf("/%d", want)}); err != nil {
 			t.Fatal(err)
 		}
 		checkAuditEntries(t, a, want, 1, 2)
@@ -118,7 +118,7 @@ func TestAuditByManyAtATime(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			for range 50 {
-				if err := a.Append(AuditEntry{Path: "/x"}); err != nil {
+				if err := a.appendEntry(AuditEntry{Path: "/x"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -141,7 +141,7 @@ func TestClosedAuditLog(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Append(AuditEntry{}); err == nil {
+	if err := a.appendEntry(AuditEntry{}); err == nil {
 		t.Error("an entry that is not kept is no error")
 	}
 }

@@ -72,7 +72,7 @@ func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.untrustedAuditThrottle.allow(r.RemoteAddr) {
 		return
 	}
-	if err := s.cfg.AuditLog.Append(n.AuditEntry); err != nil {
+	if err := s.cfg.AuditLog.appendEntry(n.AuditEntry); err != nil {
 		s.cfg.Log.Error("a call is missing in the audit", "call", n.AuditEntry, "error", err)
 	}
 }
