@@ -9,7 +9,7 @@
 // the lines that they rest on, and that the host was due.
 //
 // New makes a Replayer of the records of a ledger (ledger.Records) and the answers of an
-// archive (OpenArchive). A Crawler is put together around the Replayer's PerHostStore, its clock
+// archive (OpenArchive). A Crawler is put together around the Replayer's perHostStore, its clock
 // Now, and the Replayer itself for the transport of the fetcher; Play takes it through the
 // records, and Replayer.OnDifference is told of each difference.
 //

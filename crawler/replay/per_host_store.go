@@ -15,10 +15,10 @@ import (
 // errNothingDue says that a host has nothing that may be asked for now.
 var errNothingDue = errors.New("nothing may be asked for")
 
-// A PerHostStore keeps the state of a replay in memory, each host by itself: whose turn it
+// A perHostStore keeps the state of a replay in memory, each host by itself: whose turn it
 // is, the ledger says. It implements storage.Store, and of storage.Inspector what a
 // crawl asks.
-type PerHostStore struct {
+type perHostStore struct {
 	mu          sync.Mutex
 	hostIndexes map[string]int
 	hostStores  []*memory.Store
@@ -27,16 +27,16 @@ type PerHostStore struct {
 	awaitsReferrer func(*storage.Entry) bool
 }
 
-// newFrontierStore returns an empty PerHostStore.
-func newFrontierStore(awaitsReferrer func(*storage.Entry) bool) *PerHostStore {
-	return &PerHostStore{hostIndexes: map[string]int{}, awaitsReferrer: awaitsReferrer}
+// newPerHostStore returns an empty perHostStore.
+func newPerHostStore(awaitsReferrer func(*storage.Entry) bool) *perHostStore {
+	return &perHostStore{hostIndexes: map[string]int{}, awaitsReferrer: awaitsReferrer}
 }
 
 // hostIndexBits are what of a token says whose host it is: tokens are unique among all.
 const hostIndexBits = 24
 
 // getOrCreateHostStore returns the store of a host, and its number.
-func (s *PerHostStore) getOrCreateHostStore(host string) (*memory.Store, int) {
+func (s *perHostStore) getOrCreateHostStore(host string) (*memory.Store, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.hostIndexes[host]
@@ -49,21 +49,21 @@ func (s *PerHostStore) getOrCreateHostStore(host string) (*memory.Store, int) {
 }
 
 // resolveStoreAndLease returns the store that a lease is of, and the lease as that knows it.
-func (s *PerHostStore) resolveStoreAndLease(l storage.Lease) (*memory.Store, storage.Lease) {
+func (s *perHostStore) resolveStoreAndLease(l storage.Lease) (*memory.Store, storage.Lease) {
 	m, _ := s.getOrCreateHostStore(l.URL.Origin().Host())
 	l.Token >>= hostIndexBits
 	return m, l
 }
 
 // allHostStores returns the stores of all hosts.
-func (s *PerHostStore) allHostStores() []*memory.Store {
+func (s *perHostStore) allHostStores() []*memory.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hostStores[:len(s.hostStores):len(s.hostStores)]
 }
 
 // Add implements storage.Store.
-func (s *PerHostStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+func (s *perHostStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
 		if s.awaitsReferrer(&e) {
@@ -85,7 +85,7 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // Lease hands out URLs of the host whose turn it is. If there is none, it returns an
 // error that says when there will be.
-func (s *PerHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
+func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
 	m, i := s.getOrCreateHostStore(s.currentHost)
 	leases, next, err := m.Lease(ctx, now, forever, min(maxLeases, 1))
 	for j := range leases {
@@ -105,7 +105,7 @@ func (s *PerHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration
 
 // AdmitHostsWithinLimits implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
-func (s *PerHostStore) AdmitHostsWithinLimits(
+func (s *perHostStore) AdmitHostsWithinLimits(
 	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostAdmissionLimits,
 ) ([]storage.HostAdmissionResult, error) {
 	results := make([]storage.HostAdmissionResult, len(hosts))
@@ -116,23 +116,23 @@ func (s *PerHostStore) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *PerHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+func (s *perHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	return storage.HostAdmissionCounts{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
-func (s *PerHostStore) Renew(context.Context, storage.Lease, time.Time, time.Duration) error {
+func (s *perHostStore) Renew(context.Context, storage.Lease, time.Time, time.Duration) error {
 	return nil
 }
 
 // MarkSent implements storage.Store.
-func (s *PerHostStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+func (s *perHostStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.resolveStoreAndLease(l)
 	return m.MarkSent(ctx, l, sent)
 }
 
 // Ack implements storage.Store.
-func (s *PerHostStore) Ack(ctx context.Context, acks []storage.Ack) (err error) {
+func (s *perHostStore) Ack(ctx context.Context, acks []storage.Ack) (err error) {
 	for _, a := range acks {
 		var m *memory.Store
 		m, a.Lease = s.resolveStoreAndLease(a.Lease)
@@ -142,13 +142,13 @@ func (s *PerHostStore) Ack(ctx context.Context, acks []storage.Ack) (err error) 
 }
 
 // Hold implements storage.Store.
-func (s *PerHostStore) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+func (s *perHostStore) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.Hold(ctx, o, until, suspended)
 }
 
 // RescheduleByLastmod implements storage.Store.
-func (s *PerHostStore) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *perHostStore) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	for _, g := range lastmods {
 		m, _ := s.getOrCreateHostStore(g.URL.Origin().Host())
 		n, err := m.RescheduleByLastmod(ctx, now, []storage.SitemapLastmod{g})
@@ -160,7 +160,7 @@ func (s *PerHostStore) RescheduleByLastmod(ctx context.Context, now time.Time, l
 }
 
 // UnparkMatchingURLs implements storage.Store.
-func (s *PerHostStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *perHostStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	if !o.IsZero() {
 		m, _ := s.getOrCreateHostStore(o.Host())
 		return m.UnparkMatchingURLs(ctx, o, shouldUnpark)
@@ -175,19 +175,19 @@ func (s *PerHostStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin,
 }
 
 // ReadNote implements storage.Store.
-func (s *PerHostStore) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+func (s *perHostStore) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.ReadNote(ctx, o, key)
 }
 
 // SetNote implements storage.Store.
-func (s *PerHostStore) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+func (s *perHostStore) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.SetNote(ctx, o, key, value)
 }
 
 // Counts implements storage.Inspector.
-func (s *PerHostStore) Counts(ctx context.Context) (sum storage.Counts, err error) {
+func (s *perHostStore) Counts(ctx context.Context) (sum storage.Counts, err error) {
 	for _, m := range s.allHostStores() {
 		c, err := m.Counts(ctx)
 		if err != nil {
@@ -200,10 +200,10 @@ func (s *PerHostStore) Counts(ctx context.Context) (sum storage.Counts, err erro
 }
 
 // Flush implements storage.Store.
-func (s *PerHostStore) Flush(context.Context) error { return nil }
+func (s *perHostStore) Flush(context.Context) error { return nil }
 
 // Close implements storage.Store.
-func (s *PerHostStore) Close() (err error) {
+func (s *perHostStore) Close() (err error) {
 	for _, m := range s.allHostStores() {
 		err = errors.Join(err, m.Close())
 	}
@@ -211,7 +211,7 @@ func (s *PerHostStore) Close() (err error) {
 }
 
 // Origins implements storage.Inspector, as do the methods that follow.
-func (s *PerHostStore) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+func (s *perHostStore) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	more := true
 	for _, m := range s.allHostStores() {
 		err := m.Origins(ctx, func(o storage.OriginInfo) bool {
@@ -226,42 +226,42 @@ func (s *PerHostStore) Origins(ctx context.Context, yield func(storage.OriginInf
 }
 
 // OriginNames tells of the names of all origins.
-func (s *PerHostStore) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+func (s *perHostStore) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return s.Origins(ctx, func(o storage.OriginInfo) bool { return yield(o.Origin) })
 }
 
 // Origin tells of one origin.
-func (s *PerHostStore) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
+func (s *perHostStore) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.Origin(ctx, o)
 }
 
-// URLs tells of the URLs of an origin.
-func (s *PerHostStore) OriginURLsInState(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+// OriginURLsInState tells of the URLs of an origin.
+func (s *perHostStore) OriginURLsInState(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.OriginURLsInState(ctx, o, in, yield)
 }
 
 // HasSeen reports whether a URL was seen.
-func (s *PerHostStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
+func (s *perHostStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	m, _ := s.getOrCreateHostStore(u.Origin().Host())
 	return m.HasSeen(ctx, u)
 }
 
 // SeenURLFingerprints tells what of an origin was seen.
-func (s *PerHostStore) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
+func (s *perHostStore) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.SeenURLFingerprints(ctx, o, yield)
 }
 
 // OriginNotes tells the notes of an origin.
-func (s *PerHostStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(string, []byte) bool) error {
+func (s *perHostStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(string, []byte) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.OriginNotes(ctx, o, yield)
 }
 
 // Import implements storage.Importer.
-func (s *PerHostStore) Import(ctx context.Context, dumps []storage.OriginDump) error {
+func (s *perHostStore) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	for _, p := range dumps {
 		m, _ := s.getOrCreateHostStore(p.Origin.Host())
 		if err := m.Import(ctx, []storage.OriginDump{p}); err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 // A Replayer replays the first run of a ledger. The crawl that is put together for it
-// has the Replayer's PerHostStore, clock (Now), and the Replayer for the transport of its fetcher.
+// has the Replayer's Store, its clock (Now), and the Replayer for the transport of its fetcher.
 type Replayer struct {
-	Store *PerHostStore
 	// CurrentRunSettings is what the crawl that is put together works by, as a ledger says it.
 	CurrentRunSettings ledger.RunStart
 	// OnDifference is told of each difference.
 	OnDifference func(Difference)
 
+	store                    *perHostStore
 	records                  iter.Seq2[*ledger.Record, error]
 	archiveIndex             *ArchiveIndex
 	clock                    clock
@@ -89,8 +89,19 @@ type requestTimes struct{ start, end time.Time }
 func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
 	p := &Replayer{records: records, archiveIndex: answers,
 		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*replayedVisit{}, unmatchedVisits: map[string]*replayedVisit{}}
-	p.Store = newFrontierStore(p.awaitsReferrer)
+	p.store = newPerHostStore(p.awaitsReferrer)
 	return p, p.loadFirstRun()
+}
+
+// Store returns the store of the crawl that is put together. It is in memory, and empty at
+// first; whose turn it is, the ledger says.
+func (p *Replayer) Store() interface {
+	storage.Store
+	storage.Inspector
+	storage.OriginLister
+	storage.Importer
+} {
+	return p.store
 }
 
 // Replay takes the crawl through the records. plant plants its seeds.
@@ -252,7 +263,7 @@ func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused
 	p.crawler.Hooks.VisitRefused = refused
 	defer func() { p.crawler.Hooks.VisitRefused = before }()
 	v := &replayedVisit{ticketReady: make(chan bool, 1), proceedDecision: make(chan error), stepResult: make(chan error, 1)}
-	p.Store.currentHost, p.currentVisit = host, v
+	p.store.currentHost, p.currentVisit = host, v
 	go func() { v.stepResult <- p.crawler.Step(ctx) }()
 	select {
 	case <-v.ticketReady:

@@ -123,7 +123,7 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engine.Config{
-		Stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
+		Stores:  datadir.CrawlStores{Frontier: replayer.Store(), Robots: memory.New(memory.Config{})},
 		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Handlers: a.Handlers, Log: a.Log,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts()}, Transport: replayer, Now: replayer.Now,
 	}
