@@ -16,7 +16,7 @@ func (k ErrorKind) Error() string { return string(k) }
 const (
 	Invalid      ErrorKind = "invalid"                     // what is no URL, or a setting that makes no sense
 	OutOfScope   ErrorKind = "out of scope"                // a URL that does not belong to the crawl
-	Disallowed   ErrorKind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
+	Disallowed   ErrorKind = "disallowed by robots.txt"    // the rules say no: see gate.Refusal
 	Pending      ErrorKind = "robots.txt is being fetched" // nobody knows yet: ask again
 	Unreachable  ErrorKind = "unreachable"                 // no answer, or none that is whole
 	Malformed    ErrorKind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit

@@ -17,7 +17,7 @@ import (
 const modulePath = "github.com/decorum-crawler/decorum"
 
 // allowedImports says which of the module's packages each package may import. A package
-// that is not in it does not belong in the house.
+// that is not in it is refused.
 var allowedImports = map[string][]string{
 	".":                                  {},
 	"internal/backoff":                   {},
@@ -239,8 +239,8 @@ func checkFile(t *testing.T, file string, docs map[string]int) error {
 	return nil
 }
 
-// mayImportAll reports whether the package is a program beside the house that
-// may use all of it.
+// mayImportAll reports whether the package is a program that may use all of
+// the module.
 func mayImportAll(pkg string) bool {
 	return pkg == "bench" || strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "tools/")
 }
@@ -256,7 +256,7 @@ func checkNoInit(t *testing.T, file string, f *ast.File) {
 func checkImports(t *testing.T, file, pkg string, f *ast.File) {
 	allowed, ok := allowedImports[pkg]
 	if !ok {
-		t.Errorf("%s: package %s is not in the house plan", file, pkg)
+		t.Errorf("%s: package %s is not in allowedImports", file, pkg)
 	}
 	for _, spec := range f.Imports {
 		to := strings.Trim(spec.Path.Value, `"`)

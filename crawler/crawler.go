@@ -24,9 +24,9 @@ var ErrHalted = errors.New("the crawl was halted")
 var errWorkerGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
 
 // A Crawler is one crawl: fill in its parts, then Run. It needs a Frontier, a Gate,
-// Limits and a Fetcher; of the others each says what zero means.
+// a Limiter and a Fetcher; of the others each says what zero means.
 type Crawler struct {
-	Frontier     *frontier.Frontier  // which URL is next; its Config has the Gate's Clean, and the Limiter for a Budget
+	Frontier     *frontier.Frontier  // which URL is next; its Config has the Gate's CleanURL, and the Limiter for a Budget
 	Gate         *gate.Gate          // whether it is allowed
 	Policy       politeness.Policy   // how long its host rests; the zero Policy is polite
 	Limiter      *politeness.Limiter // of a politeness.SharedHosts that crawls share, where they may visit the same hosts
@@ -215,7 +215,7 @@ func (c *Crawler) Validate() error {
 	return nil
 }
 
-// Prepare begins a run that is not Run's: whoever takes URLs through the house one
+// Prepare begins a run that is not Run's: whoever takes URLs through the pipeline one
 // by one calls it before the first Step. It returns the error of Validate.
 func (c *Crawler) Prepare() error {
 	if err := c.Validate(); err != nil {
@@ -236,7 +236,7 @@ func (c *Crawler) Prepare() error {
 	return nil
 }
 
-// Step takes the next URL through the house, and returns when it is acked. Several
+// Step takes the next URL through the pipeline, and returns when it is acked. Several
 // may be under way at a time. Nobody renews their leases.
 func (c *Crawler) Step(ctx context.Context) error { return c.step(ctx, ctx) }
 

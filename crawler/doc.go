@@ -1,8 +1,8 @@
-// Package crawler walks one URL at a time through the house.
+// Package crawler takes one URL at a time through the steps of a visit.
 //
-// The hallway is Crawler.processLease: lease, clearance, permit, ticket, fetch,
+// The pipeline is Crawler.processLease: lease, clearance, permit, ticket, fetch,
 // record, callbacks, links, ack. Each step takes the value that proves the
-// step before was made, and nothing goes back to an earlier room: links are
+// step before was made, and nothing goes back to an earlier step: links are
 // discovered into the store, redirects are discovered and not followed, and an
 // origin whose rules are unknown has its robots.txt fetched as the visit of
 // that step. One lease, at most one visit, one ack. Workers never sleep for

@@ -72,7 +72,7 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 }
 
 // postponeHostForPendingFailure keeps the host of v at rest from the end of v, as after a failure,
-// until the PendingFailure about v is decided.
+// until the UndecidedFailure about v is decided.
 func (c *Crawler) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
 	delay, _, err := c.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)

@@ -79,7 +79,7 @@ func NewFetchError(t Ticket, cause error) error {
 // (FMT-08), and one byte that shows there is more.
 const robotsReadLimit = 512_000 + 1
 
-// BodyLimit returns how many bytes of a body are read, where usual are of a page's.
+// BodyLimit returns how many bytes of a body are read, where pageLimit are of a page's.
 // Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.MaxSitemapBody, of a
 // tdmrep.json 64 KiB at most; and one more, which shows that there are more.
 func (t Ticket) BodyLimit(pageLimit int64) int64 {

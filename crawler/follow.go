@@ -12,7 +12,7 @@ import (
 )
 
 // FollowedLinkKinds says which of the URLs that a page names LinksToFollow returns. The zero
-// Follow: links, the feeds that pages announce, what feeds list, and the URL that
+// value: links, the feeds that pages announce, what feeds list, and the URL that
 // a page says is its canonical one.
 type FollowedLinkKinds struct {
 	NoLinks     bool

@@ -34,7 +34,7 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl gate.Clearance) (w
 
 // requeueOverHostBudget gives back a page whose host has used up its budget, but not to the
 // head of the queue: the next lease of its origin may be a revisit, which is
-// welcome and takes turns with URLs of class Usual. When no visit was made since
+// welcome and takes turns with URLs of ClassNormal. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
 func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {

@@ -33,7 +33,7 @@ type HostStats struct {
 const hostStatsVersion = 1
 
 // DecodeHostStats reads a storage.HostState.EncodedStats. One that is empty, damaged or of a
-// later version says nothing: it is the zero memo.
+// later version says nothing: it is the zero HostStats.
 func DecodeHostStats(b []byte) HostStats {
 	if len(b) == 0 || b[0] != hostStatsVersion {
 		return HostStats{}

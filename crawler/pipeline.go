@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// step takes one URL through the house: one lease, at most one visit, one ack.
+// step takes one URL through the pipeline: one lease, at most one visit, one ack.
 // It stops the crawl with the error it returns. ctx ends the waiting for a
 // lease, work ends what is in hand.
 func (c *Crawler) step(ctx, workCtx context.Context) error {
@@ -62,8 +62,8 @@ func (c *Crawler) flushAcks(ctx context.Context) error {
 	return err
 }
 
-// processLease is the hallway. It never sleeps, and nothing in it goes back to an
-// earlier room.
+// processLease is the pipeline. It never sleeps, and nothing in it goes back to an
+// earlier step.
 func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ack, error) {
 	clearance, err := c.checkScopeAndGetClearance(ctx, l)
 	if clean, ok := c.cleanParamReplacement(l, clearance, err); ok {

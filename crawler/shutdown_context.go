@@ -14,7 +14,7 @@ const commitTimeout = 5 * time.Second
 type drainContextKey struct{}
 
 // graceContext returns the context of the visits in hand: it outlives ctx by
-// Grace, unless Halt ends it. done frees what it holds.
+// GracePeriod, unless Halt ends it. done frees what it holds.
 func (c *Crawler) graceContext(ctx context.Context, stop context.CancelCauseFunc) (work context.Context, done func()) {
 	commitCtx, cancelCommit := context.WithCancel(context.WithoutCancel(ctx))
 	work, cancel := context.WithCancel(context.WithValue(commitCtx, drainContextKey{}, commitCtx))

@@ -98,8 +98,8 @@ func (t Ticket) wantsFeedType(contentType string) bool {
 	return t.data != nil && t.data.crawler != nil && t.data.crawler.shouldTryAsFeed(t.data.lease, contentType)
 }
 
-// Lease returns what the hallway has in hand: the URL as it was queued, with its
-// depth and Context. It is zero if nothing is.
+// Lease returns the lease that the visit is for: the URL as it was queued, with its
+// Depth and CallbackData. It is zero if there is none.
 func (t Ticket) Lease() storage.Lease {
 	if t.data == nil {
 		return storage.Lease{}

@@ -30,7 +30,7 @@ func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
 }
 
 // ContentWithheld reports whether the content of the page was kept from its handler, and
-// from what is written down: Use().Refused says why.
+// from what is written down: ContentUsageAssessment().PurposeConflict says why.
 func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
 // setLazyVisitFields lets what a page says be found out, when it is first asked.

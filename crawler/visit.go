@@ -197,7 +197,7 @@ type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 
 // Hooks look on; nil means that nobody does. They are called by many workers
 // at a time, and must not block. Of a page that is withheld (Visit.ContentWithheld) they see
-// what is written down: its header and its Bytes, but not its content.
+// what is written down: its header and its BodyLen, but not its content.
 type Hooks struct {
 	VisitRefused    func(storage.Lease, error)          // a leased URL that may not be visited, and why
 	Visited         func(*Visit)                        // every request, robots.txt and sitemaps too

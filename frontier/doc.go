@@ -15,10 +15,10 @@
 // parts while it holds its lock: it empties the caches, which have none. The package starts no
 // goroutine.
 //
-// The parts of a Config decide one thing each. Params takes off what the project
+// The parts of a Config decide one thing each. The ParamCleaner takes off what the project
 // says does not matter in a query, and ids of sessions; Scope says which URLs
-// belong to the crawl; Order, which of an origin's goes first; VisitBudget, how many
-// visits the whole crawl may begin. A Revisit says when a page is visited again,
+// belong to the crawl; AssignOrder, which of an origin's goes first; Budget, how many
+// visits the whole crawl may begin. A RevisitPolicy says when a page is visited again,
 // and is asked by whoever acks. What is refused or rewritten is counted, by host
 // and reason, for reports.
 //

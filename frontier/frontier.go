@@ -27,10 +27,10 @@ type Config struct {
 	CleanURL func(decorum.URL) decorum.URL
 	// Budget limits the whole crawl; nil: no limit.
 	Budget VisitBudget
-	// LeaseTTL returns how long a URL stays in hand without a sign of life.
+	// LeaseTTL is how long a URL stays in hand without a sign of life.
 	// Default 2 min.
 	LeaseTTL time.Duration
-	// AssignOrder gives an entry that is discovered its Class and Rank, by which the
+	// AssignOrder gives an entry that is discovered its PriorityClass and PriorityRank, by which the
 	// URLs of an origin go. Nil: AssignDefaultOrder.
 	AssignOrder func(*storage.Entry)
 	// WaitForRevisitsAndSuspensions makes Next wait for revisits and for dormant origins too, as a
@@ -52,7 +52,7 @@ type Config struct {
 	OnNewURLQueued func(storage.Entry)
 	OnRefused      func(storage.Entry, error)
 	// IsMemoryLow reports whether memory is nearly used up: while it returns true, links
-	// to new hosts are refused and counted as IsMemoryLow. Many goroutines may call it at
+	// to new hosts are refused and counted as LowMemory. Many goroutines may call it at
 	// the same time, and it must be quick. Nil: memory does not limit hosts.
 	IsMemoryLow func() bool
 }
@@ -164,7 +164,7 @@ func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, mat
 // EndSuspensionsExcept ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the
-// host is due, so that holds stay of which stands says that they should.
+// host is due, so that holds stay of which keepHold says that they should.
 //
 // A run that goes on may find a store that counted no hosts yet. It counts them first.
 func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {

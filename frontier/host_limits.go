@@ -162,7 +162,7 @@ func (h *hostLimiter) check(ctx context.Context, u decorum.URL) (refusal, err er
 // hostsCountedNoteKey records that all hosts of the store are counted.
 const hostsCountedNoteKey = "hosts_counted"
 
-// IsStoreSpecificNote reports whether a note of the zero OriginScope describes its own store, so that
+// IsStoreSpecificNote reports whether a note of the zero Origin describes its own store, so that
 // an import must not copy it.
 func IsStoreSpecificNote(key string) bool { return key == hostsCountedNoteKey }
 

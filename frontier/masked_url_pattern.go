@@ -9,7 +9,7 @@ import (
 
 // URLPattern returns path, with its query, with all that may be counted up or
 // drawn by chance replaced by "#": runs of digits, UUIDs, and tokens of letters
-// and digits that look drawn (16 of both, or 8 of hexadecimal digits). folded is
+// and digits that look drawn (16 of both, or 8 of hexadecimal digits). masked is
 // false if there is nothing of the kind: then no other path has that pattern.
 func URLPattern(path string) (pattern string, masked bool) {
 	pattern = string(appendPathPattern(nil, path))

@@ -1,7 +1,7 @@
 // Package politeness decides when a host may next be visited.
 //
 // It never reads the clock, never sleeps and starts nothing: every method is
-// told the time. A crawl goes round in three steps. Limits.RequestPermit says whether the
+// told the time. A crawl goes round in three steps. Limiter.RequestPermit says whether the
 // rest of a host is over, and its Permit is the proof that a Fetcher must be shown.
 // The visit is made, and Limiter.ReleaseAfterTransfer takes the permit back. Policy.NextVisit says, of
 // what the visit was like, how long the host rests now; Limiter.SetNextVisitAndCountBytes is told, and

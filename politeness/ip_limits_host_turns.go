@@ -29,7 +29,7 @@ func (l *Limiter) TakeReadyHosts() map[string]time.Time {
 	return ready
 }
 
-// ReadyHostsChanged receives when there may be new TakeReadyHosts because of what another crawl did.
+// ReadyHostsChanged receives when TakeReadyHosts may have new hosts because of what another crawl did.
 func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.readyHostsChanged }
 
 // GrantedTurnStart reports whether it is the host's turn, and from when on. It is for who

@@ -30,7 +30,7 @@ type LimiterConfig struct {
 // second guard of every host's rest: the first is the due time kept in the
 // store, which survives a restart; this one lives in the process and does not
 // trust it. And it knows the addresses that hosts share. Crawls that may visit
-// the same hosts get theirs from the same HostCount. Its methods may be called at
+// the same hosts get theirs from the same SharedHosts. Its methods may be called at
 // the same time.
 type Limiter struct {
 	sharedHosts           *SharedHosts // whose lock guards what follows
@@ -131,11 +131,12 @@ type PermitRequest struct {
 
 // RequestPermit returns a permit for one visit to host. It refuses with NotDueError if
 // the host is not due, or if the rest after the crawl's own last visit in this
-// process is not over; and with a *Busy if the host rests, or has all its
+// process is not over; and with a *VisitDelayedError if the host rests, or has all its
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
 // if the crawl's own limit of requests is reached; and with a *NetworkPausedError while the
-// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and SetNextVisitAndCountBytes.
+// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer
+// and SetNextVisitAndCountBytes.
 func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (Permit, error) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()

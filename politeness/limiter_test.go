@@ -50,7 +50,7 @@ func checkPermits(t *testing.T, l *politeness.Limiter, permitCalls []permitCall)
 		case m.early == 0 && (!p.WasIssued() || p.Host() != m.host):
 			t.Errorf("%+v: permit %+v", m, p)
 		case m.early > 0 && (!errors.As(err, &early) || !errors.Is(err, decorum.NotDue)):
-			t.Errorf("%+v: error %v, want TooEarly", m, err)
+			t.Errorf("%+v: error %v, want NotDueError", m, err)
 		case m.early > 0 && (time.Duration(early)-m.early).Abs() > time.Microsecond:
 			t.Errorf("%+v: too early by %v", m, time.Duration(early))
 		case m.early > 0 && p.WasIssued():

@@ -122,7 +122,7 @@ func (b *NetworkBreaker) addDomainIfAmongFirst(domain string) {
 	}
 }
 
-// wakeUndecidedFailures makes all Doubts check again. It requires b.mu.
+// wakeUndecidedFailures makes all UndecidedFailures check again. It requires b.mu.
 func (b *NetworkBreaker) wakeUndecidedFailures() {
 	if b.failureRecheckSignal != nil {
 		close(b.failureRecheckSignal)

@@ -119,7 +119,7 @@ func (bs *Brakes) CheckStopped(host string, now time.Time) error {
 	return nil
 }
 
-// NotifyOnChange has told called after each change, before Set, Remove or Replace returns,
+// NotifyOnChange has notify called after each change, before Set, Remove or Replace returns,
 // until stop is called. It must not block, and must not change brakes.
 func (bs *Brakes) NotifyOnChange(notify func()) (stop func()) {
 	if bs == nil {

@@ -56,7 +56,7 @@ func (p Permit) WasIssued() bool { return p.issuedPermit != nil }
 // ClaimServerAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
 // over the connection, also over one that was kept open; asking again for the
-// same address changes nothing. It returns a *Busy if the address must not be
+// same address changes nothing. It returns a *VisitDelayedError if the address must not be
 // visited now, or an error of Kind decorum.Unticketed if the permit is not
 // valid or has come back.
 func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {

@@ -36,7 +36,7 @@ type HostAdmissionLimits struct {
 // A HostAdmissionResult is what became of a host that was offered to AdmitHostsWithinLimits.
 type HostAdmissionResult uint8
 
-// Fates of hosts.
+// Results for hosts.
 const (
 	HostAdmitted       HostAdmissionResult = iota // new: it is counted
 	HostAlreadyCounted                            // counted before

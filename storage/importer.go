@@ -12,11 +12,11 @@ import (
 // An Importer is a Store that takes over what an Inspector told of another. While
 // it does, nobody may lease from it.
 type Importer interface {
-	// Import puts the parcels where they belong, those of an origin in their order:
+	// Import puts the dumps where they belong, those of an origin in their order:
 	// clock and hold; URLs in the states in which they were, each behind what is there
 	// of its class and rank, or at its time; fingerprints. What the seen set holds is
-	// passed by, and Host.Due never moves back, so that a call may be made again: only
-	// hops (For set), which pass by the seen set, are then there once more. A parcel that
+	// passed by, and HostState.Due never moves back, so that a call may be made again: only
+	// hops (RobotsFor set), which pass by the seen set, are then there once more. A dump that
 	// Check refuses has the call refused whole. Only after a Flush does it survive a crash.
 	Import(ctx context.Context, dumps []OriginDump) error
 }
@@ -40,7 +40,7 @@ type StoredEntry struct {
 	NotBefore time.Time  // StateQueued: until when it is put off, zero if it is not; StateAwaitingRevisit: when its revisit is due
 }
 
-// validate returns an error if no Store may take the parcel.
+// validate returns an error if no Store may take the dump.
 func (p *OriginDump) validate() error {
 	if p.Origin.IsZero() {
 		return errors.New("a parcel of no origin")
@@ -72,7 +72,7 @@ func (k *StoredEntry) check(o decorum.Origin) error {
 	return nil
 }
 
-// ValidateDumps returns an error if no Store may take one of the parcels.
+// ValidateDumps returns an error if no Store may take one of the dumps.
 func ValidateDumps(dumps []OriginDump) error {
 	for i := range dumps {
 		if err := dumps[i].validate(); err != nil {

@@ -19,7 +19,7 @@ type Inspector interface {
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	// Origin tells of one; false if it was never met.
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
-	// OriginURLsInState tells of the OriginURLsInState of an origin that are in the state, in the order
+	// OriginURLsInState tells of the URLs of an origin that are in the state, in the order
 	// in which they would be handed out. Leased ones count as Queued.
 	OriginURLsInState(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
 	// HasSeen reports whether the seen set holds u, as asked for by GET.
@@ -50,7 +50,7 @@ type OriginInfo struct {
 	QueuedURLs      int            // put off ones included
 	LeasedURLs      int            // in hand
 	AwaitingRevisit int            // wait for their revisit, or it has come
-	ParkedURLs      int            // kept aside until Revive
+	ParkedURLs      int            // kept aside until UnparkMatchingURLs
 	SeenURLs        int            // URLs ever queued
 	// NextDue is when its next URL can be handed out, were there a slot: zero if
 	// there is none, and at any time that has passed if it waits for nothing.

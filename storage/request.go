@@ -21,7 +21,7 @@ func (r *NonGETRequest) IsSafe() bool {
 	return r == nil || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
-// MethodOrGet returns the method.
+// MethodOrGet returns the method, GET for the nil NonGETRequest.
 func (r *NonGETRequest) MethodOrGet() string {
 	if r == nil {
 		return http.MethodGet

@@ -57,7 +57,7 @@ type FailureNotifier interface {
 // Limits of what a Store is given; a call that goes beyond is refused whole.
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
-	MaxStatsBytes        = 1 << 10  // bytes of Host.Stats
+	MaxStatsBytes        = 1 << 10  // bytes of HostState.EncodedStats
 	MaxValidatorBytes    = 1 << 10  // bytes of VisitHistorySummary.ETag, and of VisitHistorySummary.LastModified
 	MaxBodyBytes         = 16 << 20 // bytes of NonGETRequest.Body
 	MaxNoteBytes         = 16 << 20 // bytes of a note
@@ -84,19 +84,19 @@ type Store interface {
 // A Queue holds the URLs that are to be visited and leases them to workers.
 type Queue interface {
 	// Add queues the entries whose URLs the seen set does not hold, in their
-	// order, and puts them into it, as long as it holds fewer than most URLs of
+	// order, and puts them into it, as long as it holds fewer than maxPerOrigin URLs of
 	// their origin (0: no limit). Different Requests to a URL count as several. It
-	// returns what became of each, or an error and nothing. Entries with For set
+	// returns what became of each, or an error and nothing. Entries with RobotsFor set
 	// (robots.txt hops) pass by seen set and limit.
 	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddOutcome, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its
-	// Slots, longest due first, and within an origin by PriorityClass, then by Rank,
+	// Slots, longest due first, and within an origin by PriorityClass, then by PriorityRank,
 	// then in the order of Add. Pages whose revisit has come take turns with
 	// URLs of class ClassNormal and ClassLate. A lease that is neither acked nor renewed
 	// within ttl runs out: its URL goes back to the head of its queue, and the
-	// host rests its Delay from then. If there is none, Wait says when to ask
+	// host rests its LostVisitDelay from then. If there is none, Wait says when to ask
 	// again. While the Store cannot write it returns an error wrapping ErrWriteStalled,
 	// and when it has failed for good one that wraps ErrFailed.
 	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error)
@@ -115,7 +115,7 @@ type Queue interface {
 	Ack(ctx context.Context, acks []Ack) error
 
 	// Hold hands out no URL of the origin before until; its robots.txt hops
-	// (For set) are not URLs of the origin they are fetched for: those that are
+	// (RobotsFor set) are not URLs of the origin they are fetched for: those that are
 	// on the origin itself go ahead of its queue, held or not. A zero time ends
 	// the hold. A dormant hold says that nobody should wait for it: see RemainingSuspended.
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
@@ -147,8 +147,8 @@ const (
 	SourceSitemap
 	SourceFeed
 	SourceRevisit
-	// SourcePrerequisite is no page but an errand of the crawl's own: a sitemap, or, with For
-	// set, a hop of a robots.txt redirect.
+	// SourcePrerequisite is no page but an errand of the crawl's own: a sitemap, or, with
+	// RobotsFor set, a hop of a robots.txt redirect.
 	SourcePrerequisite
 )
 
@@ -175,7 +175,7 @@ func ParseSource(name string) (Source, error) {
 // A PriorityClass orders the URLs of one origin: lower first. Classes are 0 to 3.
 type PriorityClass uint8
 
-// NumClasses.
+// Classes.
 const (
 	ClassFirst  PriorityClass = iota // robots.txt hops, URLs given back
 	ClassEarly                       // seeds, sitemaps
@@ -197,7 +197,7 @@ type Entry struct {
 	Redirects           int                  // in a row, that led to the URL
 	CallbackData        []byte               // travels with the URL; at most MaxCallbackDataBytes bytes
 	UncleanedURL        decorum.URL          // what the URL was found as, if Clean-param took something off; of the same origin
-	UseUncleanedURL     bool                 // Found is to be visited: nothing is at the URL
+	UseUncleanedURL     bool                 // UncleanedURL is to be visited: nothing is at the URL
 	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
 	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
 	Sent                bool                 // it was about to be sent, and must not be sent again: see Queue.MarkSent
@@ -236,14 +236,14 @@ type HostState struct {
 // An AddOutcome is what became of an entry that was offered to Add.
 type AddOutcome uint8
 
-// Fates.
+// Results of Add.
 const (
 	Added     AddOutcome = iota // new: it is queued
 	Duplicate                   // the seen set held it
 	OverLimit                   // new, and its origin has all the URLs that it may have
 )
 
-// CountAdded returns how many of the fates are Added.
+// CountAdded returns how many of the results are Added.
 func CountAdded(results []AddOutcome) (n int) {
 	for _, f := range results {
 		if f == Added {
@@ -269,7 +269,7 @@ const (
 	Done      AckOutcome = iota // visited: leaves the queue, stays in the seen set
 	Requeue                     // not visited: goes back to the head of its queue
 	RetryAt                     // failed: queued again, handed out not before Ack.NotBefore, then first of its PriorityClass
-	Park                        // disallowed: kept aside until Revive
+	Park                        // disallowed: kept aside until UnparkMatchingURLs
 	Drop                        // given up: leaves the queue, stays in the seen set
 	RevisitAt                   // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
 )
@@ -278,7 +278,7 @@ const (
 type Ack struct {
 	// Lease is the one that ends. If the URL is kept (Requeue, RetryAt, Park, RevisitAt), so
 	// is the Entry as it is here, but for Sent: whoever acks counts FailedAttempts, and sets
-	// Page, before.
+	// VisitHistorySummary, before.
 	Lease     Lease
 	Outcome   AckOutcome // what became of the URL
 	NotBefore time.Time  // RetryAt, RevisitAt: not before
@@ -293,8 +293,8 @@ type RemainingWorkKind uint8
 // What may be left.
 const (
 	RemainingNone      RemainingWorkKind = iota // no URL is queued and no lease is out
-	RemainingRevisits                           // only pages whose revisit has not come; At is when the first one does
-	RemainingSuspended                          // only such, and origins under a dormant hold; At is the earliest end of one
+	RemainingRevisits                           // only pages whose revisit has not come; Until is when the first one does
+	RemainingSuspended                          // only such, and origins under a dormant hold; Until is the earliest end of one
 	RemainingPending                            // URLs wait for their host, hold or retry time, or leases are out
 )
 
@@ -302,7 +302,7 @@ const (
 type Wait struct {
 	RemainingWorkKind RemainingWorkKind // what there is to wait for
 	// Until is when the next URL comes due or the next lease runs out, whichever
-	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
+	// is earlier. An Add, Ack, Hold or UnparkMatchingURLs may bring one earlier.
 	Until time.Time
 	// PollAt is when to ask again at the latest, whatever Until is: other processes may
 	// have brought one earlier. Zero if the store is of one process.

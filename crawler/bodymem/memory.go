@@ -3,7 +3,7 @@
 // All visits of a process share one Budget. Each visit has a Share of it: the visit
 // reserves bytes before it reads them, and holds them until its body is no longer used.
 // A visit that needs more bytes than are free waits. If every visit that holds memory
-// waits, no visit could end; the youngest then ends with a *Full error, which charges
+// waits, no visit could end; the youngest then ends with a *FullError, which charges
 // neither its host nor its URL. The URL keeps its age, and its next visit reserves all
 // that it may need before it sends the request. So a URL's visit is ended at most once,
 // and the oldest visit is never ended.
@@ -100,7 +100,7 @@ type Usage struct {
 	DeniedVisits     int64 // visits that got none and were ended
 }
 
-// Usage returns the present use of the memory. Use of a nil Budget is zero.
+// Usage returns the present use of the memory. That of a nil Budget is zero.
 func (m *Budget) Usage() Usage {
 	if m == nil {
 		return Usage{}

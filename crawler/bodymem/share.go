@@ -8,7 +8,7 @@ import (
 )
 
 // A Share is the part of a Budget that one visit holds. The zero Share holds nothing;
-// Open makes it usable. Only one goroutine at a time may reserve; Close may be called
+// Budget.OpenShare makes it usable. Only one goroutine at a time may reserve; Close may be called
 // at any time.
 type Share struct {
 	memory                  *Budget // nil: the share is not open
@@ -39,7 +39,7 @@ func (m *Budget) OpenShare(s *Share, url string) {
 
 // ReserveAheadIfNeeded reserves n bytes, all that the visit may need, before the visit sends
 // its request. It does nothing unless always is set or an earlier visit to the URL was
-// ended. It waits some seconds at most, and then returns a *Full error. A visit with
+// ended. It waits some seconds at most, and then returns a *FullError. A visit with
 // always is never ended later: if it needs more than n bytes, it overdraws the memory.
 func (s *Share) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) error {
 	if !always && !s.deniedBefore {
@@ -207,7 +207,7 @@ func (s *Share) ShrinkTo(n int64) {
 	m.serveOrEndWaiters()
 }
 
-// Err returns the *Full error that ended the visit; nil if the visit was not ended.
+// Err returns the *FullError that ended the visit; nil if the visit was not ended.
 func (s *Share) Err() error {
 	if s == nil || s.memory == nil {
 		return nil

@@ -199,7 +199,7 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.Fetcher) {
 // errAlreadyRunning refuses to run a crawl twice at a time.
 var errAlreadyRunning = errors.New("collyfetch: the crawl is running")
 
-// Run crawls until nothing is left to visit, and returns what crawler.Run does.
+// Run crawls until nothing is left to visit, and returns what Crawler.Run does.
 // It may be called again when there is more to visit.
 func (c *Crawl) Run(ctx context.Context) error {
 	if !c.isRunning.CompareAndSwap(false, true) {

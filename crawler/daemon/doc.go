@@ -1,7 +1,7 @@
 // Package daemon is the command line of decorum and the project file.
 //
 // It reads what somebody wants (Project), refuses what makes no sense before
-// anything is sent, puts the rooms of the house together, runs the crawl, and
+// anything is sent, puts the parts of the crawl together, runs the crawl, and
 // tells how it goes. It decides nothing about a URL: robots, politeness and
 // frontier do.
 //

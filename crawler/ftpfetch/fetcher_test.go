@@ -49,7 +49,7 @@ func mustURL(t *testing.T, s string) decorum.URL {
 	return u
 }
 
-// ticketFor returns a ticket for url, got as the hallway gets it. What does not
+// ticketFor returns a ticket for url, got as the crawler gets it. What does not
 // end in /robots.txt is a page of an origin without rules.
 func ticketFor(t *testing.T, url string) crawler.Ticket {
 	t.Helper()

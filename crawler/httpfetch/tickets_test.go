@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// robotsTicket returns a ticket for a robots.txt, got as the hallway gets it.
+// robotsTicket returns a ticket for a robots.txt, got as the crawler gets it.
 func robotsTicket(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
 	return ticketWithLimits(t, politeness.NewLimiter(politeness.LimiterConfig{}), url)

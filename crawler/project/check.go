@@ -24,6 +24,7 @@ const minOutputFileSize, maxOutputFileSize = 1 << 10, 1 << 40
 const minRequestRate = 1.0 / 86400
 
 var (
+	// NamePattern matches the names that a project may have.
 	NamePattern    = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	versionPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
 )

@@ -44,6 +44,7 @@ func (p *Project) jitterSeed() uint64 {
 	return h.Sum64()
 }
 
+// PolitenessPolicy returns how long hosts rest.
 func (p *Project) PolitenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay: time.Duration(p.Politeness.Delay), AdaptiveFactor: p.Politeness.AdaptiveFactor,
@@ -105,7 +106,7 @@ func CanonicalHost(s string) (string, bool) {
 // Default pace of an address.
 const defaultIPConcurrency = 2
 
-// LimiterConfig returns the crawl's own limits. restarted is when the crawl was gone
+// LimiterConfig returns the crawl's own limits. restartedAt is when the crawl was gone
 // on with, zero if it begins.
 func (p *Project) LimiterConfig(restartedAt time.Time) politeness.LimiterConfig {
 	ip := p.Politeness.PerIP
@@ -132,6 +133,7 @@ func (p *Project) RobotsAgent() (robots.Agent, error) {
 	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
+// GateConfig returns how robots.txt is read.
 func (p *Project) GateConfig() (gate.Config, error) {
 	agent, err := p.RobotsAgent()
 	if err != nil {
@@ -152,6 +154,7 @@ func (p *Project) GateConfig() (gate.Config, error) {
 	return cfg, cfg.Validate()
 }
 
+// ScopeConfig returns which URLs belong to the crawl.
 func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 	mode, err := frontier.ParseScopeMode(p.Scope.ScopeMode)
 	if err != nil {

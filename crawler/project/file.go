@@ -78,7 +78,7 @@ func Read(file string) (Project, error) {
 	return d.Project, nil
 }
 
-// SetFieldFromCommandLine gives a field the values that the command line has for it; by names what
+// SetFieldFromCommandLine gives a field the values that the command line has for it; setBy names what
 // on the command line did.
 func (d *File) SetFieldFromCommandLine(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// ArchiveIndex are those of an archive, by URL. Where they are is held in memory, and
+// An ArchiveIndex finds the answers of an archive by URL. Where they are is held in memory, and
 // what they are is not.
 type ArchiveIndex struct {
 	recordLocations map[string][]recordIndexEntry

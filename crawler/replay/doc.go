@@ -1,7 +1,7 @@
 // Package replay takes a crawl that was recorded, in a ledger and WARC files, through
 // the crawler again, and says where it would decide otherwise.
 //
-// The clock is the ledger's: when a request was sent, the hallway is asked for what
+// The clock is the ledger's: when a request was sent, the crawler is asked for what
 // it would ask of that host at that moment, and when its answer had come, the answer
 // is handed over as it was archived. So there is nothing to wait for, and all that
 // decides is the crawler's own code: scope, seen set, order, robots.txt, pace. What it
@@ -9,8 +9,8 @@
 // the lines that they rest on, and that the host was due.
 //
 // New makes a Replayer of the records of a ledger (ledger.Records) and the answers of an
-// archive (OpenArchive). A Crawler is put together around the Replayer's perHostStore, its clock
-// Now, and the Replayer itself for the transport of the fetcher; Play takes it through the
+// archive (OpenArchive). A Crawler is put together around the Replayer's Store, its clock
+// Now, and the Replayer itself for the transport of the fetcher; Replay takes it through the
 // records, and Replayer.OnDifference is told of each difference.
 //
 // It sends nothing and changes nothing. Memory grows with the URLs of the crawl.

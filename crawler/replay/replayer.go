@@ -104,7 +104,7 @@ func (p *Replayer) Store() interface {
 	return p.store
 }
 
-// Replay takes the crawl through the records. plant plants its seeds.
+// Replay takes the crawl through the records. addSeeds queues its seeds.
 func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func(context.Context) error) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -252,7 +252,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	return nil
 }
 
-// stepHostUntilTicket takes the next URL of a host through the house, as far as to its request. It
+// stepHostUntilTicket takes the next URL of a host through the pipeline, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
 func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, error)) (*replayedVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {

@@ -40,8 +40,8 @@ type Options struct {
 	// FeedsOnly refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
 	// read only so.
 	FeedsOnly bool
-	// StrictLocation passes over entries that are not Within, unless they are AllowsCrossSubmit
-	// for.
+	// StrictLocation passes over entries that are not AllowedByLocation, unless AllowsCrossSubmit
+	// says that their origin names the sitemap.
 	StrictLocation bool
 	// AllowsCrossSubmit reports whether the robots.txt of an origin names this sitemap,
 	// which so may list any URL of it. Nil: none does.
@@ -96,7 +96,7 @@ var (
 
 // Read calls yield for each entry of the sitemap, in the order of the file.
 // base is the URL of the sitemap. If it is zero, relative locations cannot be
-// used, and no entry is Within.
+// used, and no entry is AllowedByLocation.
 //
 // If the file breaks off, is broken or exceeds a limit, what was read stands,
 // and the error, of kind decorum.Invalid, says at which line and byte of the

@@ -44,7 +44,7 @@ func ValidatePurposes(purposes []string) error {
 // Check judges u by rules, for a crawl that states what it is for: where usage,
 // of the same file, asks that u's content not be used for one of the purposes, u is
 // disallowed; but not what is read to know what a site asks: robots.txt and
-// tdmrep.json. See Config.Purposes.
+// tdmrep.json. See gate.Config.Purposes.
 func Check(rules *robots.Rules, usage *Rules, u decorum.URL, purposes []string) robots.Verdict {
 	v := rules.Check(u)
 	if !v.Allowed || len(purposes) == 0 {

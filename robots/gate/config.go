@@ -20,7 +20,7 @@ type Config struct {
 	// another crawler otherwise. Gates that share notes share what they learn if
 	// it is the same, whatever their Agents (CACHE-03).
 	UserAgent string
-	// Dialect and NoExtensions say how files are read: see ParseOptions.
+	// Dialect and NoExtensions say how files are read: see robots.ParseOptions.
 	Dialect      robots.Dialect
 	NoExtensions bool
 	// SessionStart is when the session began, such as one run of a crawl: what was
@@ -28,7 +28,7 @@ type Config struct {
 	// Yandex dialect must have one; in others zero means that answers hold until
 	// they are too old (SESS-03).
 	SessionStart time.Time
-	// Purposes are what the crawl is for, of the constant KnownPurposes. A page whose
+	// Purposes are what the crawl is for, of the constant aiuse.KnownPurposes. A page whose
 	// file asks, by Content-Usage or Content-Signal, not to be used for one of
 	// them is refused. Empty: such wishes are kept, and not enforced.
 	Purposes []string
@@ -38,7 +38,7 @@ type Config struct {
 	// MaxRedirects is how many redirects of a robots.txt are followed, at least 5
 	// (FETCH-02). Default 5.
 	MaxRedirects int
-	// Retry503 says when to ask again after a 503, Backoff after any other
+	// Backoff503 says when to ask again after a 503, Backoff after any other
 	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
 	Backoff503, Backoff Backoff
 	// MinOutageForCachedRules is how long a robots.txt must have been unreachable, without a

@@ -111,7 +111,7 @@ type OriginPostponedError struct {
 	ConsecutiveFailures int       // how often it failed in a row
 	Reason              string    // for people
 	// RedirectURL is the redirect of its robots.txt that must be visited first, and
-	// Since when it has been waited for; zero if there is none.
+	// RedirectPendingSince when it has been waited for; zero if there is none.
 	RedirectURL          decorum.URL
 	RedirectPendingSince time.Time
 }

@@ -159,7 +159,7 @@ func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []F
 }
 
 // FileBodyByHash returns the bytes of the file of an origin with the SHA-256, in hex, or
-// without one of the file that counts; at most MaxFileBytes and one more. They are nil
+// without one of the file that counts; at most robots.MaxFileBytes and one more. They are nil
 // if they are not kept.
 func (g *Gate) FileBodyByHash(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
 	r, err := g.records.loadRecord(ctx, o)

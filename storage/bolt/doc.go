@@ -65,7 +65,7 @@
 // for records that make no sense. In lanes that are not timed the time is the
 // rank. prints is the seen set; the fingerprint is FNV-1a, of path and query and of
 // what else an entry's request is, if it is no GET. resting is the index for
-// Recall. The value of a URL in the log has its own checksum, so that nothing has to
+// RescheduleByLastmod. The value of a URL in the log has its own checksum, so that nothing has to
 // be computed again when it is checkpointed.
 //
 // Open migrates an older format, a portion at a time, each in a transaction, so that

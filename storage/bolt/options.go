@@ -8,7 +8,7 @@ import (
 // Options are the settings of a Store. The zero value means the defaults.
 type Options struct {
 	// PostInterruptionDelay is how long every host rests at least, from Open on, if
-	// the store was not closed in order; its Delay if that is longer. If it was,
+	// the store was not closed in order; its LostVisitDelay if that is longer. If it was,
 	// those rest so from Close on of which a URL was out. 0 means 1 s.
 	PostInterruptionDelay time.Duration
 	// FlushEvery is how often changes are written. 0 means 200 ms.
@@ -23,7 +23,7 @@ type Options struct {
 	// when nothing is. 0 means 393,216, of about 150 bytes each.
 	MaxBufferedChanges int
 	// PrefetchCount is how many URLs of a queue are read at a time, at most and if
-	// Cached allows it for every origin. 0 means 64.
+	// MaxCachedURLs allows it for every origin. 0 means 64.
 	PrefetchCount int
 	// MaxCachedURLs is how many URLs are kept in memory that are in the file too, of
 	// all queues together; each counts once, and once more for every 256 bytes of
@@ -45,8 +45,8 @@ type Options struct {
 	BeforeWrite func() error
 	// ListOutputFiles is called after BeforeWrite. It returns an OutputFileExtent for each path that was written
 	// to, with the number of its bytes that BeforeWrite has put on the disk. The store writes
-	// these lengths with the changes; Store.ListOutputFiles returns them, also after a crash. The
-	// length of an omitted path stays unchanged. Files must not call the store. nil:
+	// these lengths with the changes; Store.OutputFiles returns them, also after a crash. The
+	// length of an omitted path stays unchanged. It must not call the store. nil:
 	// there are no files.
 	ListOutputFiles func() []OutputFileExtent
 	// OnStallChange is called once when a write has failed, with the reason and the remedy,

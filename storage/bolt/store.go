@@ -421,7 +421,7 @@ func (s *Store) OutputMayBeTorn() bool { return s.engine.outputFiles.mayBeTorn }
 // FileStats returns how large the file is.
 func (s *Store) FileStats() (FileStats, error) { return s.engine.fileStats() }
 
-// Close implements storage.Store. Hosts of which a URL was out rest their Gap
+// Close implements storage.Store. Hosts of which a URL was out rest their LostVisitDelay
 // from now on, and PostInterruptionDelay at least, for those that have none yet: the end
 // of its visit is not known.
 func (s *Store) Close() error {

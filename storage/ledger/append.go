@@ -2,7 +2,7 @@ package ledger
 
 import "time"
 
-// maxBufferedBytes is how many bytes of Answers there must be for the next to be written at once.
+// maxBufferedBytes is how many bytes of records must wait for the next to be written at once.
 const maxBufferedBytes = 16 << 10
 
 // writeOrBufferRecord puts a record at the end, and writes it, but for a Response. It requires the

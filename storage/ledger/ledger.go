@@ -36,7 +36,7 @@ type Config struct {
 	CheckpointInterval time.Duration
 	// RunStart is what the records that follow are made by. Its SigningKey is set by Open.
 	RunStart RunStart
-	// LastDurableExtent is the last durable result of Ledger.LastDurableExtent. That much of the segment must
+	// LastDurableExtent is the last durable result of Ledger.DurableExtent. That much of the segment must
 	// be whole when it is opened after a crash; the rest is cut at the first record
 	// that is not whole. With the zero LastDurableExtent nothing is known, and at most one torn
 	// record is cut.

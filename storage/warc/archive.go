@@ -20,7 +20,7 @@ const (
 	openSuffix = ".open"
 )
 
-// DefaultMaxFileSize is Config.MaxSegmentSize where it is 0: 1 GiB.
+// DefaultMaxFileSize is Config.MaxFileSize where it is 0: 1 GiB.
 const DefaultMaxFileSize = 1 << 30
 
 // Config says where an ArchiveWriter is, and who writes it.
@@ -44,7 +44,7 @@ type Config struct {
 	// WarcinfoFields are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
 	WarcinfoFields []Field
-	// LastDurableExtent is the last durable result of ArchiveWriter.LastDurableExtent. That much of the file must
+	// LastDurableExtent is the last durable result of ArchiveWriter.DurableExtent. That much of the file must
 	// be whole when it is opened after a crash; the zero LastDurableExtent: the length is unknown.
 	LastDurableExtent DurableExtent
 	// OnRecovered is told of each file that a crash left open and that has been

@@ -36,7 +36,7 @@
 //
 // A file is named PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz, and .open is appended
 // while it is being written. It is closed, and another begun, before it grows
-// beyond Config.MaxSegmentSize.
+// beyond Config.MaxFileSize.
 //
 // Nothing complete is lost in a crash: when Write has returned, the records are
 // with the operating system; when Sync has, they are on the disk. A file that a

@@ -81,7 +81,7 @@ func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
 }
 
-// RegisterBodyMemory adds the memory of the bodies of answers under way. use returns the bytes
+// RegisterBodyMemory adds the memory of the bodies of answers under way. usage returns the bytes
 // reserved now, and the number of visits that ended because they got no memory.
 func (m *Metrics) RegisterBodyMemory(limit int64, usage func() (inUse, abortedVisits int64)) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {

@@ -58,7 +58,7 @@ type SharedResources struct {
 	SharedBrakes          *SharedBrakes             // with other processes; nil: there are none
 }
 
-// Rooms are the house, put together for a project.
+// An Engine is the parts of a crawl, put together for a project.
 type Engine struct {
 	Stores            datadir.CrawlStores
 	Project           project.Project
