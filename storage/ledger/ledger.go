@@ -34,7 +34,7 @@ type Config struct {
 	// follows. There is one at the end of each segment, and of a run, besides. Default
 	// DefaultCheckpointInterval.
 	CheckpointInterval time.Duration
-	// RunStart is what the records that follow are made by. Its SigningKey is set by Open.
+	// RunStart is what the records that follow are made by. Its KeyID is set by Open.
 	RunStart RunStart
 	// LastDurableExtent is the last durable result of Ledger.DurableExtent. That much of the segment must
 	// be whole when it is opened after a crash; the rest is cut at the first record

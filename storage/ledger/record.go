@@ -35,14 +35,14 @@ type RunStart struct {
 	UserAgent        string                  `json:"user_agent"`
 	ProductToken     string                  `json:"agent"`                // the product token looked for in robots.txt
 	FallbackTokens   []string                `json:"wider,omitempty"`      // tokens that stand in for it, in order
-	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, one of robots.PresetOrNewAgent
+	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a preset of robots.PresetOrNewAgent
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
 	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see gate.Config
 	DelayMS          int64                   `json:"delay_ms"`             // the crawl's own rest between visits to a host
 	HostOverrides    map[string]HostOverride `json:"hosts,omitempty"`      // by host
 	RecordsRefusals  bool                    `json:"refusals,omitempty"`   // are recorded, too
-	KeyID            string                  `json:"key,omitempty"`        // that signs checkpoints: see KeyID
+	KeyID            string                  `json:"key,omitempty"`        // that signs checkpoints: see Checkpoint
 	// SharedCrawl says that other processes may work on the same crawl, each with a ledger of
 	// its own.
 	SharedCrawl bool `json:"shared,omitempty"`
@@ -67,7 +67,7 @@ const (
 type Request struct {
 	URL           string         `json:"url"`
 	Method        string         `json:"method,omitempty"`   // empty: GET
-	Kind          string         `json:"kind"`               // Page, Sitemap, KindRobotsTXT or KindTDMRep
+	Kind          string         `json:"kind"`               // KindPage, KindSitemap, KindRobotsTXT or KindTDMRep
 	Origin        string         `json:"origin"`             // whose robots.txt cleared it, or is asked for
 	ServerIP      string         `json:"ip,omitempty"`       // of the server; empty if it is not known
 	URLSource     string         `json:"source"`             // how it was found: the name of a storage.Source
@@ -130,7 +130,7 @@ func NewRobotsVerdict(v robots.Verdict, file gate.FetchSummary) *RobotsVerdict {
 
 // A Checkpoint signs all records before it.
 type Checkpoint struct {
-	KeyID     string `json:"key"`       // as KeyID returns it
+	KeyID     string `json:"key"`       // SHA-256, in hex, of the public key in DER
 	Signature []byte `json:"signature"` // Ed25519, of the four lines that docs/ledger.md gives
 }
 

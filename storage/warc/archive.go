@@ -30,7 +30,7 @@ type Config struct {
 	Dir string
 	// Root is Dir, opened by the caller, who closes it after the ArchiveWriter. The ArchiveWriter
 	// opens files through it, so that no symbolic link leads out of the directory. nil:
-	// Open opens Dir.
+	// OpenArchiveWriter opens Dir.
 	Root *os.Root
 	// FileMode is the mode of new files. Default 0600. If OpenArchiveWriter creates Dir, users who may
 	// read the files may list it.

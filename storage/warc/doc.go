@@ -30,7 +30,7 @@
 // An ArchiveWriter is a directory of such files:
 //
 //	a, err := warc.OpenArchiveWriter(warc.Config{Dir: "archive", Prefix: "books"})
-//	kept, err := a.Write(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})
+//	kept, err := a.WriteVisit(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})
 //	err = a.Sync()
 //	err = a.Close()
 //
@@ -38,7 +38,7 @@
 // while it is being written. It is closed, and another begun, before it grows
 // beyond Config.MaxFileSize.
 //
-// Nothing complete is lost in a crash: when Write has returned, the records are
+// Nothing complete is lost in a crash: when WriteVisit has returned, the records are
 // with the operating system; when Sync has, they are on the disk. A file that a
 // crash left open is cut back to its last whole record, and closed, when its
 // directory is opened again. A write that fails, on a full disk say, leaves

@@ -40,7 +40,7 @@ func APIKeyFromToken(name string, role Role, token string) APIKey {
 // A Caller is who makes a call.
 type Caller struct {
 	Name string // of the APIKey; empty: nobody that is known
-	Role Role   // Open if nobody is known
+	Role Role   // RolePublic if nobody is known
 }
 
 // authenticateToken returns whose token it is. It compares hashes, and looks at all keys
