@@ -154,7 +154,7 @@ func checkRules(t *testing.T, file *File, a Agent) {
 		if v != file.RulesFor(a).Check(robotstest.URL(t, s)) {
 			t.Errorf("%s: two verdicts differ", s)
 		}
-		if v.Group != rules.GroupAgents() || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
+		if v.Group != rules.groupAgents || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
 			t.Errorf("%s: %+v", s, v)
 		}
 	}

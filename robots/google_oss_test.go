@@ -105,7 +105,7 @@ func TestOSSGroup(t *testing.T) {
 	}
 	rules := Parse([]byte("user-agent: ExampleBot\ncrawl-delay: 2\ndisallow: /a"), GoogleOSS).RulesFor(own)
 	if d, ok := rules.CrawlDelay(); rules.CheckRawURL("/a").Allowed || !ok || d != 2*time.Second {
-		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.GroupAgents(), d)
+		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.groupAgents, d)
 	}
 }
 

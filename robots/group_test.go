@@ -31,7 +31,7 @@ func TestGroup(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rules := Parse([]byte(test.body), Google).RulesFor(AgentFromName(test.agent))
-			if got := rules.GroupAgents(); got != test.group {
+			if got := rules.groupAgents; got != test.group {
 				t.Errorf("group = %q, want %q", got, test.group)
 			}
 			for _, path := range []string{"/a", "/b", "/c", "/d"} {

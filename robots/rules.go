@@ -28,7 +28,7 @@ type Verdict struct {
 	Allowed bool   `json:"allowed"`
 	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
 	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
-	Group   string `json:"group"`          // as Rules.GroupAgents
+	Group   string `json:"group"`          // the user-agent values of its group, with commas; empty: no group
 	// DisallowedForMainRobot marks what the agent may fetch and the main robot of its
 	// operator may not: it is never to be indexed (EXC-06). Only agents that are
 	// IgnoresStarRules have another main robot.
@@ -84,10 +84,6 @@ func (r *Rules) verdictOfRule(best *match.Rule) Verdict {
 // CrawlDelay returns the pause that the file asks the agent to make, and false
 // if it asks for none. It is never negative and at most a year.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
-
-// GroupAgents returns the user-agent values of the chosen group as the file has
-// them, separated by commas; it is empty if no group speaks to the agent.
-func (r *Rules) GroupAgents() string { return r.groupAgents }
 
 // Lines returns the allow and disallow lines that bind the agent, in the order of the
 // file. In the Yandex dialect an empty line is there as what it means.

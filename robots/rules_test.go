@@ -128,7 +128,7 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 func TestRulesKeepNoFile(t *testing.T) {
 	file := Parse([]byte("User-agent: bot\nDisallow: /a\n"+strings.Repeat("# much else\n", 1000)), Google)
 	rules := file.RulesFor(AgentFromName("bot"))
-	if text := file.lines[0].Value; sharesMemory(rules.GroupAgents(), text) {
+	if text := file.lines[0].Value; sharesMemory(rules.groupAgents, text) {
 		t.Error("the group is part of the file's text")
 	}
 	if v := rules.Check(robotstest.URL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].Value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].Value) {

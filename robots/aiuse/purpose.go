@@ -54,7 +54,7 @@ func Check(rules *robots.Rules, usage *Rules, u decorum.URL, purposes []string) 
 	if conflict == nil || u == u.Origin().RobotsURL() || u == TDMRepURL(u.Origin()) {
 		return v
 	}
-	return conflict.verdict(rules.GroupAgents())
+	return conflict.verdict(v.Group)
 }
 
 // A DisallowedPurposeError is a signal that asks not to use content for a purpose.

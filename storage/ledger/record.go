@@ -110,7 +110,7 @@ type RobotsVerdict struct {
 	FetchOutcome string    `json:"outcome"`               // as gate.Outcome: rules, allow_all, cached_rules
 	FileSHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt    time.Time `json:"fetched"`               // when the answer came
-	Group        string    `json:"group"`                 // as robots.Rules.GroupAgents
+	Group        string    `json:"group"`                 // as robots.Verdict.Group
 	Rule         string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
 	RuleLine     int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// DisallowedForMainRobot is as of a robots.Verdict: the main robot of the agent's operator
