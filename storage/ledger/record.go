@@ -35,14 +35,14 @@ type RunStart struct {
 	UserAgent        string                  `json:"user_agent"`
 	ProductToken     string                  `json:"agent"`                // the product token looked for in robots.txt
 	FallbackTokens   []string                `json:"wider,omitempty"`      // tokens that stand in for it, in order
-	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a preset of robots.PresetOrNewAgent
+	IgnoresStarRules bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a well-known crawler's
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
 	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see gate.Config
 	DelayMS          int64                   `json:"delay_ms"`             // the crawl's own rest between visits to a host
 	HostOverrides    map[string]HostOverride `json:"hosts,omitempty"`      // by host
 	RecordsRefusals  bool                    `json:"refusals,omitempty"`   // are recorded, too
-	KeyID            string                  `json:"key,omitempty"`        // that signs checkpoints: see Checkpoint
+	KeyID            string                  `json:"key,omitempty"`        // as of a Checkpoint; empty: there are none
 	// SharedCrawl says that other processes may work on the same crawl, each with a ledger of
 	// its own.
 	SharedCrawl bool `json:"shared,omitempty"`
@@ -67,7 +67,7 @@ const (
 type Request struct {
 	URL           string         `json:"url"`
 	Method        string         `json:"method,omitempty"`   // empty: GET
-	Kind          string         `json:"kind"`               // KindPage, KindSitemap, KindRobotsTXT or KindTDMRep
+	Kind          string         `json:"kind"`               // page, sitemap, robots.txt or tdmrep.json
 	Origin        string         `json:"origin"`             // whose robots.txt cleared it, or is asked for
 	ServerIP      string         `json:"ip,omitempty"`       // of the server; empty if it is not known
 	URLSource     string         `json:"source"`             // how it was found: the name of a storage.Source
@@ -110,7 +110,7 @@ type RobotsVerdict struct {
 	FetchOutcome string    `json:"outcome"`               // as gate.Outcome: rules, allow_all, cached_rules
 	FileSHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt    time.Time `json:"fetched"`               // when the answer came
-	Group        string    `json:"group"`                 // as robots.Verdict.Group
+	Group        string    `json:"group"`                 // user-agent values of the group, with commas
 	Rule         string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
 	RuleLine     int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// DisallowedForMainRobot is as of a robots.Verdict: the main robot of the agent's operator
