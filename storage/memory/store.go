@@ -177,18 +177,46 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		if origin == nil {
 			break
 		}
-		e, ok := origin.Queue.pop(now)
-		if !ok {
-			return leases, storage.Wait{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
+		l, err := m.issueLease(origin, now, now.Add(ttl))
+		if err != nil {
+			return leases, storage.Wait{}, err
 		}
-		leases = append(leases, m.issueLease(origin, e, now, now.Add(ttl)))
+		leases = append(leases, l)
 	}
 	remaining, until := m.schedule.RemainingWorkKindAndTime()
 	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
-// issueLease makes the lease of e, which was just taken out of the queue of o.
-func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now, expires time.Time) storage.Lease {
+// LeaseFromHost leases the next URL of a host, whichever host Lease would choose. If it is
+// not due, it returns no lease, and when it will be; the zero time if the host hands out
+// none before a lease ends or a URL is added.
+func (m *Store) LeaseFromHost(
+	ctx context.Context, host string, now time.Time, ttl time.Duration,
+) (leases []storage.Lease, due time.Time, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer m.mu.Unlock()
+	m.schedule.Advance(now)
+	m.expireLeases(now)
+	h := m.hosts[host]
+	if h == nil {
+		return nil, time.Time{}, nil
+	}
+	origin, due := m.schedule.NextOriginOfHost(h)
+	if origin == nil || due.After(now) {
+		return nil, due, nil
+	}
+	l, err := m.issueLease(origin, now, now.Add(ttl))
+	return []storage.Lease{l}, due, err
+}
+
+// issueLease leases the first URL that is due of an origin that has one.
+func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], now, expires time.Time) (storage.Lease, error) {
+	e, ok := o.Queue.pop(now)
+	if !ok {
+		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
+	}
 	if e.RobotsFor.IsZero() {
 		m.seenURLs[seenKeyOf(&e)] = nil // it rests no more
 	}
@@ -200,7 +228,7 @@ func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], e storage.Entry, no
 	}
 	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastLeaseToken, Expires: expires}
 	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary) // its holder may write to them
-	return l
+	return l, nil
 }
 
 func cloneVisitHistorySummary(p *storage.VisitHistorySummary) *storage.VisitHistorySummary {

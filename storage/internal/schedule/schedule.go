@@ -187,6 +187,15 @@ func (s *Schedule[Q]) NextOrigin(now time.Time) *Origin[Q] {
 	return s.hostsByDue[0].origins[0]
 }
 
+// NextOriginOfHost returns the origin that a URL of the host is handed out of next, and
+// when; nil if none is before a lease of the host ends or a URL is added.
+func (s *Schedule[Q]) NextOriginOfHost(h *Host[Q]) (*Origin[Q], time.Time) {
+	if h.dueHeapIndex == 0 {
+		return nil, time.Time{}
+	}
+	return h.origins[0], time.Unix(0, h.nextDue)
+}
+
 // BeginLease takes a slot for a URL that was taken out of the origin's queue.
 func (s *Schedule[Q]) BeginLease(o *Origin[Q], token uint64, now, expires time.Time) *Lease[Q] {
 	l := &Lease[Q]{Token: token, Origin: o, Expires: expires}
