@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -282,23 +284,11 @@ func (p *Replayer) finishPendingVisit(v *replayedVisit, why error) error {
 
 // abandonUnansweredVisits ends the visits of which the ledger has no answer.
 func (p *Replayer) abandonUnansweredVisits() (err error) {
-	for _, waiting := range []iter.Seq[*replayedVisit]{iteratePendingVisits(p.openVisits), iteratePendingVisits(p.unmatchedVisits)} {
-		for v := range waiting {
-			v.ledgerRequest = nil
-			err = errors.Join(err, p.finishPendingVisit(v, errNotInLedger))
-		}
+	for _, v := range slices.AppendSeq(slices.Collect(maps.Values(p.openVisits)), maps.Values(p.unmatchedVisits)) {
+		v.ledgerRequest = nil
+		err = errors.Join(err, p.finishPendingVisit(v, errNotInLedger))
 	}
 	return err
-}
-
-func iteratePendingVisits[K comparable](m map[K]*replayedVisit) iter.Seq[*replayedVisit] {
-	return func(yield func(*replayedVisit) bool) {
-		for _, v := range m {
-			if !yield(v) {
-				return
-			}
-		}
-	}
 }
 
 func (p *Replayer) reportDifference(record int64, url, format string, args ...any) {
