@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -15,24 +14,13 @@ import (
 // schedule. So new hosts are limited, for each registrable domain and for the
 // crawl. The store counts them, and never forgets one.
 
-// RegistrableDomain returns the registered domain of a host by the public suffix list:
-// example.co.uk for www.example.co.uk. Private suffixes count, as for DomainScope: each user
-// of github.io is a separate domain, since each has a site. The domain of an IP
-// address, or of a public suffix, is itself.
-func RegistrableDomain(host string) string {
-	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-		return domain
-	}
-	return host
-}
-
 // maxRecentHosts is how many recently admitted hosts are remembered. For another host the
 // store is asked.
 const maxRecentHosts = 1 << 15
 
 // newHostToAdmit returns a host and its domain, as the store counts them.
 func newHostToAdmit(host string) storage.HostToAdmit {
-	return storage.HostToAdmit{Host: host, Domain: RegistrableDomain(host)}
+	return storage.HostToAdmit{Host: host, Domain: registrable.Domain(host)}
 }
 
 // A hostLimiter refuses the URLs of new hosts when the crawl, or their domain, has all the
@@ -139,7 +127,7 @@ func (h *hostLimiter) admissionError(u decorum.URL, results []storage.HostAdmiss
 func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostAdmissionResult) error {
 	switch result {
 	case storage.DomainLimitReached:
-		domain := RegistrableDomain(u.Origin().Host())
+		domain := registrable.Domain(u.Origin().Host())
 		return outOfScopeError(u, newRefusal(TooManyDomainHosts, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
 	case storage.HostLimitReached:
 		return outOfScopeError(u, newRefusal(TooManyHosts, "more than %d hosts", s.cfg.MaxHosts))

@@ -17,25 +17,6 @@ func hostURLs(n int, format string) (urls []string) {
 	return urls
 }
 
-func TestRegistrableDomain(t *testing.T) {
-	for host, want := range map[string]string{
-		"example.com":           "example.com",
-		"a.b.example.co.uk":     "example.co.uk",
-		"alice.github.io":       "alice.github.io", // a private suffix: a site of its own
-		"www.alice.github.io":   "alice.github.io",
-		"github.io":             "github.io",
-		"com":                   "com",
-		"192.0.2.1":             "192.0.2.1",
-		"[2001:db8::1]":         "[2001:db8::1]",
-		"localhost":             "localhost",
-		"xn--bcher-kva.example": "xn--bcher-kva.example",
-	} {
-		if got := frontier.RegistrableDomain(host); got != want {
-			t.Errorf("domain of %s: %s, want %s", host, got, want)
-		}
-	}
-}
-
 // TestMaxHostsPerDomain: a domain has so many hosts in all runs together, and its
 // hosts go on being crawled.
 func TestMaxHostsPerDomain(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -65,7 +66,7 @@ func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	switch c.Reason {
 	case OutsideScope, TooManyHosts, LowMemory: // the hosts outside of the crawl are unlimited in number
 	case TooManyDomainHosts:
-		c.Host = RegistrableDomain(e.URL.Origin().Host())
+		c.Host = registrable.Domain(e.URL.Origin().Host())
 	default:
 		c.Host = e.URL.Origin().Host()
 	}

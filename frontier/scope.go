@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -62,8 +63,8 @@ type ScopeConfig struct {
 	// ports count apart; seeds are queued even then.
 	MaxURLsPerHost int
 	// MaxHostsPerDomain is how many hosts of a registrable domain may ever have a URL
-	// queued: see RegistrableDomain. Hosts of seeds, and targets of a robots.txt
-	// redirect, are counted and never refused.
+	// queued. Each user of github.io has a domain of his own, as for DomainScope. Hosts of
+	// seeds, and targets of a robots.txt redirect, are counted and never refused.
 	MaxHostsPerDomain int
 	// MaxHosts is how many hosts of all domains together may ever have a URL queued.
 	MaxHosts    int
@@ -161,7 +162,7 @@ func (s *Scope) scopeKey(u decorum.URL) string {
 	case OriginScope:
 		return u.Origin().String()
 	case DomainScope:
-		return RegistrableDomain(u.Origin().Host())
+		return registrable.Domain(u.Origin().Host())
 	}
 	return u.Origin().Host()
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/publicsuffix"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -84,15 +84,6 @@ func newNetworkBreaker() *NetworkBreaker {
 	return &NetworkBreaker{firstVisitedDomains: map[string]struct{}{}, answeredHosts: map[string]struct{}{}}
 }
 
-// registrableDomain returns the part of a host's name that makes it distinct: the owner of a
-// domain can have any number of names below it.
-func registrableDomain(host string) string {
-	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-		return domain
-	}
-	return host
-}
-
 // RecordAnswer records that a host has answered a visit that began at start, so the network
 // works. An answer to an older visit does not show that new visits get descriptors.
 func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
@@ -100,7 +91,7 @@ func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
 	defer b.mu.Unlock()
 	b.answerCount++
 	if _, known := b.answeredHosts[host]; !known { // finding its domain takes time
-		b.addDomainIfAmongFirst(registrableDomain(host))
+		b.addDomainIfAmongFirst(registrable.Domain(host))
 		if len(b.answeredHosts) >= pruneThreshold {
 			clear(b.answeredHosts)
 		}
@@ -133,7 +124,7 @@ func (b *NetworkBreaker) wakeUndecidedFailures() {
 // RecordFailure records a failed visit. The returned UndecidedFailure decides whom it is charged to,
 // possibly after later events.
 func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *UndecidedFailure {
-	domain := registrableDomain(f.Host)
+	domain := registrable.Domain(f.Host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addDomainIfAmongFirst(domain)

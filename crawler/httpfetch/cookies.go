@@ -15,6 +15,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/recent"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -26,8 +28,8 @@ const (
 	// maxCookieBytes is how many bytes a cookie may have, attributes included (RFC
 	// 6265, section 6.1).
 	maxCookieBytes = 4096
-	// maxCachedSites is of how many sites the cookies are in memory.
-	maxCachedSites = 512
+	// cachedSites is of how many sites the cookies are in memory, and of up to twice as many.
+	cachedSites = 256
 )
 
 // Cookies are the cookies of a crawl (RFC 6265), kept in its notes. Each site, a
@@ -37,13 +39,13 @@ const (
 // without. Its methods may be called at the same time.
 type Cookies struct {
 	noteStore storage.Notes
-	mu        sync.Mutex                // guards jars
-	jars      map[string]*siteCookieJar // of the sites last used
+	mu        sync.Mutex // guards jars
+	jars      recent.Map[string, *siteCookieJar]
 }
 
 // NewCookies returns the cookies that are kept in notes.
 func NewCookies(notes storage.Notes) *Cookies {
-	return &Cookies{noteStore: notes, jars: map[string]*siteCookieJar{}}
+	return &Cookies{noteStore: notes}
 }
 
 // A siteCookieJar has the cookies of a site: as they were set, and ready for use.
@@ -98,7 +100,7 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 		}
 	}
 	j := newSiteCookieJar(saved, now)
-	c.jars[siteOf(u)] = j
+	c.jars.Put(siteOf(u), j, cachedSites)
 	if note, err := json.Marshal(j.savedCookies); err == nil {
 		_ = c.noteStore.SetNote(ctx, decorum.Origin{}, cookiesNoteKey(siteOf(u)), note)
 	}
@@ -108,7 +110,7 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 // read is as good as none.
 func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*siteCookieJar, error) {
 	site := siteOf(u)
-	if j := c.jars[site]; j != nil {
+	if j, ok := c.jars.Get(site, cachedSites); ok {
 		return j, nil
 	}
 	note, err := c.noteStore.ReadNote(ctx, decorum.Origin{}, cookiesNoteKey(site))
@@ -119,14 +121,8 @@ func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*siteCookieJar, error
 	if len(note) > 0 && json.Unmarshal(note, &saved) != nil {
 		saved = nil
 	}
-	for other := range c.jars {
-		if len(c.jars) < maxCachedSites {
-			break
-		}
-		delete(c.jars, other) // it is in its note
-	}
 	j := newSiteCookieJar(saved, time.Now())
-	c.jars[site] = j
+	c.jars.Put(site, j, cachedSites)
 	return j, nil
 }
 
@@ -134,14 +130,7 @@ func cookiesNoteKey(site string) string { return "cookies " + site }
 
 // siteOf returns the domain under which cookies for u are shared: the host
 // itself where nobody can have registered one, as for addresses.
-func siteOf(u *url.URL) string {
-	host := u.Hostname()
-	site, err := publicsuffix.EffectiveTLDPlusOne(host)
-	if err != nil {
-		return host
-	}
-	return site
-}
+func siteOf(u *url.URL) string { return registrable.Domain(u.Hostname()) }
 
 // newSiteCookieJar returns a jar of the cookies in saved: of several of one identity the last
 // counts, and cookies that have expired are left out.

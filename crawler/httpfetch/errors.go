@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,12 +117,8 @@ func certificateError(err *tls.CertificateVerificationError) error {
 // isHeaderTooLong reports whether an answer was given up for the length of its
 // header. net/http has no type for that, only words.
 func isHeaderTooLong(err error) bool {
-	for _, words := range []string{"server response headers exceeded", "response header list larger", "header list too large"} {
-		if strings.Contains(err.Error(), words) {
-			return true
-		}
-	}
-	return false
+	messages := []string{"server response headers exceeded", "response header list larger", "header list too large"}
+	return slices.ContainsFunc(messages, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
 // isConnError reports whether the connection failed, and not what came over it.

@@ -283,33 +283,28 @@ func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *ro
 	return t.readIntoMemory(ctx, r, res, p)
 }
 
-// readIntoMemory returns a body in memory. A body of known length gets a buffer of its own;
-// others are read into a shared buffer, and copied if they are short.
+// readIntoMemory returns a body in memory, and no part of one that did not come whole. A
+// body of known length gets a buffer of its own; others are read into a shared buffer, and
+// copied if they are short.
 func (t *ticketedClient) readIntoMemory(
 	ctx context.Context, r io.Reader, res *http.Response, p *roundTrip,
 ) (body []byte, truncated bool, err error) {
 	limit := t.inMemoryBodyLimit(p.ticket)
-	size := declaredBodyLength(res, limit)
-	if size > 0 {
+	if size := declaredBodyLength(res, limit); size > 0 {
 		buf := make([]byte, 0, min(size+bytes.MinRead, maxPooledBuffer, limit))
 		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, size, buf)
-		return bodyIfComplete(body, truncated, err, res)
+	} else {
+		buf, ok := t.bufferPool.Get().(*[]byte)
+		if !ok {
+			buf = new(make([]byte, 0, 64<<10))
+		}
+		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, 0, *buf)
+		if body != nil && cap(body) <= maxPooledBuffer { // a body that outgrew the buffer stays in its own
+			*buf = body[:0]
+			body = bytes.Clone(body)
+		}
+		t.bufferPool.Put(buf)
 	}
-	buf, ok := t.bufferPool.Get().(*[]byte)
-	if !ok {
-		buf = new(make([]byte, 0, 64<<10))
-	}
-	body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, 0, *buf)
-	if body != nil && cap(body) <= maxPooledBuffer { // a body that outgrew the buffer stays in its own
-		*buf = body[:0]
-		body = bytes.Clone(body)
-	}
-	t.bufferPool.Put(buf)
-	return bodyIfComplete(body, truncated, err, res)
-}
-
-// bodyIfComplete returns what readIntoMemory does: no part of a body that did not come whole.
-func bodyIfComplete(body []byte, truncated bool, err error, res *http.Response) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, bodyReadError(err, res, int64(len(body)))
 	}

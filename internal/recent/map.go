@@ -1,7 +1,7 @@
 // Package recent remembers what was used lately, in a bounded map: caches of what can be read again
 // from a store, and facts that may be forgotten when many newer ones have come. It is no place for an
 // entry that must stay while somebody uses it, nor for one that ends at a time of its own. The crawler,
-// collyfetch, frontier, the ledger and the API keep their caches in it. Begin with Map.
+// collyfetch, httpfetch, frontier, the ledger and the API keep their caches in it. Begin with Map.
 //
 // The package starts no goroutine and has no lock.
 package recent

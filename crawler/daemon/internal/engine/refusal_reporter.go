@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
+	"github.com/decorum-crawler/decorum/internal/registrable"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -80,7 +81,7 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	subject, key := "a host has", "host"
 	switch limit.reason {
 	case frontier.TooManyDomainHosts:
-		subject, key, limit.hostOrDomain = "a domain has", "domain", frontier.RegistrableDomain(limit.hostOrDomain)
+		subject, key, limit.hostOrDomain = "a domain has", "domain", registrable.Domain(limit.hostOrDomain)
 	case frontier.TooManyHosts:
 		subject, key, limit.hostOrDomain = "the crawl has", "", ""
 	case frontier.LowMemory:
