@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,12 +103,7 @@ func processCgroups(root string) (v1, v2 string) {
 }
 
 func hasMemoryController(list string) bool {
-	for name := range strings.SplitSeq(list, ",") {
-		if name == "memory" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(list, ","), "memory")
 }
 
 // unescapeMountinfo undoes the escapes of mountinfo.
@@ -127,21 +123,6 @@ func (g memoryCgroup) limit() (int64, bool) {
 		return all, true
 	}
 	return n, ok
-}
-
-// workingSetSize returns how many bytes the group uses, without inactive pages of files.
-func (g memoryCgroup) workingSetSize() (int64, error) {
-	name, inactive := "memory.usage_in_bytes", "total_inactive_file"
-	if g.v2 {
-		name, inactive = "memory.current", "inactive_file"
-	}
-	n, err := readNumber(path.Join(g.dir, name))
-	if err != nil {
-		return 0, err
-	}
-	stat, err := os.ReadFile(path.Join(g.dir, "memory.stat"))
-	idle, _ := numberAfter(stat, inactive)
-	return max(n-idle, 0), err
 }
 
 // oomKills returns the group's count of processes that were killed.

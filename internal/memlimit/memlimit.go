@@ -2,11 +2,8 @@
 package memlimit
 
 import (
-	"errors"
 	"math"
-	"os"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
 // A LimitSource names who sets a limit.
@@ -23,7 +20,6 @@ const (
 type Limit struct {
 	Bytes  int64 // 0: unknown, as on systems other than Linux and macOS without GOMEMLIMIT
 	Source LimitSource
-	cgroup memoryCgroup // that sets the limit, if LimitSource is Cgroup
 }
 
 // Get returns the smallest of the Go runtime's limit (GOMEMLIMIT), the limits of the
@@ -42,34 +38,13 @@ func systemLimit(root string) Limit {
 	l := Limit{Bytes: machineMemory(root), Source: Machine}
 	for _, g := range memoryCgroups(root) {
 		if n, ok := g.limit(); ok && (l.Bytes == 0 || n < l.Bytes) {
-			l = Limit{Bytes: n, Source: Cgroup, cgroup: g}
+			l = Limit{Bytes: n, Source: Cgroup}
 		}
 	}
 	if l.Bytes == 0 {
 		return Limit{}
 	}
 	return l
-}
-
-// errUnknown is the error of Usage where no limit is known.
-var errUnknown = errors.New("memlimit: the memory limit is unknown")
-
-// Usage returns how many bytes count against the limit now: of Runtime, what the Go
-// runtime has mapped and not returned; of Cgroup, what all processes of the group use,
-// without inactive pages of files, which the kernel drops first; of Machine, what all
-// processes use.
-func (l Limit) Usage() (int64, error) { return l.usageWithFSRoot("/") }
-
-func (l Limit) usageWithFSRoot(root string) (int64, error) {
-	switch l.Source {
-	case Runtime:
-		return runtimeMemoryUsed(), nil
-	case Cgroup:
-		return l.cgroup.workingSetSize()
-	case Machine:
-		return machineMemoryUsed(root)
-	}
-	return 0, errUnknown
 }
 
 // OOMKills returns how many processes of the process's own control group the kernel has
@@ -84,26 +59,4 @@ func oomKillsWithFSRoot(root string) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// runtimeMemoryUsed returns what counts against GOMEMLIMIT.
-func runtimeMemoryUsed() int64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
-}
-
-// machineMemoryUsed returns how much of the machine's memory is not available without
-// swapping.
-func machineMemoryUsed(root string) (int64, error) {
-	b, err := os.ReadFile(root + "proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	total, ok := numberAfter(b, "MemTotal:")
-	available, known := numberAfter(b, "MemAvailable:")
-	if !ok || !known {
-		return 0, errUnknown
-	}
-	return (total - available) << 10, nil // both are in KiB
 }

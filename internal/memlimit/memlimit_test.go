@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	meminfo   = "MemTotal:        8388608 kB\nMemFree:  1000 kB\nMemAvailable:    6291456 kB\n" // 8 GiB, 2 GiB used
+	meminfo   = "MemTotal:        8388608 kB\nMemFree:  1000 kB\nMemAvailable:    6291456 kB\n" // 8 GiB
 	mountV1   = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:7 - cgroup cgroup rw,memory\n"
 	mountCPU  = "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
 	mountV2   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -23,70 +23,64 @@ var limitTests = []struct {
 	files  map[string]string
 	want   int64
 	source LimitSource
-	usage  int64
 	kills  int64
 }{
-	{"machine", map[string]string{}, 8 << 30, Machine, 2 << 30, -1},
+	{"machine", map[string]string{}, 8 << 30, Machine, -1},
 	{"version 2", map[string]string{
-		"proc/self/cgroup":                                          "0::/system.slice/decorum.service\n",
-		"proc/self/mountinfo":                                       mountV2,
-		"sys/fs/cgroup/system.slice/memory.max":                     "max\n",
-		"sys/fs/cgroup/system.slice/memory.events":                  "oom 9\noom_kill 9\n",
-		"sys/fs/cgroup/system.slice/decorum.service/memory.max":     "2147483648\n",
-		"sys/fs/cgroup/system.slice/decorum.service/memory.current": "1000000\n",
-		"sys/fs/cgroup/system.slice/decorum.service/memory.stat":    "anon 1\ninactive_file 300000\n",
-		"sys/fs/cgroup/system.slice/decorum.service/memory.events":  "low 0\noom 4\noom_kill 3\noom_group_kill 0\n",
-	}, 2 << 30, Cgroup, 700000, 3},
+		"proc/self/cgroup":                                         "0::/system.slice/decorum.service\n",
+		"proc/self/mountinfo":                                      mountV2,
+		"sys/fs/cgroup/system.slice/memory.max":                    "max\n",
+		"sys/fs/cgroup/system.slice/memory.events":                 "oom 9\noom_kill 9\n",
+		"sys/fs/cgroup/system.slice/decorum.service/memory.max":    "2147483648\n",
+		"sys/fs/cgroup/system.slice/decorum.service/memory.stat":   "anon 1\ninactive_file 300000\n",
+		"sys/fs/cgroup/system.slice/decorum.service/memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 0\n",
+	}, 2 << 30, Cgroup, 3},
 	{"version 2, a parent's limit is smaller", map[string]string{
-		"proc/self/cgroup":               "0::/a/b\n",
-		"proc/self/mountinfo":            mountV2,
-		"sys/fs/cgroup/a/memory.max":     "1073741824\n",
-		"sys/fs/cgroup/a/memory.current": "500\n",
-		"sys/fs/cgroup/a/memory.stat":    "inactive_file 100\n",
-		"sys/fs/cgroup/a/b/memory.max":   "2147483648\n",
-	}, 1 << 30, Cgroup, 400, -1},
-	{"version 2 in a namespace", map[string]string{
-		"proc/self/cgroup":             "0::/\n",
+		"proc/self/cgroup":             "0::/a/b\n",
 		"proc/self/mountinfo":          mountV2,
-		"sys/fs/cgroup/memory.max":     "536870912\n",
-		"sys/fs/cgroup/memory.current": "7\n",
-		"sys/fs/cgroup/memory.stat":    "inactive_file 9\n",
-		"sys/fs/cgroup/memory.events":  "oom_kill 0\n",
-	}, 512 << 20, Cgroup, 0, 0},
+		"sys/fs/cgroup/a/memory.max":   "1073741824\n",
+		"sys/fs/cgroup/a/memory.stat":  "inactive_file 100\n",
+		"sys/fs/cgroup/a/b/memory.max": "2147483648\n",
+	}, 1 << 30, Cgroup, -1},
+	{"version 2 in a namespace", map[string]string{
+		"proc/self/cgroup":            "0::/\n",
+		"proc/self/mountinfo":         mountV2,
+		"sys/fs/cgroup/memory.max":    "536870912\n",
+		"sys/fs/cgroup/memory.stat":   "inactive_file 9\n",
+		"sys/fs/cgroup/memory.events": "oom_kill 0\n",
+	}, 512 << 20, Cgroup, 0},
 	{"version 1, nested", map[string]string{
 		"proc/self/cgroup":                                  "9:name=systemd:/\n4:memory:/p:q/r\n1:cpu,cpuacct:/elsewhere\n0::/\n",
 		"proc/self/mountinfo":                               mountCPU + mountV1,
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":        noLimitV1,
 		"sys/fs/cgroup/memory/p:q/memory.limit_in_bytes":    "536870912\n",
-		"sys/fs/cgroup/memory/p:q/memory.usage_in_bytes":    "9000\n",
 		"sys/fs/cgroup/memory/p:q/memory.stat":              "inactive_file 1\ntotal_inactive_file 4000\n",
 		"sys/fs/cgroup/memory/p:q/r/memory.limit_in_bytes":  noLimitV1,
 		"sys/fs/cgroup/memory/p:q/r/memory.oom_control":     "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n",
 		"sys/fs/cgroup/cpu/elsewhere/memory.limit_in_bytes": "1\n",
-	}, 512 << 20, Cgroup, 5000, 5},
+	}, 512 << 20, Cgroup, 5},
 	{"version 1 in a container, whose parent cannot be seen", map[string]string{
 		"proc/self/cgroup":                             "4:memory:/docker/0a\n",
 		"proc/self/mountinfo":                          "35 31 0:32 /docker/0a /sys/fs/cgroup/memory\\040x ro - cgroup cgroup rw,memory\n",
 		"sys/fs/cgroup/memory x/memory.limit_in_bytes": noLimitV1,
-		"sys/fs/cgroup/memory x/memory.usage_in_bytes": "10\n",
 		"sys/fs/cgroup/memory x/memory.stat":           "hierarchical_memory_limit 268435456\ntotal_inactive_file 3\n",
-	}, 256 << 20, Cgroup, 7, -1},
+	}, 256 << 20, Cgroup, -1},
 	{"both versions, no limit", map[string]string{
 		"proc/self/cgroup":                           "4:memory:/\n0::/\n",
 		"proc/self/mountinfo":                        mountV1 + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/memory/memory.limit_in_bytes": noLimitV1,
 		"sys/fs/cgroup/memory/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\n",
-	}, 8 << 30, Machine, 2 << 30, -1},
+	}, 8 << 30, Machine, -1},
 	{"a limit beyond the machine's memory", map[string]string{
 		"proc/self/cgroup":         "0::/\n",
 		"proc/self/mountinfo":      mountV2,
 		"sys/fs/cgroup/memory.max": "99999999999\n",
-	}, 8 << 30, Machine, 2 << 30, -1},
+	}, 8 << 30, Machine, -1},
 	{"files that make no sense", map[string]string{
 		"proc/self/cgroup":         "0::/../x\nmemory\n:::\n4:memory\n",
 		"proc/self/mountinfo":      "\n - \n1 2 - cgroup2\n" + mountV2,
 		"sys/fs/cgroup/memory.max": "a lot\n",
-	}, 8 << 30, Machine, 2 << 30, -1},
+	}, 8 << 30, Machine, -1},
 }
 
 func TestLimit(t *testing.T) {
@@ -102,10 +96,6 @@ func TestLimit(t *testing.T) {
 			if l.Bytes != tt.want || l.Source != tt.source {
 				t.Errorf("got a limit of %d by %s, want %d by %s", l.Bytes, l.Source, tt.want, tt.source)
 			}
-			usage, err := l.usageWithFSRoot(root)
-			if err != nil || usage != tt.usage {
-				t.Errorf("got a usage of %d, %v, want %d", usage, err, tt.usage)
-			}
 			kills, ok := oomKillsWithFSRoot(root)
 			if want := max(tt.kills, 0); kills != want || ok != (tt.kills >= 0) {
 				t.Errorf("got %d kills, %v, want %d", kills, ok, tt.kills)
@@ -116,9 +106,8 @@ func TestLimit(t *testing.T) {
 
 // TestNoSystem: where there is no /proc the limit is unknown.
 func TestNoSystem(t *testing.T) {
-	l := systemLimit(t.TempDir() + "/")
-	if _, err := l.Usage(); l != (Limit{}) || err == nil {
-		t.Errorf("got %+v, and a usage", l)
+	if l := systemLimit(t.TempDir() + "/"); l != (Limit{}) {
+		t.Errorf("got %+v", l)
 	}
 }
 
@@ -128,9 +117,6 @@ func TestRuntimeLimit(t *testing.T) {
 	l := Get()
 	if l.Bytes != 1<<20 || l.Source != Runtime {
 		t.Errorf("got %+v", l)
-	}
-	if n, err := l.Usage(); n <= 0 || err != nil {
-		t.Errorf("got a usage of %d, %v", n, err)
 	}
 	debug.SetMemoryLimit(math.MaxInt64 - 1)
 	if l := Get(); l.Source == Runtime && systemLimit("/").Bytes != 0 {
