@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -115,12 +116,8 @@ func (l *unlimitedListener) Accept() (net.Conn, error) {
 
 // isResourceExhausted reports whether an accept failed because descriptors or memory ran out.
 func isResourceExhausted(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	exhausted := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+	return slices.ContainsFunc(exhausted, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // addConnAndEvictExcess counts a connection that was just accepted, and closes the connections that are

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 )
 
@@ -9,10 +10,6 @@ import (
 // disk: ENOSPC, EDQUOT or EFBIG. After any other error (EIO, EROFS) the contents of the disk
 // are unknown.
 func IsFull(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	full := []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
+	return slices.ContainsFunc(full, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
