@@ -48,13 +48,8 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 		return nil // the default port of the scheme
 	}
 	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
-	for _, r := range rules {
-		if r.matches(host, port) {
-			if r.requestedPort != "" || r.targetPort != "" {
-				return nil
-			}
-			break
-		}
+	if r := firstMatchingRule(rules, host, port); r.requestedPort != "" || r.targetPort != "" {
+		return nil
 	}
 	return checkPort(o.String(), port)
 }

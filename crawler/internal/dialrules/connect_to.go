@@ -1,7 +1,9 @@
 package dialrules
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -58,19 +60,21 @@ func (c ConnectTo) matches(host, port string) bool {
 	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) && (c.requestedPort == "" || c.requestedPort == port)
 }
 
+// firstMatchingRule returns the rule that connections to a host and a port follow; the
+// zero ConnectTo, which changes nothing, if none is for them.
+func firstMatchingRule(rules []ConnectTo, host, port string) ConnectTo {
+	if i := slices.IndexFunc(rules, func(r ConnectTo) bool { return r.matches(host, port) }); i >= 0 {
+		return rules[i]
+	}
+	return ConnectTo{}
+}
+
 // ApplyConnectTo returns where a connection to host and port goes, by the first rule
 // that matches.
 func ApplyConnectTo(rules []ConnectTo, host, port string) (string, string) {
-	for _, r := range rules {
-		if r.matches(host, port) {
-			if r.targetHost != "" {
-				host = strings.Trim(r.targetHost, "[]")
-			}
-			if r.targetPort != "" {
-				port = r.targetPort
-			}
-			break
-		}
+	r := firstMatchingRule(rules, host, port)
+	if r.targetHost != "" {
+		host = strings.Trim(r.targetHost, "[]")
 	}
-	return host, port
+	return host, cmp.Or(r.targetPort, port)
 }
