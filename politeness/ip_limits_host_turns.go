@@ -2,6 +2,7 @@ package politeness
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"net/netip"
 	"time"
@@ -21,10 +22,7 @@ func (l *Limiter) TakeReadyHosts() map[string]time.Time {
 	if len(l.readyHosts) == 0 {
 		return nil
 	}
-	ready := make(map[string]time.Time, len(l.readyHosts))
-	for host, from := range l.readyHosts {
-		ready[host] = from
-	}
+	ready := maps.Clone(l.readyHosts)
 	clear(l.readyHosts)
 	return ready
 }

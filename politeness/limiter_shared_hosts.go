@@ -1,6 +1,8 @@
 package politeness
 
 import (
+	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
@@ -58,10 +60,6 @@ func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	for _, p := range l.sharedHosts.semaphoresByAddr {
 		p.removeCrawl(l, now)
 	}
-	for w := range l.sharedHosts.addrOf {
-		if w.crawlLimiter == l {
-			delete(l.sharedHosts.addrOf, w)
-		}
-	}
+	maps.DeleteFunc(l.sharedHosts.addrOf, func(w crawlHostKey, _ netip.Addr) bool { return w.crawlLimiter == l })
 	clear(l.readyHosts)
 }

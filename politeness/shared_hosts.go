@@ -1,6 +1,7 @@
 package politeness
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -85,11 +86,7 @@ func (h *SharedHosts) isForgettable(p *sharedVisitLimiter, now time.Time) bool {
 
 // pruneHosts drops the hosts that are due anyway. It requires h.mu.
 func (h *SharedHosts) pruneHosts(now time.Time) {
-	for host, p := range h.semaphoresByHost {
-		if h.isForgettable(p, now) {
-			delete(h.semaphoresByHost, host)
-		}
-	}
+	maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
 }
 
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
@@ -103,12 +100,6 @@ func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitLi
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
-	for addr, p := range h.semaphoresByAddr {
-		h.pruneAddr(now, addr, p)
-	}
-	for w, addr := range h.addrOf {
-		if h.semaphoresByAddr[addr] == nil {
-			delete(h.addrOf, w)
-		}
-	}
+	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
+	maps.DeleteFunc(h.addrOf, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })
 }

@@ -2,6 +2,8 @@ package politeness
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -247,14 +249,11 @@ func (p *sharedVisitLimiter) postponeAndGrantSlots(now time.Time) {
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
 func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
-	for w := range p.grantedStartTimes {
-		if w.crawlLimiter == crawl {
-			p.removeWaiter(w)
-		}
-	}
-	for w := range p.queuePositions {
-		if w.crawlLimiter == crawl {
-			p.removeWaiter(w)
+	for _, waiting := range []iter.Seq[crawlHostKey]{maps.Keys(p.grantedStartTimes), maps.Keys(p.queuePositions)} {
+		for w := range waiting {
+			if w.crawlLimiter == crawl {
+				p.removeWaiter(w)
+			}
 		}
 	}
 	if c := p.findCrawlRequirement(crawl); c != nil {

@@ -3,6 +3,7 @@ package politeness
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,12 +87,12 @@ func (w Window) IsOpen(t time.Time) bool {
 // isOpenAtLocalTime reports whether a range holds t, which is in w's zone.
 func (w Window) isOpenAtLocalTime(t time.Time) bool {
 	now := secondOfDay(t)
-	for _, r := range w.ranges {
-		if r.fromSecond < r.toSecond && r.fromSecond <= now && now < r.toSecond || r.fromSecond > r.toSecond && (r.fromSecond <= now || now < r.toSecond) {
-			return true
+	return slices.ContainsFunc(w.ranges, func(r timeOfDayRange) bool {
+		if r.fromSecond < r.toSecond {
+			return r.fromSecond <= now && now < r.toSecond
 		}
-	}
-	return false
+		return r.fromSecond <= now || now < r.toSecond
+	})
 }
 
 func secondOfDay(t time.Time) int {
