@@ -59,7 +59,7 @@ var allowedImports = map[string][]string{
 	"storage/internal/record":            {".", "internal/binaryrecord", "storage", "storage/internal/schedule"},
 	"storage/warc":                       {".", "internal/disk"},
 	"storage/ledger":                     {".", "internal/disk", "internal/ed25519pem", "internal/jsonline", "internal/recent", "robots", "robots/aiuse", "robots/gate"},
-	"frontier":                           {".", "internal/recent", "internal/registrable", "storage"},
+	"frontier":                           {".", "internal/recent", "internal/registrable", "internal/timecmp", "storage"},
 	"frontier/sitemap":                   {"."},
 	"crawler/extract":                    {"."},
 	"crawler/botauth":                    {".", "internal/ed25519pem"},

@@ -86,22 +86,21 @@ func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Ent
 
 // addWithoutPatternLimit adds entries however many there are of their kind.
 func (f *Frontier) addWithoutPatternLimit(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	results, err := f.store.Add(ctx, entries, 0)
-	f.recentURLs.addStored(entries, results)
-	f.notifyDiscovered(entries, results)
+	results, err := f.addToStore(ctx, entries, 0)
 	return storage.CountAdded(results), err
 }
 
-// notifyDiscovered tells who wants to know of the entries that were new.
-func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.AddOutcome) {
-	if f.cfg.OnNewURLQueued == nil {
-		return
-	}
+// addToStore adds entries to the store, up to so many of an origin, remembers those that it
+// holds, and tells who wants to know of those that were new.
+func (f *Frontier) addToStore(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	results, err := f.store.Add(ctx, entries, maxPerOrigin)
+	f.recentURLs.addStored(entries, results)
 	for i, result := range results {
-		if result == storage.Added {
+		if result == storage.Added && f.cfg.OnNewURLQueued != nil {
 			f.cfg.OnNewURLQueued(entries[i])
 		}
 	}
+	return results, err
 }
 
 // normalizeURLAndAssignOrder gives e the URL that it is queued under, and its place. The one that

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -137,11 +138,7 @@ func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 	case want == 0:
 		return d.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
 	}
-	at := next.Until
-	if !next.PollAt.IsZero() && next.PollAt.Before(at) {
-		at = next.PollAt
-	}
-	return d.waitForTimerOrWake(ctx, at.Sub(now), d.wake)
+	return d.waitForTimerOrWake(ctx, timecmp.EarlierOfSet(next.PollAt, next.Until).Sub(now), d.wake)
 }
 
 // exceedsMaxWait reports whether nobody should wait for so long.

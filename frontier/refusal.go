@@ -47,8 +47,7 @@ func (r *Refusal) Error() string { return r.Detail }
 // RefusalReasonOf returns the reason of an error of Kind OutOfScope, "scope" if it
 // gives none.
 func RefusalReasonOf(err error) RefusalReason {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.Reason
 	}
 	return unknownReason

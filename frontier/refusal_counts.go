@@ -59,8 +59,7 @@ type refusalCounter struct {
 // countAndReport counts an entry that does not belong to the crawl, and reports it to onRefused.
 func (s *refusalCounter) countAndReport(e storage.Entry, why error) {
 	c := RefusalCount{Reason: RefusalReasonOf(why), Why: why.Error(), Example: e.URL.String()}
-	var refusal *Refusal
-	if errors.As(why, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](why); ok {
 		c.Why = refusal.Detail
 	}
 	switch c.Reason {

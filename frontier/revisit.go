@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
@@ -23,10 +24,8 @@ var revisitModeNames = [...]string{NoRevisit: "none", IntervalRevisit: "interval
 
 // ParseRevisitMode returns the mode of that name.
 func ParseRevisitMode(name string) (RevisitMode, error) {
-	for m, n := range revisitModeNames {
-		if n == name {
-			return RevisitMode(m), nil
-		}
+	if i := slices.Index(revisitModeNames[:], name); i >= 0 {
+		return RevisitMode(i), nil
 	}
 	return 0, fmt.Errorf("%q is not one of none, interval, adaptive", name)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/registrable"
@@ -23,10 +24,8 @@ const (
 
 // ParseScopeMode returns the ScopeMode of that name.
 func ParseScopeMode(name string) (ScopeMode, error) {
-	for w, n := range scopeModeNames {
-		if n == name {
-			return ScopeMode(w), nil
-		}
+	if i := slices.Index(scopeModeNames[:], name); i >= 0 {
+		return ScopeMode(i), nil
 	}
 	return 0, fmt.Errorf("%q is not one of origin, host, domain, any", name)
 }
@@ -168,10 +167,5 @@ func (s *Scope) scopeKey(u decorum.URL) string {
 }
 
 func matchesAny(patterns []*regexp.Regexp, u string) bool {
-	for _, re := range patterns {
-		if re.MatchString(u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(u) })
 }

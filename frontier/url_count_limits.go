@@ -22,9 +22,7 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 	if entries, err = f.patterns.filter(ctx, entries); err != nil {
 		return 0, err
 	}
-	results, err := f.store.Add(ctx, entries, f.cfg.Scope.cfg.MaxURLsPerHost)
-	f.recentURLs.addStored(entries, results)
-	f.notifyDiscovered(entries, results)
+	results, err := f.addToStore(ctx, entries, f.cfg.Scope.cfg.MaxURLsPerHost)
 	for i, result := range results {
 		e := &entries[i]
 		switch result {

@@ -40,19 +40,13 @@ func decodeReferences(buf *[]byte, src []byte) (decoded []byte, err error) {
 	}
 }
 
+// predefinedEntities are those that XML has without a declaration.
+var predefinedEntities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
+
 // entityRune returns the character that a reference names, or -1.
 func entityRune(name []byte) rune {
-	switch string(name) {
-	case "amp":
-		return '&'
-	case "lt":
-		return '<'
-	case "gt":
-		return '>'
-	case "quot":
-		return '"'
-	case "apos":
-		return '\''
+	if r, ok := predefinedEntities[string(name)]; ok {
+		return r
 	}
 	if name[0] != '#' {
 		return -1

@@ -113,7 +113,7 @@ func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err erro
 
 // urlErrorCause returns why something is no URL: a flaw says the rest.
 func urlErrorCause(err error) error {
-	if e := new(decorum.Error); errors.As(err, &e) {
+	if e, ok := errors.AsType[*decorum.Error](err); ok {
 		return e.Err
 	}
 	return err

@@ -20,21 +20,13 @@ type xmlVocabulary struct {
 	isFeed          bool
 }
 
-// vocabularyOf returns the form of the document with that root element.
-func vocabularyOf(root []byte) (xmlVocabulary, bool) {
-	switch string(localName(root)) {
-	case "urlset":
-		return xmlVocabulary{entryElem: "url", locElem: "loc", dateElem: "lastmod"}, true
-	case "sitemapindex":
-		return xmlVocabulary{entryElem: "sitemap", locElem: "loc", dateElem: "lastmod", isIndex: true}, true
-	case "rss":
-		return xmlVocabulary{entryElem: "item", locElem: "link", dateElem: "pubDate", fallbackLocElem: "guid", isFeed: true}, true
-	case "RDF":
-		return xmlVocabulary{entryElem: "item", locElem: "link", isFeed: true}, true
-	case "feed":
-		return xmlVocabulary{entryElem: "entry", locElem: "link", locIsHref: true, dateElem: "updated", isFeed: true}, true
-	}
-	return xmlVocabulary{}, false
+// vocabularies are the forms of documents, by the local name of the root element.
+var vocabularies = map[string]xmlVocabulary{
+	"urlset":       {entryElem: "url", locElem: "loc", dateElem: "lastmod"},
+	"sitemapindex": {entryElem: "sitemap", locElem: "loc", dateElem: "lastmod", isIndex: true},
+	"rss":          {entryElem: "item", locElem: "link", dateElem: "pubDate", fallbackLocElem: "guid", isFeed: true},
+	"RDF":          {entryElem: "item", locElem: "link", isFeed: true},
+	"feed":         {entryElem: "entry", locElem: "link", locIsHref: true, dateElem: "updated", isFeed: true},
 }
 
 // An xmlDocumentReader is an XML document while it is being read.
@@ -124,7 +116,7 @@ func (d *xmlDocumentReader) startElement(t token) error {
 	depth := len(d.openElems)
 	switch {
 	case depth == 1:
-		format, ok := vocabularyOf(t.name)
+		format, ok := vocabularies[string(localName(t.name))]
 		if !ok || d.emitter.FeedsOnly && !format.isFeed {
 			return fmt.Errorf("element %.40q: %w", t.name, ErrNotSitemap)
 		}

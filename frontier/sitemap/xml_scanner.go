@@ -171,11 +171,8 @@ func (s *scanner) scanTagToken() (token, error) {
 
 // nameLen returns how long the name is that tag begins with.
 func nameLen(tag []byte) int {
-	for i, c := range tag {
-		switch c {
-		case ' ', '\t', '\n', '\r', '<', '"', '\'', '=', '/', '&':
-			return i
-		}
+	if end := bytes.IndexAny(tag, " \t\n\r<\"'=/&"); end >= 0 {
+		return end
 	}
 	return len(tag)
 }
