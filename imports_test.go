@@ -40,7 +40,7 @@ var allowedImports = map[string][]string{
 	"internal/yamllimit":                 {},
 	"robots":                             {".", "robots/internal/match", "robots/internal/syntax"},
 	"politeness":                         {".", "internal/backoff", "internal/registrable", "internal/timecmp"},
-	"robots/gate":                        {".", "internal/backoff", "robots", "robots/aiuse", "storage"},
+	"robots/gate":                        {".", "internal/backoff", "internal/timecmp", "robots", "robots/aiuse", "storage"},
 	"robots/aiuse":                       {".", "robots", "robots/internal/match", "robots/internal/syntax"},
 	"robots/lint":                        {".", "robots", "robots/internal/match", "robots/internal/syntax"},
 	"robots/internal/match":              {"robots/internal/syntax"},

@@ -60,25 +60,19 @@ func AgentFromName(name string) Agent {
 
 // presetAgent returns the preset of that name, in any case, and false if there is none.
 func presetAgent(name string) (Agent, bool) {
-	switch strings.ToLower(name) {
-	case "googlebot":
-		return Agent{tokens: []string{"googlebot"}}, true
-	case "googlebot-news":
-		return Agent{tokens: []string{"googlebot-news", "googlebot"}}, true
-	case "googlebot-image":
-		return Agent{tokens: []string{"googlebot-image", "googlebot-images", "googlebot"}}, true
-	case "storebot-google":
-		return Agent{tokens: []string{"storebot-google"}}, true
-	case "yandex":
-		return Agent{tokens: []string{"yandex"}}, true
-	case "yandexbot":
-		return Agent{tokens: []string{"yandexbot", "yandex"}}, true
-	case "yandexdirect":
-		return Agent{tokens: []string{"yandexdirect", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"}, true
-	case "yandexcalendar":
-		return Agent{tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"}, true
-	}
-	return Agent{}, false
+	a, ok := presetAgents[strings.ToLower(name)]
+	return a, ok
+}
+
+var presetAgents = map[string]Agent{
+	"googlebot":       {tokens: []string{"googlebot"}},
+	"googlebot-news":  {tokens: []string{"googlebot-news", "googlebot"}},
+	"googlebot-image": {tokens: []string{"googlebot-image", "googlebot-images", "googlebot"}},
+	"storebot-google": {tokens: []string{"storebot-google"}},
+	"yandex":          {tokens: []string{"yandex"}},
+	"yandexbot":       {tokens: []string{"yandexbot", "yandex"}},
+	"yandexdirect":    {tokens: []string{"yandexdirect", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"},
+	"yandexcalendar":  {tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"},
 }
 
 // Token returns the product token.

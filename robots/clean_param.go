@@ -128,9 +128,6 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 		return u
 	}
 	set := c.linesForQuery(query)
-	if set == (cleanParamLineBitset{}) {
-		return u
-	}
 	if c.dropLinesNotMatchingPath(&set, path); set == (cleanParamLineBitset{}) {
 		return u
 	}

@@ -1,6 +1,9 @@
 package robots
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Dialect is one reading of robots.txt. Engines differ in how they choose a
 // group and in what they make of odd lines.
@@ -21,28 +24,20 @@ const (
 	GoogleOSS
 )
 
+var dialectNames = [...]string{Google: "google", Yandex: "yandex", GoogleOSS: "google-oss"}
+
 // ParseDialect returns the dialect of that name.
 func ParseDialect(name string) (Dialect, error) {
-	switch name {
-	case "google":
-		return Google, nil
-	case "yandex":
-		return Yandex, nil
-	case "google-oss":
-		return GoogleOSS, nil
+	if i := slices.Index(dialectNames[:], name); i >= 0 {
+		return Dialect(i), nil
 	}
 	return Google, fmt.Errorf("%q is not one of google, yandex, google-oss", name)
 }
 
 // String returns the name of the dialect.
 func (d Dialect) String() string {
-	switch d {
-	case Google:
-		return "google"
-	case Yandex:
-		return "yandex"
-	case GoogleOSS:
-		return "google-oss"
+	if int(d) < len(dialectNames) {
+		return dialectNames[d]
 	}
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -98,12 +99,7 @@ func (p *rateAndVisitTimes) addRate(r syntax.Rate) {
 }
 
 func (p *rateAndVisitTimes) addVisitTime(d syntax.TimeOfDayRange) {
-	for _, known := range p.visitTimes {
-		if known == d {
-			return
-		}
-	}
-	if len(p.visitTimes) < maxTimeRanges {
+	if len(p.visitTimes) < maxTimeRanges && !slices.Contains(p.visitTimes, d) {
 		p.visitTimes = append(p.visitTimes, d)
 	}
 }

@@ -49,9 +49,6 @@ func (g *Gate) Explain(ctx context.Context, o decorum.Origin, u decorum.URL) (Ex
 // which line took what off.
 func (g *Gate) ExplainURLCleaning(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []robots.RemovedParam, err error) {
 	file, err := g.currentFile(ctx, u.Origin())
-	if file == nil {
-		return u, nil, err
-	}
 	clean, removed = file.ExplainURLCleaning(u)
-	return clean, removed, nil
+	return clean, removed, err
 }

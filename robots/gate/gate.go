@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -69,8 +70,9 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return g.clearByRules(s, u)
 	case e.inFlightFetch.isActive(now):
 		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
-	case now.Before(s.expiresAt) && s.pendingRedirect != nil:
-		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
+	case now.Before(s.expiresAt) && s.pendingRedirect != nil: // it may be in the queue of a crawl that has another Gate
+		until := timecmp.Earlier(now.Add(g.cfg.FetchLeaseTimeout), s.expiresAt)
+		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, until, s.postponedReason))
 	case now.Before(s.expiresAt):
 		return Clearance{}, newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 	}
@@ -132,30 +134,21 @@ func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originSta
 // file is known that counts.
 func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, error) {
 	file, err := g.currentFile(ctx, o)
-	if file == nil {
-		return nil, err
-	}
-	return file.Sitemaps(), nil
+	return file.Sitemaps(), err
 }
 
 // MainMirror returns the main mirror that the origin's robots.txt names, as File.MainMirror
 // does, as far as a file is known that counts; empty: it names none.
 func (g *Gate) MainMirror(ctx context.Context, o decorum.Origin) (string, error) {
 	file, err := g.currentFile(ctx, o)
-	if file == nil {
-		return "", err
-	}
 	host, _ := file.MainMirror()
-	return host, nil
+	return host, err
 }
 
-// currentFile returns the origin's robots.txt that counts; nil: none is known.
+// currentFile returns the origin's robots.txt that counts; an empty one if none is known.
 func (g *Gate) currentFile(ctx context.Context, o decorum.Origin) (*robots.File, error) {
 	r, err := g.records.loadRecord(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return g.parseStoredFile(&r), nil
+	return g.parseStoredFile(&r), err
 }
 
 // CleanURL returns u without the parameters that its origin's robots.txt says to
@@ -181,15 +174,6 @@ func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, no
 		return 0, now, err
 	}
 	return rules.DelayAt(now), rules.NextAllowedTime(now), nil
-}
-
-// redirectPollTime is when to ask again whether a hop has been visited: it may be in the
-// queue of a crawl that has another Gate.
-func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
-	if next := now.Add(g.cfg.FetchLeaseTimeout); next.Before(until) {
-		return next
-	}
-	return until
 }
 
 func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {

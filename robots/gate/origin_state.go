@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
@@ -72,10 +73,7 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 			s.fetchSummary.Outcome = OutcomeRules
 			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
 		}
-		s.expiresAt = a.ExpiresAt
-		if latest := a.FetchedAt.Add(g.cfg.MaxTTL); latest.Before(s.expiresAt) {
-			s.expiresAt = latest // another Gate may let rules live longer
-		}
+		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL)) // another Gate may let rules live longer
 		if a.FetchedAt.Before(g.cfg.SessionStart) {
 			s.expiresAt = a.FetchedAt // CACHE-08
 		}
@@ -106,10 +104,10 @@ func (s *originState) applyOutage(o *outage) {
 	}
 }
 
-// parseStoredFile reads the file that a record keeps, nil if none.
+// parseStoredFile reads the file that a record keeps; an empty one if it keeps none.
 func (g *Gate) parseStoredFile(r *originRecord) *robots.File {
 	if r.LastResponse == nil || !r.LastResponse.IsRobotsFile {
-		return nil
+		return new(robots.File)
 	}
 	return robots.ParseOptions{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions, MaxBytes: robots.MaxFileBytes}.Parse(r.LastResponse.body)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,12 +99,9 @@ func storableBody(body []byte, truncated bool) []byte {
 func (g *Gate) containsNotFoundPhrase(page []byte) bool {
 	const head = 64 << 10 // enough of a page to tell what it is about
 	page = bytes.ToLower(page[:min(len(page), head)])
-	for _, phrase := range g.cfg.NotFoundPhrases {
-		if phrase != "" && bytes.Contains(page, []byte(phrase)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.cfg.NotFoundPhrases, func(phrase string) bool {
+		return phrase != "" && bytes.Contains(page, []byte(phrase))
+	})
 }
 
 func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFailure {

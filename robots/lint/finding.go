@@ -24,13 +24,9 @@ const (
 
 // String returns "hint", "warning" or "error".
 func (s Severity) String() string {
-	switch s {
-	case Hint:
-		return "hint"
-	case Warning:
-		return "warning"
-	case Error:
-		return "error"
+	names := [...]string{"hint", "warning", "error"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }

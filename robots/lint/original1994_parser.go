@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/decorum-crawler/decorum/robots/internal/match"
@@ -9,9 +10,7 @@ import (
 
 // An original1994File is a file as a robot of the 1994 standard reads it. It serves to
 // warn authors (LINT-04) and never to crawl.
-type original1994File struct {
-	records []original1994Record
-}
+type original1994File []original1994Record
 
 type original1994Record struct {
 	agents     []string
@@ -27,7 +26,7 @@ func parseOriginal1994(text string) original1994File {
 	hasRule := false // r has a rule, if only one that closes nothing
 	endRecord := func() {
 		if len(r.agents) > 0 {
-			c.records = append(c.records, r)
+			c = append(c, r)
 		}
 		r, hasRule = original1994Record{}, false
 	}
@@ -56,7 +55,7 @@ func parseOriginal1994(text string) original1994File {
 
 // allows reports whether the agent may visit path: as the first record that
 // names it says, else as the first one for "*" does.
-func (c *original1994File) allows(agent, path string) bool {
+func (c original1994File) allows(agent, path string) bool {
 	r := c.recordFor(agent)
 	if r == nil {
 		r = c.recordFor("*")
@@ -64,20 +63,14 @@ func (c *original1994File) allows(agent, path string) bool {
 	if r == nil {
 		return true
 	}
-	for i := range r.disallowed {
-		if r.disallowed[i].Matches(path) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.disallowed, func(p match.Pattern) bool { return p.Matches(path) })
 }
 
-func (c *original1994File) recordFor(agent string) *original1994Record {
-	for i := range c.records {
-		for _, value := range c.records[i].agents {
-			if value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) {
-				return &c.records[i]
-			}
+func (c original1994File) recordFor(agent string) *original1994Record {
+	named := func(value string) bool { return value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) }
+	for i := range c {
+		if slices.ContainsFunc(c[i].agents, named) {
+			return &c[i]
 		}
 	}
 	return nil
