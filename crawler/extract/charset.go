@@ -62,10 +62,7 @@ func readCharsetValue(s []byte) string {
 		}
 		return ""
 	}
-	if end := bytes.IndexAny(s, whitespace+";"); end >= 0 {
-		s = s[:end]
-	}
-	return string(s)
+	return string(s[:indexAnyOrEnd(s, whitespace+";")])
 }
 
 // byteOrderMark returns the length of the body's byte order mark and the encoding it

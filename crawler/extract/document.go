@@ -1,6 +1,10 @@
 package extract
 
-import "github.com/decorum-crawler/decorum"
+import (
+	"cmp"
+
+	"github.com/decorum-crawler/decorum"
+)
 
 // A ScanResult is what a crawler needs of one HTML page.
 type ScanResult struct {
@@ -134,10 +138,7 @@ func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *S
 
 // newPageReader returns a page at home that nothing was read of yet.
 func (s *Scanner) newPageReader(home decorum.URL) *pageReader {
-	p := &pageReader{scanner: s, pageURL: home, baseURL: home, maxLinks: s.MaxLinks}
-	if p.maxLinks <= 0 {
-		p.maxLinks = DefaultMaxLinks
-	}
+	p := &pageReader{scanner: s, pageURL: home, baseURL: home, maxLinks: cmp.Or(max(s.MaxLinks, 0), DefaultMaxLinks)}
 	p.maxTotalURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
 	return p
 }

@@ -62,10 +62,7 @@ func readLinkParams(s []byte) (params linkParams, rest []byte) {
 			return params, s
 		}
 		s = bytes.TrimLeft(s[1:], optionalWhitespace)
-		end := bytes.IndexAny(s, optionalWhitespace+"=;,")
-		if end < 0 {
-			end = len(s)
-		}
+		end := indexAnyOrEnd(s, optionalWhitespace+"=;,")
 		name, value := s[:end], []byte{}
 		s = bytes.TrimLeft(s[end:], optionalWhitespace)
 		if len(s) > 0 && s[0] == '=' {
@@ -77,19 +74,13 @@ func readLinkParams(s []byte) (params linkParams, rest []byte) {
 
 // setKnownIfUnset keeps the value, if the parameter matters.
 func (p *linkParams) setKnownIfUnset(name, value []byte) {
-	var dst *[]byte
 	switch {
 	case equalFold(name, "rel"):
-		dst = &p.rel
+		setIfUnset(&p.rel, value)
 	case equalFold(name, "type"):
-		dst = &p.typ
+		setIfUnset(&p.typ, value)
 	case equalFold(name, "anchor"):
-		dst = &p.anchor
-	default:
-		return
-	}
-	if *dst == nil {
-		*dst = value
+		setIfUnset(&p.anchor, value)
 	}
 }
 
@@ -97,10 +88,7 @@ func (p *linkParams) setKnownIfUnset(name, value []byte) {
 // what follows it. A string that is never closed ends with s.
 func readParamValue(s []byte) (value, rest []byte) {
 	if len(s) == 0 || s[0] != '"' {
-		end := bytes.IndexAny(s, ";,")
-		if end < 0 {
-			end = len(s)
-		}
+		end := indexAnyOrEnd(s, ";,")
 		return bytes.TrimRight(s[:end], optionalWhitespace), s[end:]
 	}
 	value = make([]byte, 0, len(s))

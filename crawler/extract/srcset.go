@@ -11,10 +11,7 @@ func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
 			s = bytes.TrimLeft(s, whitespace+",")
-			end := bytes.IndexAny(s, whitespace)
-			if end < 0 {
-				end = len(s)
-			}
+			end := indexAnyOrEnd(s, whitespace)
 			url := bytes.TrimRight(s[:end], ",")
 			if len(url) == 0 || !yield(url) {
 				return

@@ -27,15 +27,15 @@ func titleText(raw []byte) string {
 	return strings.TrimSpace(truncateUTF8(b.String(), maxTitleBytes))
 }
 
-// truncateUTF8 returns at most limit bytes of s, in whole runes.
-func truncateUTF8(s string, limit int) string {
-	if len(s) <= limit {
-		return s
+// truncateUTF8 returns at most limit bytes of s, which is UTF-8, in whole runes.
+func truncateUTF8(s string, limit int) string { return strings.ToValidUTF8(s[:min(len(s), limit)], "") }
+
+// indexAnyOrEnd returns the index of the first of chars in s; the length of s if it has none.
+func indexAnyOrEnd(s []byte, chars string) int {
+	if i := bytes.IndexAny(s, chars); i >= 0 {
+		return i
 	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return len(s)
 }
 
 // unescape returns an attribute's value with its references decoded. It

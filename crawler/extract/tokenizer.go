@@ -190,31 +190,31 @@ type attributes struct {
 
 // setIfKnown keeps the value, if the attribute matters. The first of several wins.
 func (a *attributes) setIfKnown(name, value []byte) {
-	var dst *[]byte
 	switch {
 	case equalFold(name, "href"):
-		dst = &a.href
+		setIfUnset(&a.href, value)
 	case equalFold(name, "rel"):
-		dst = &a.rel
+		setIfUnset(&a.rel, value)
 	case equalFold(name, "src"):
-		dst = &a.src
+		setIfUnset(&a.src, value)
 	case equalFold(name, "name"):
-		dst = &a.name
+		setIfUnset(&a.name, value)
 	case equalFold(name, "content"):
-		dst = &a.content
+		setIfUnset(&a.content, value)
 	case equalFold(name, "type"):
-		dst = &a.typ
+		setIfUnset(&a.typ, value)
 	case equalFold(name, "srcset"):
-		dst = &a.srcset
+		setIfUnset(&a.srcset, value)
 	case equalFold(name, "xlink:href"):
-		dst = &a.xlinkHref
+		setIfUnset(&a.xlinkHref, value)
 	case equalFold(name, "charset"):
-		dst = &a.charset
+		setIfUnset(&a.charset, value)
 	case equalFold(name, "http-equiv"):
-		dst = &a.httpEquiv
-	default:
-		return
+		setIfUnset(&a.httpEquiv, value)
 	}
+}
+
+func setIfUnset(dst *[]byte, value []byte) {
 	if *dst == nil {
 		*dst = value
 	}
