@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -10,10 +11,8 @@ import (
 // checkPolitenessSettings checks the windows, the pace of addresses, and what is
 // otherwise for single hosts.
 func checkPolitenessSettings(p *Project) *FieldProblem {
-	if f := p.Politeness.Window.check("politeness.window"); f != nil {
-		return f
-	}
-	if f := checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency); f != nil {
+	window := p.Politeness.Window.check("politeness.window")
+	if f := cmp.Or(window, checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency)); f != nil {
 		return f
 	}
 	named := map[string]string{}

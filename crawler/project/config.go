@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"hash/fnv"
 	"io/fs"
 	"strconv"
@@ -23,11 +24,7 @@ import (
 
 // UserAgent returns the User-Agent header.
 func (p *Project) UserAgent() string {
-	version := p.Agent.Version
-	if version == "" {
-		version = decorum.Version()
-	}
-	return p.Agent.Product + "/" + version + " (+" + p.Agent.Contact + ")"
+	return p.Agent.Product + "/" + cmp.Or(p.Agent.Version, decorum.Version()) + " (+" + p.Agent.Contact + ")"
 }
 
 // cacheKeyUserAgent returns the User-Agent as answers to it are kept: without the program's
@@ -47,15 +44,10 @@ func (p *Project) jitterSeed() uint64 {
 // PolitenessPolicy returns how long hosts rest.
 func (p *Project) PolitenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
-		Delay: time.Duration(p.Politeness.Delay), AdaptiveFactor: p.Politeness.AdaptiveFactor,
-		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
+		Delay:          cmp.Or(time.Duration(p.Politeness.Delay), politeness.NoDelay),
+		AdaptiveFactor: cmp.Or(p.Politeness.AdaptiveFactor, -1),
+		Concurrency:    p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
 		JitterSeed: p.jitterSeed(),
-	}
-	if policy.Delay == 0 {
-		policy.Delay = politeness.NoDelay
-	}
-	if policy.AdaptiveFactor == 0 {
-		policy.AdaptiveFactor = -1
 	}
 	policy.VisitWindow, _ = p.Politeness.Window.parse()
 	policy.HostOverrides = make(map[string]politeness.HostOverride, len(p.Politeness.Hosts))
@@ -68,15 +60,12 @@ func (p *Project) PolitenessPolicy() politeness.Policy {
 
 // toOverride returns what is otherwise for a host.
 func (h HostPoliteness) toOverride() politeness.HostOverride {
-	o := politeness.HostOverride{Concurrency: h.Concurrency, AdaptiveFactor: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
+	o := politeness.HostOverride{Concurrency: h.Concurrency, Reason: h.Reason, Expires: h.Expires.endOfDay()}
 	if h.Delay != nil {
-		o.Delay = new(time.Duration(*h.Delay))
-		if *o.Delay == 0 {
-			*o.Delay = politeness.NoDelay
-		}
+		o.Delay = new(cmp.Or(time.Duration(*h.Delay), politeness.NoDelay))
 	}
-	if h.AdaptiveFactor != nil && *h.AdaptiveFactor == 0 {
-		o.AdaptiveFactor = new(-1.0)
+	if h.AdaptiveFactor != nil {
+		o.AdaptiveFactor = new(cmp.Or(*h.AdaptiveFactor, -1))
 	}
 	if h.Window != nil {
 		w, _ := h.Window.parse()
@@ -139,10 +128,7 @@ func (p *Project) GateConfig() (gate.Config, error) {
 	if err != nil {
 		return gate.Config{}, err
 	}
-	dialect, err := robots.ParseDialect(p.Robots.Dialect)
-	if err != nil {
-		return gate.Config{}, err
-	}
+	dialect, _ := robots.ParseDialect(p.Robots.Dialect) // RobotsAgent has read it
 	maxTTL := time.Duration(p.Robots.MaxTTL)
 	cfg := gate.Config{
 		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.ObeyExtensions,
@@ -161,14 +147,11 @@ func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 		return frontier.ScopeConfig{}, err
 	}
 	cfg := frontier.ScopeConfig{
-		Mode: mode, AllowFTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
+		Mode: mode, AllowFTP: p.Fetch.FTP, MaxDepth: cmp.Or(p.Scope.MaxDepth, -1), MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxPathRepeats: p.Scope.MaxPathRepeats,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxURLsPerHost: p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
 		MaxHosts: p.Scope.MaxHosts, CurrentYear: time.Now().Year(),
-	}
-	if cfg.MaxDepth == 0 {
-		cfg.MaxDepth = -1
 	}
 	budget := newRegexpBudget()
 	if cfg.Include, err = budget.compileAll(p.Scope.Include); err != nil {

@@ -38,8 +38,7 @@ func (d *File) decode() error {
 
 // syntaxError returns a parser's error in the project file's form.
 func (d *File) syntaxError(err error) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
+	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
 		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
 	}
 	return d.errorAt(textPosition{}, "", "it is not YAML")
