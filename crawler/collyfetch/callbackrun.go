@@ -164,9 +164,8 @@ func (r *callbackRun) noResponseError() error {
 		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errTransportReplaced)
 		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errTransportReplaced}
 	}
-	var decorumErr *decorum.Error
-	if errors.As(r.fetchOrCollyErr, &decorumErr) {
-		return decorumErr
+	if err, ok := errors.AsType[*decorum.Error](r.fetchOrCollyErr); ok {
+		return err
 	}
 	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.fetchOrCollyErr, errAborted)}
 }

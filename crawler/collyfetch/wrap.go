@@ -119,7 +119,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if err != nil {
 		return nil, err
 	}
-	crawl.assembleCrawler(o, fetcher)
+	crawl.assembleCrawler(o)
 	if crawl.Collector, err = wrapCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 }
 
 // assembleCrawler makes the Crawler from its parts.
-func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *httpfetch.Fetcher) {
+func (c *Crawl) assembleCrawler(o WrapOptions) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}

@@ -39,14 +39,6 @@ func (q *hostHeap) Pop() any {
 // is free in front. It is a heap.
 type slotFreeTimeHeap []time.Time
 
-func newSlotFreeTimeHeap(n int, free time.Time) slotFreeTimeHeap {
-	l := make(slotFreeTimeHeap, n)
-	for i := range l {
-		l[i] = free
-	}
-	return l
-}
-
 // nextFree returns when one is free.
 func (l slotFreeTimeHeap) nextFree() time.Time { return l[0] }
 

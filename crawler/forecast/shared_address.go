@@ -3,6 +3,7 @@ package forecast
 import (
 	"container/heap"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
@@ -22,7 +23,7 @@ func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
 		return nil
 	}
 	if p.addresses[a] == nil {
-		p.addresses[a] = &sharedAddress{slotFreeTimes: newSlotFreeTimeHeap(p.IPConcurrency, p.Start)}
+		p.addresses[a] = &sharedAddress{slotFreeTimes: slices.Repeat(slotFreeTimeHeap{p.Start}, p.IPConcurrency)}
 	}
 	return p.addresses[a]
 }

@@ -3,6 +3,7 @@ package forecast
 import (
 	"container/heap"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
@@ -151,7 +152,7 @@ type hostState struct {
 
 func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 	p := &simulation{CrawlLimits: c, hosts: make([]hostState, len(hosts)), addresses: map[netip.Addr]*sharedAddress{}, receivedBytes: c.AlreadyReceivedBytes}
-	p.workerFreeTimes = newSlotFreeTimeHeap(max(c.Workers, 1), c.Start)
+	p.workerFreeTimes = slices.Repeat(slotFreeTimeHeap{c.Start}, max(c.Workers, 1))
 	for i := range hosts {
 		g := &p.hosts[i]
 		*g = hostState{HostWorkload: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures, visitedSinceRobots: true, pageVisitedSinceTDMRep: true}

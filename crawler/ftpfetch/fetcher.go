@@ -1,6 +1,7 @@
 package ftpfetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,16 +61,11 @@ func New(cfg Config) (*Fetcher, error) {
 	case cfg.Password == "" || !isSafeInCommand(cfg.Password):
 		return nil, errors.New("ftpfetch: a password is compulsory, in one line: it says who comes")
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
-	}
-	if cfg.MaxBody == 0 {
-		cfg.MaxBody = 10 << 20
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	if cfg.BodyMemory == nil {
 		cfg.BodyMemory = bodymem.NewDefault()
 	}
-	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
+	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), math.MaxInt64-1) // one more is read, to see whether there is more
 	return &Fetcher{cfg}, nil
 }
 
