@@ -138,20 +138,13 @@ func (h *activeLeases) all() []*activeLease {
 // time. It renews them side by side, so that one that cannot be renewed for now
 // holds back no other.
 func (h *activeLeases) renewLoop(ctx context.Context, f *frontier.Frontier) {
-	tick := time.NewTicker(f.LeaseTTL() / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			var renewing sync.WaitGroup
-			for _, active := range h.all() {
-				renewing.Go(func() { h.renewLease(ctx, f, active) })
-			}
-			renewing.Wait()
-		case <-ctx.Done():
-			return
+	callEvery(ctx, f.LeaseTTL()/3, func() {
+		var renewing sync.WaitGroup
+		for _, active := range h.all() {
+			renewing.Go(func() { h.renewLease(ctx, f, active) })
 		}
-	}
+		renewing.Wait()
+	})
 }
 
 // renewLease renews a lease in hand. If it is gone, so is its visit; if it cannot be

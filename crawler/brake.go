@@ -101,12 +101,10 @@ func visitAbortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}
-	var busy *politeness.VisitDelayedError
-	if errors.As(v.Err, &busy) {
+	if busy, ok := errors.AsType[*politeness.VisitDelayedError](v.Err); ok {
 		return busy
 	}
-	var braked *politeness.BrakedError
-	if errors.As(v.Err, &braked) && !t.maybeSent() {
+	if braked, ok := errors.AsType[*politeness.BrakedError](v.Err); ok && !t.maybeSent() {
 		return braked
 	}
 	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendWasAllowed.Load() {

@@ -183,7 +183,10 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.activeLeases.renewLoop(workCtx, c.Frontier) })
-	renewing.Go(func() { c.saveFrontierCountsLoop(workCtx) })
+	renewing.Go(func() {
+		// What cannot be kept of what the frontier has refused and cleaned is kept later.
+		callEvery(workCtx, time.Minute, func() { _ = c.Frontier.SaveRefusalAndSessionIDCounts(workCtx) })
+	})
 	renewing.Go(func() {
 		if err := c.wakeOnHostOrBrakeChangeLoop(workCtx); err != nil {
 			stop(err)
@@ -248,15 +251,14 @@ func (c *Crawler) now() time.Time {
 	return c.Now()
 }
 
-// saveFrontierCountsLoop makes durable every minute what the frontier has refused and cleaned, until
-// ctx is done. What cannot be kept now is kept later.
-func (c *Crawler) saveFrontierCountsLoop(ctx context.Context) {
-	tick := time.NewTicker(time.Minute)
+// callEvery calls f again and again, an interval apart, until ctx is done.
+func callEvery(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_ = c.Frontier.SaveRefusalAndSessionIDCounts(ctx)
+			f()
 		case <-ctx.Done():
 			return
 		}

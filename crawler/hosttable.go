@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -116,9 +117,7 @@ func (m *HostStats) countVisit(v *Visit) {
 	m.TotalRequestTime += max(v.End.Sub(v.Start), 0)
 	m.LastStatus = v.Status()
 	m.recordVisitGap(v)
-	if v.End.After(m.LastEnd) {
-		m.LastEnd = v.End
-	}
+	m.LastEnd = timecmp.Later(m.LastEnd, v.End)
 }
 
 // recordVisitGap takes the gap before v. One that is negative is none: the clock was

@@ -62,8 +62,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl gate.Cl
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
 	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
-	var busy *politeness.VisitDelayedError
-	if brake.Delay > 0 && errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*politeness.VisitDelayedError](err); ok && brake.Delay > 0 {
 		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
 	if err == nil { // what waits for this permit to come back came after it was asked for

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -91,12 +92,7 @@ func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 		if e.LastMod.IsZero() {
 			continue
 		}
-		if l.count == 0 || e.LastMod.Before(l.earliest) {
-			l.earliest = e.LastMod
-		}
-		if e.LastMod.After(l.latest) {
-			l.latest = e.LastMod
-		}
+		l.earliest, l.latest = timecmp.EarlierOfSet(l.earliest, e.LastMod), timecmp.Later(l.latest, e.LastMod)
 		l.count++
 	}
 }

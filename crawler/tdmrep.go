@@ -92,8 +92,11 @@ func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.No
 	}, err
 }
 
-// UsageSignalsForURL returns what the file says of the use of u.
+// UsageSignalsForURL returns what the file says of the use of u; a nil file says nothing.
 func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
+	if r == nil {
+		return nil
+	}
 	return r.parsed.SignalsForURL(u)
 }
 
@@ -128,14 +131,6 @@ func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.states.Put(o, r, tdmrepCacheSize)
-}
-
-// usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.
-func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) aiuse.Signals {
-	if r := rs.get(u.Origin()); r != nil {
-		return r.parsed.SignalsForURL(u)
-	}
-	return nil
 }
 
 // claimLookup reports whether l may look up the file of its origin: nobody else does.

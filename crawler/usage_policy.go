@@ -46,7 +46,7 @@ func (c *Crawler) setLazyVisitFields(v *Visit) {
 
 // assessContentUsage weighs what is said of a page's content against what the crawl is for.
 func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
-	stated := append(c.Gate.CachedUsageSignals(v.URL()), c.tdmrepCache.usageSignalsForURL(v.URL())...)
+	stated := append(c.Gate.CachedUsageSignals(v.URL()), c.tdmrepCache.get(v.URL().Origin()).UsageSignalsForURL(v.URL())...)
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}

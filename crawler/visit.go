@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,12 +78,9 @@ func (v *Visit) wasNeverSent() bool {
 	if v.Response != nil {
 		return false
 	}
-	for _, k := range []decorum.ErrorKind{decorum.Forbidden, decorum.Invalid, decorum.Unticketed, decorum.Dropped, decorum.Panicked} {
-		if errors.Is(v.Err, k) {
-			return true
-		}
-	}
-	return v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
+	refusals := []error{decorum.Forbidden, decorum.Invalid, decorum.Unticketed, decorum.Dropped, decorum.Panicked}
+	return slices.ContainsFunc(refusals, func(kind error) bool { return errors.Is(v.Err, kind) }) ||
+		v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
 }
 
 // BodyLen returns how long the body of the answer was, as decoded, also of one that is
