@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
@@ -18,11 +19,7 @@ func (a Agent) googleOSSMatchRank(value string) agentRank {
 	if strings.HasPrefix(value, "*") && (len(value) == 1 || strings.IndexByte(googleOSSBlankChars, value[1]) >= 0) {
 		return 1
 	}
-	name := a.givenName
-	if name == "" {
-		name = a.Token()
-	}
-	if equalFoldASCII(name, googleOSSToken(value)) {
+	if equalFoldASCII(cmp.Or(a.givenName, a.Token()), googleOSSToken(value)) {
 		return 0
 	}
 	return rankNoMatch

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/robots/internal/match"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
@@ -18,6 +19,8 @@ func (f *File) RulesFor(a Agent) *Rules {
 	return r
 }
 
+// compileRulesFor builds the rules of an agent. They keep nothing of the file's text: a
+// crawl holds rules for many hosts, and files are mostly comments and other agents' groups.
 func (f *File) compileRulesFor(a Agent) *Rules {
 	best := f.bestMatchRank(a)
 	if best == rankNoMatch {
@@ -28,9 +31,16 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 		}
 		return rules
 	}
-	r := compileGroup(f.combinedGroupFor(a, best), f.dialect)
-	r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, syntax.RequestRate, syntax.VisitTime))
-	return r
+	c := f.combinedGroupFor(a, best)
+	return &Rules{
+		ruleSet:               match.NewRuleSet(newRuleList(c.rules), f.dialect == GoogleOSS),
+		groupAgents:           strings.Clone(strings.Join(slices.Compact(c.agentValues), ", ")),
+		groupAgentLineNumbers: c.agentLineNumbers,
+		delay:                 c.delay,
+		hasDelay:              c.hasDelay,
+		isGoogleOSS:           f.dialect == GoogleOSS,
+		rateAndVisitTimes:     newRateAndVisitTimes(f.recordLines(a, best, syntax.RequestRate, syntax.VisitTime)),
+	}
 }
 
 // LinesFor returns the lines with one of the fields, named in lower case, that speak to an
@@ -151,9 +161,4 @@ type userAgentRun struct {
 func (r *userAgentRun) addAgentLine(named bool) {
 	r.namesAgent = named || r.namesAgent && r.isOpen
 	r.isOpen = true
-}
-
-// joinedAgentNames returns the names, those repeated one after the other once.
-func (c *combinedGroup) joinedAgentNames() string {
-	return strings.Join(slices.Compact(c.agentValues), ", ")
 }

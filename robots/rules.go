@@ -98,15 +98,6 @@ func (r *Rules) Lines() []Line {
 	return lines
 }
 
-// compileGroup builds the rules of a choice. They keep nothing of the file's text:
-// a crawl holds rules for many hosts, and files are mostly comments and other
-// agents' groups.
-func compileGroup(c combinedGroup, d Dialect) *Rules {
-	r := &Rules{groupAgents: strings.Clone(c.joinedAgentNames()), groupAgentLineNumbers: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
-	r.ruleSet = match.NewRuleSet(newRuleList(c.rules), d == GoogleOSS)
-	return r
-}
-
 // newRuleList makes a rule of each line, without the length that its pattern
 // tells. Their texts are cut from one string.
 func newRuleList(lines []syntax.Line) []match.Rule {

@@ -73,7 +73,8 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 			s.fetchSummary.Outcome = OutcomeRules
 			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
 		}
-		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL)) // another Gate may let rules live longer
+		// Another Gate may let rules live longer.
+		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL))
 		if a.FetchedAt.Before(g.cfg.SessionStart) {
 			s.expiresAt = a.FetchedAt // CACHE-08
 		}

@@ -60,15 +60,12 @@ func (p *Pattern) SamplePath(filler string) string {
 // Key returns what two patterns have in common that match and count the same. No
 // literal has a space, nor a tab.
 func (p *Pattern) Key() string {
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(p.Length))
-	b.WriteString(" " + p.head.text)
+	parts := []string{strconv.Itoa(p.Length), p.head.text}
 	for _, l := range p.tail {
-		b.WriteString(" ")
-		b.WriteString(l.text)
+		parts = append(parts, l.text)
 	}
 	if p.anchored {
-		b.WriteString("\t")
+		parts = append(parts, "\t")
 	}
-	return b.String()
+	return strings.Join(parts, " ")
 }
