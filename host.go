@@ -2,6 +2,7 @@ package decorum
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -79,12 +80,8 @@ func toASCII(name string) (string, error) {
 // hasEmptyPunycode reports whether a label of name is "xn--" alone. UTS 46
 // refuses that; the idna package takes it for an empty label.
 func hasEmptyPunycode(name string) bool {
-	for label := range strings.SplitSeq(name, ".") {
-		if strings.EqualFold(label, "xn--") {
-			return true
-		}
-	}
-	return false
+	isEmpty := func(label string) bool { return strings.EqualFold(label, "xn--") }
+	return slices.ContainsFunc(strings.Split(name, "."), isEmpty)
 }
 
 // isASCIIWithoutPunycode reports whether mapping would do no more to name than lower its

@@ -90,10 +90,10 @@ func (f *Frontier) addWithoutPatternLimit(ctx context.Context, entries ...storag
 	return storage.CountAdded(results), err
 }
 
-// addToStore adds entries to the store, up to so many of an origin, remembers those that it
+// addToStore adds entries to the store, up to limit of an origin, remembers those that it
 // holds, and tells who wants to know of those that were new.
-func (f *Frontier) addToStore(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
-	results, err := f.store.Add(ctx, entries, maxPerOrigin)
+func (f *Frontier) addToStore(ctx context.Context, entries []storage.Entry, limit int) ([]storage.AddOutcome, error) {
+	results, err := f.store.Add(ctx, entries, limit)
 	f.recentURLs.addStored(entries, results)
 	for i, result := range results {
 		if result == storage.Added && f.cfg.OnNewURLQueued != nil {

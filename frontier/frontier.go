@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -74,9 +75,7 @@ type Frontier struct {
 
 // New returns a frontier kept in store.
 func New(store storage.Store, cfg Config) *Frontier {
-	if cfg.LeaseTTL == 0 {
-		cfg.LeaseTTL = 2 * time.Minute
-	}
+	cfg.LeaseTTL = cmp.Or(cfg.LeaseTTL, 2*time.Minute)
 	if cfg.AssignOrder == nil {
 		cfg.AssignOrder = AssignDefaultOrder
 	}

@@ -164,11 +164,7 @@ func (p *patternCounts) addURL(key uint64) {
 
 // dropSmallerHalf drops the patterns with the fewest URLs. It requires p.mu.
 func (p *patternCounts) dropSmallerHalf() {
-	sizes := make([]int, 0, len(p.counts))
-	for _, n := range p.counts {
-		sizes = append(sizes, n)
-	}
-	slices.Sort(sizes)
+	sizes := slices.Sorted(maps.Values(p.counts))
 	median := sizes[len(sizes)/2]
 	maps.DeleteFunc(p.counts, func(_ uint64, n int) bool { return n <= median })
 }

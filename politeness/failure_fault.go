@@ -141,8 +141,3 @@ func networkOf(domain string, addr netip.Addr) string {
 
 // failedOwnerCount returns how many owners of hosts have failed.
 func (r *networkFailureRun) failedOwnerCount() int { return min(len(r.domains), len(r.networks)) }
-
-// mostDomainsAnsweredBefore reports whether a host of most of the domains has answered before.
-func (r *networkFailureRun) mostDomainsAnsweredBefore() bool {
-	return len(r.domains) > 0 && 2*r.previouslyAnsweredDomainCount >= len(r.domains)
-}

@@ -176,7 +176,8 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
 	b.openCount++
 	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, probePause: minPause, giveUpAfter: giveUpNeverAnswered}
-	if b.failureRun.mostDomainsAnsweredBefore() {
+	// Where a host of most of the domains has answered before, the network has worked.
+	if run := &b.failureRun; len(run.domains) > 0 && 2*run.previouslyAnsweredDomainCount >= len(run.domains) {
 		b.outage.giveUpAfter = giveUpOnceAnswered
 	}
 	b.scheduleNextProbeRound(now)

@@ -100,6 +100,8 @@ func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitLi
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
-	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
+	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *sharedVisitLimiter) bool {
+		return h.isForgettable(p, now)
+	})
 	maps.DeleteFunc(h.addrOf, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })
 }

@@ -4,6 +4,7 @@ package jsonline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,9 +179,7 @@ func (o *ObjectBuilder) Value(name string, v any) {
 }
 
 func (o *ObjectBuilder) setErr(err error) {
-	if o.err == nil {
-		o.err = err
-	}
+	o.err = cmp.Or(o.err, err)
 }
 
 // needsNoEscape reports whether s stands in JSON as it is, as nearly every URL does.
