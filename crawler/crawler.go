@@ -233,9 +233,7 @@ func (c *Crawler) Prepare() error {
 	if c.Handler == nil {
 		c.Handler, c.usesDefaultHandler = c.LinksToFollow, true
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	return nil
 }
 

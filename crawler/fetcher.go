@@ -61,13 +61,11 @@ func (b MultiSchemeFetcher) ReleaseVisitResources(t Ticket) {
 // goes back to its queue.
 func NewFetchError(t Ticket, cause error) error {
 	kind := decorum.Unreachable
-	for _, ours := range []decorum.ErrorKind{
+	ours := []decorum.ErrorKind{
 		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.LocalFailure,
-	} {
-		if errors.Is(cause, ours) {
-			kind = ours
-			break
-		}
+	}
+	if i := slices.IndexFunc(ours, func(k decorum.ErrorKind) bool { return errors.Is(cause, k) }); i >= 0 {
+		kind = ours[i]
 	}
 	if t.isUnsafeSendRecorded() {
 		kind = decorum.InDoubt

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 	if verdict == nil {
 		c.countDuplicateOrNonCanonical(v)
 	}
-	if v.Err == nil {
-		v.Err = verdict
-	}
+	v.Err = cmp.Or(v.Err, verdict)
 	v.LinkCount = len(links)
 	c.countAndLogIfInDoubt(v)
 	if c.PageRecorder != nil {

@@ -72,7 +72,7 @@ func visitFailureClass(v *Visit) (FailureClass, bool) {
 	switch {
 	case v.Response == nil:
 		return errorFailureClass(v.Err), true
-	case isThrottling(v.Status()):
+	case v.Status() == http.StatusTooManyRequests, v.Status() == http.StatusServiceUnavailable:
 		return Throttled, true
 	}
 	return Transient, isTransientStatus(v.Status())
@@ -89,11 +89,6 @@ func isTransientStatus(status int) bool {
 
 // isNotFound reports whether a status says that nothing is there.
 func isNotFound(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
-
-// isThrottling reports whether a status asks for less.
-func isThrottling(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-}
 
 // errorFailureClass returns the class of an error that left no answer.
 func errorFailureClass(err error) FailureClass {

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -46,10 +47,7 @@ func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 // That this was done is noted in the same store, after it: a crash in between
 // repeats it. So it does not matter which crawl learnt the file, or when.
 func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
-	id := file.SHA256
-	if id == "" {
-		id = file.Outcome.String()
-	}
+	id := cmp.Or(file.SHA256, file.Outcome.String())
 	id += ", " + c.Gate.Dialect().String() // another may read other sitemaps in it
 	if c.Settings.NoSitemaps {
 		id += ", no sitemaps" // a later run may want them

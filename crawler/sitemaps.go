@@ -32,7 +32,9 @@ func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, err
 	}
 	ctx = commitContext(ctx)
 	if to, ok := v.Response.Location(); ok {
-		if _, err := c.Frontier.Discover(ctx, sitemapRedirectEntry(v, to)); err != nil {
+		e := redirectEntry(v, to) // what was vouched for the sitemap is vouched for that
+		e.Source = storage.SourcePrerequisite
+		if _, err := c.Frontier.Discover(ctx, e); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
@@ -44,16 +46,8 @@ func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, err
 	return c.doneOrRevisitAck(ctx, v)
 }
 
-// sitemapRedirectEntry returns the errand to where a sitemap redirects to: what
-// was vouched for it is vouched for that.
-func sitemapRedirectEntry(v *Visit, to decorum.URL) storage.Entry {
-	e := redirectEntry(v, to)
-	e.Source, e.Depth = storage.SourcePrerequisite, v.Lease.Depth
-	return e
-}
-
 func (c *Crawler) processFetchedSitemap(ctx context.Context, v *Visit) error {
-	r := c.newSitemapReader(ctx, v)
+	r := &sitemapReader{crawler: c, ctx: ctx, visit: v, originDeclaresSitemap: map[decorum.Origin]bool{}}
 	var dates sitemapLastmodSummary
 	failed, damage := r.eachBatch(func(listed []sitemap.Entry) error {
 		dates.addEntries(listed)
@@ -99,10 +93,6 @@ type sitemapReader struct {
 	omittedFlawCount           int                     // beyond these
 	refusedCrossSubmitCount    int                     // pages that are not for it to list
 	firstRefusedCrossSubmitURL decorum.URL             // the first of them
-}
-
-func (c *Crawler) newSitemapReader(ctx context.Context, v *Visit) *sitemapReader {
-	return &sitemapReader{crawler: c, ctx: ctx, visit: v, originDeclaresSitemap: map[decorum.Origin]bool{}}
 }
 
 // mayList reports whether an entry is for the sitemap to list, by the rule of

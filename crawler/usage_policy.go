@@ -46,7 +46,8 @@ func (c *Crawler) setLazyVisitFields(v *Visit) {
 
 // assessContentUsage weighs what is said of a page's content against what the crawl is for.
 func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
-	stated := append(c.Gate.CachedUsageSignals(v.URL()), c.tdmrepCache.get(v.URL().Origin()).UsageSignalsForURL(v.URL())...)
+	tdmrep := c.tdmrepCache.get(v.URL().Origin())
+	stated := append(c.Gate.CachedUsageSignals(v.URL()), tdmrep.UsageSignalsForURL(v.URL())...)
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}

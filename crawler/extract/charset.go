@@ -95,13 +95,6 @@ func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	return enc, true
 }
 
-// isUTF16 reports whether enc is a UTF-16: not what a page is written in whose
-// meta element could be read.
-func isUTF16(enc encoding.Encoding) bool {
-	name, _ := htmlindex.Name(enc)
-	return strings.HasPrefix(name, "utf-16")
-}
-
 // decodeToUTF8 returns the body in UTF-8.
 func decodeToUTF8(body []byte, enc encoding.Encoding) []byte {
 	if enc == nil {

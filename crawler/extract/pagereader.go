@@ -2,11 +2,13 @@ package extract
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 // A pageReader is one page while it is being read.
@@ -122,8 +124,11 @@ func (p *pageReader) applyDeclaredEncoding(charset string) (restart bool) {
 	}
 	enc, known := encodingByName(charset)
 	p.encodingKnown = known
-	if enc == nil || isUTF16(enc) {
+	if enc == nil {
 		return false
+	}
+	if name, _ := htmlindex.Name(enc); strings.HasPrefix(name, "utf-16") {
+		return false // a page whose meta element could be read is not written in it
 	}
 	p.switchEncoding(enc)
 	return true

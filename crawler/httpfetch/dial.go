@@ -73,8 +73,9 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 	}
 	n.setTransportProxy(t)
-	t.DialContext = n.dialFuncWithTimeout(t.DialContext)
-	wrapConnsWithLeaseCheck(t)
+	t.DialContext = wrapDialedConns(n.dialFuncWithTimeout(t.DialContext), func(c net.Conn) net.Conn { // below TLS
+		return &leaseCheckedConn{Conn: c}
+	})
 	if n.cfg.CaptureExchanges {
 		recordConns(t)
 	}

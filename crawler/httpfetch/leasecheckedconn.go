@@ -2,7 +2,6 @@ package httpfetch
 
 import (
 	"net"
-	"net/http"
 	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -24,11 +23,6 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 		}
 	}
 	return c.Conn.Write(b)
-}
-
-// wrapConnsWithLeaseCheck makes all connections of t leaseCheckedConns, below TLS.
-func wrapConnsWithLeaseCheck(t *http.Transport) {
-	t.DialContext = wrapDialedConns(t.DialContext, func(c net.Conn) net.Conn { return &leaseCheckedConn{Conn: c} })
 }
 
 // leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and

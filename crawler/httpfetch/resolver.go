@@ -1,6 +1,7 @@
 package httpfetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -37,10 +38,7 @@ type dnsEntry struct {
 }
 
 func newCachingResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
-	if r == nil {
-		r = net.DefaultResolver
-	}
-	return &cachingResolver{resolver: r, ttl: ttl, entries: map[string]*dnsEntry{}}
+	return &cachingResolver{resolver: cmp.Or(r, net.DefaultResolver), ttl: ttl, entries: map[string]*dnsEntry{}}
 }
 
 // lookup returns the addresses of host, best first, at least one; an address is

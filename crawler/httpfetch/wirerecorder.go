@@ -209,19 +209,10 @@ func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr strin
 	if err != nil {
 		return nil, err
 	}
-	cfg := &tls.Config{}
-	if t.TLSClientConfig != nil {
-		cfg = t.TLSClientConfig.Clone()
-	}
-	if cfg.ServerName == "" {
-		cfg.ServerName = host
-	}
-	cfg.NextProtos = []string{"http/1.1"}
-	if t.TLSHandshakeTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
-		defer cancel()
-	}
+	cfg := t.TLSClientConfig.Clone()
+	cfg.ServerName, cfg.NextProtos = host, []string{"http/1.1"}
+	ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+	defer cancel()
 	secure := tls.Client(c, cfg)
 	return secure, secure.HandshakeContext(ctx)
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -177,8 +178,6 @@ func (d *File) typeMismatchError(node ast.Node, v reflect.Value, path string) er
 	case *ast.SequenceNode:
 		found = "found a list"
 	}
-	if path == "" {
-		path = "a project file"
-	}
+	path = cmp.Or(path, "a project file")
 	return d.errorAt(at, path, fmt.Sprintf(": expected %s, %s", expectedYAMLShape(v.Type()), found))
 }

@@ -84,25 +84,26 @@ func (a *ArchiveIndex) indexFile(file int) error {
 	}
 }
 
+var errNotArchived = errors.New("its answer is not archived")
+
 // findResponse returns the bytes of the answer to the request for url of which the answer
-// ended then; false if none was archived.
-func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, bool, error) {
+// ended then; errNotArchived if there is none.
+func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, error) {
 	records := a.recordLocations[url]
 	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1
 	if i < 0 {
-		return nil, false, nil
+		return nil, errNotArchived
 	}
 	head, err := a.readRecordBlock(records[i])
 	if err != nil || !records[i].isUnchangedRevisit {
-		return head, err == nil, err
+		return head, err
 	}
 	for _, p := range slices.Backward(records[:i]) { // its payload is that of an earlier answer
 		if p.recordType == warc.TypeResponse && p.payloadDigest == records[i].payloadDigest {
-			original, err := a.readRecordBlock(p)
-			return original, err == nil, err
+			return a.readRecordBlock(p)
 		}
 	}
-	return nil, false, fmt.Errorf("%s: the answer that a revisit refers to is not archived", url)
+	return nil, fmt.Errorf("%s: the answer that a revisit refers to is not archived", url)
 }
 
 // readRecordBlock returns the block of a record.

@@ -121,9 +121,5 @@ func verdictText(v *ledger.RobotsVerdict) string {
 	if v.DisallowedForMainRobot {
 		text += ", not for indexing,"
 	}
-	rule := v.Rule
-	if rule == "" {
-		rule = "no rule"
-	}
-	return text + " by " + rule + " of the file " + v.FileSHA256 + " (" + v.FetchOutcome + ")"
+	return text + " by " + cmp.Or(v.Rule, "no rule") + " of the file " + v.FileSHA256 + " (" + v.FetchOutcome + ")"
 }
