@@ -112,22 +112,17 @@ func (g *Gate) CancelFetch(c Clearance) {
 // none are known.
 func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
 	s, err := g.lastKnownState(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return s.rules, nil
+	return s.rules, err
 }
 
-// lastKnownState returns how an origin last stood, however long ago.
+// lastKnownState returns how an origin last stood, however long ago; without a record, how
+// one stands of which nothing is known.
 func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originState, error) {
 	if s := g.cache.stateIfCached(o); s != nil {
 		return s, nil
 	}
 	r, err := g.records.loadRecord(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return g.compileState(&r, g.parseStoredFile(&r)), nil
+	return g.compileState(&r, g.parseStoredFile(&r)), err
 }
 
 // Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a

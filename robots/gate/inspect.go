@@ -54,10 +54,7 @@ func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSum
 		return s.fetchSummary, nil
 	}
 	r, err := g.records.loadRecord(ctx, o)
-	if err != nil {
-		return FetchSummary{}, err
-	}
-	return g.compileState(&r, new(robots.File)).fetchSummary, nil // what stands in the file makes no difference
+	return g.compileState(&r, new(robots.File)).fetchSummary, err // what stands in the file makes no difference
 }
 
 // ExpiresAt returns until when what the Gate knows of an origin's robots.txt holds:
@@ -65,8 +62,5 @@ func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSum
 // is zero if nothing was ever known.
 func (g *Gate) ExpiresAt(ctx context.Context, o decorum.Origin) (time.Time, error) {
 	s, err := g.lastKnownState(ctx, o)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return s.expiresAt, nil
+	return s.expiresAt, err
 }
