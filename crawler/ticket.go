@@ -76,21 +76,22 @@ func (c *Crawler) newTicketForLease(l storage.Lease, cl gate.Clearance, p polite
 }
 
 // URL returns the URL that the ticket is good for.
-func (t Ticket) URL() decorum.URL {
+func (t Ticket) URL() decorum.URL { return t.state().clearance.URL() }
+
+// state returns the data of the ticket; of the zero Ticket, data that nothing else refers to.
+func (t Ticket) state() *ticketData {
 	if t.data == nil {
-		return decorum.URL{}
+		return &ticketData{}
 	}
-	return t.data.clearance.URL()
+	return t.data
 }
 
 // ForRobots reports whether the request is for a robots.txt.
-func (t Ticket) ForRobots() bool { return t.data != nil && t.data.clearance.IsForRobots() }
+func (t Ticket) ForRobots() bool { return t.state().clearance.IsForRobots() }
 
 // IsForControlFile reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
-func (t Ticket) IsForControlFile() bool {
-	return t.ForRobots() || t.data != nil && t.data.isForControlFile
-}
+func (t Ticket) IsForControlFile() bool { return t.ForRobots() || t.state().isForControlFile }
 
 // wantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
@@ -100,29 +101,21 @@ func (t Ticket) wantsFeedType(contentType string) bool {
 
 // Lease returns the lease that the visit is for: the URL as it was queued, with its
 // Depth and CallbackData. It is zero if there is none.
-func (t Ticket) Lease() storage.Lease {
-	if t.data == nil {
-		return storage.Lease{}
-	}
-	return t.data.lease
-}
+func (t Ticket) Lease() storage.Lease { return t.state().lease }
 
 // Request returns how the URL is asked for; nil: by GET, as every errand is.
 func (t Ticket) Request() *storage.NonGETRequest {
-	if t.data == nil || t.IsForControlFile() {
+	if t.IsForControlFile() {
 		return nil
 	}
-	return t.data.lease.Request
+	return t.state().lease.Request
 }
 
 // Validators returns the ETag and the Last-Modified of the answer that the last
 // visit to the URL got, as they came; empty where the page is wanted whole. A
 // Fetcher sends them as If-None-Match and If-Modified-Since.
 func (t Ticket) Validators() (etag, lastModified string) {
-	if t.data == nil {
-		return "", ""
-	}
-	return t.data.etag, t.data.lastModified
+	return t.state().etag, t.state().lastModified
 }
 
 // Redeem spends the ticket on a request to url. Whoever sends requests must call
@@ -195,7 +188,7 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 
 // maybeSent reports whether something may have been sent for the ticket.
 func (t Ticket) maybeSent() bool {
-	return t.data != nil && t.data.redeemed.Load() && !t.data.brakedBeforeSend.Load()
+	return t.state().redeemed.Load() && !t.state().brakedBeforeSend.Load()
 }
 
 // RecordSend notes that the request is sent now, in the ledger if there is one. Whoever
@@ -222,16 +215,12 @@ func (t Ticket) RecordSend(ctx context.Context) error {
 }
 
 // isUnsafeSendRecorded reports whether a request that is not safe may have been sent.
-func (t Ticket) isUnsafeSendRecorded() bool { return t.data != nil && t.data.unsafeSendRecorded.Load() }
+func (t Ticket) isUnsafeSendRecorded() bool { return t.state().unsafeSendRecorded.Load() }
 
 // SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at
 // all; nil is none.
-func (t Ticket) SetExchange(x *decorum.Exchange) {
-	if t.data != nil {
-		t.data.exchange = x
-	}
-}
+func (t Ticket) SetExchange(x *decorum.Exchange) { t.state().exchange = x }
 
 // RetainBodyMemoryForVisit keeps the memory of the answer's body reserved until the visit is over: its
 // handler has returned, and it is archived and recorded. A ticket without a Crawler
@@ -246,11 +235,7 @@ func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.Share) {
 }
 
 // ChargeBodyCopy counts n bytes that a Fetcher or its callbacks copied of the body.
-func (t Ticket) ChargeBodyCopy(n int) {
-	if t.data != nil {
-		t.data.bodyShare.Charge(int64(n))
-	}
-}
+func (t Ticket) ChargeBodyCopy(n int) { t.state().bodyShare.Charge(int64(n)) }
 
 // StreamsBody reports whether the answer's body, that of a sitemap, is read as a stream and
 // may be long. A Fetcher may then pass it to SetSpooledBody and leave it out of the Response.
@@ -260,8 +245,4 @@ func (t Ticket) StreamsBody() bool {
 
 // SetSpooledBody passes the answer's body to the crawl. Call it before Fetch returns the
 // answer.
-func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) {
-	if t.data != nil {
-		t.data.bodySpool = p
-	}
-}
+func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) { t.state().bodySpool = p }

@@ -34,9 +34,9 @@ type Visit struct {
 	hostSlots              int           // visits at a time that the host may have
 	timerLag               time.Duration // by which timers were late while it was made
 	previousEnd            time.Time     // end of the host's last visit when this one began; zero for its first
-	headerScanResult       func() *extract.ScanResult
-	pageScanResult         func() *extract.ScanResult
-	contentUsageAssessment func() ContentUsageAssessment
+	headerScanResult       lazy[*extract.ScanResult]
+	pageScanResult         lazy[*extract.ScanResult]
+	contentUsageAssessment lazy[ContentUsageAssessment]
 	bodySHA256             func() [sha256.Size]byte
 	bodyShare              *bodymem.Share           // what the body holds; nil: it is not counted
 	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
@@ -121,20 +121,20 @@ func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Leas
 
 // PageScanResult returns what extract.Scanner.ScanPage finds in the page, nil if it is no HTML.
 // The page is scanned once, when PageScanResult is called first.
-func (v *Visit) PageScanResult() *extract.ScanResult {
-	if v.pageScanResult == nil {
-		return nil
-	}
-	return v.pageScanResult()
-}
+func (v *Visit) PageScanResult() *extract.ScanResult { return v.pageScanResult.get() }
 
 // HeaderScanResult returns what extract.Scanner.ScanHeaderLinks finds in the header of the
 // answer, nil if there is none. It is scanned once.
-func (v *Visit) HeaderScanResult() *extract.ScanResult {
-	if v.headerScanResult == nil {
-		return nil
+func (v *Visit) HeaderScanResult() *extract.ScanResult { return v.headerScanResult.get() }
+
+// A lazy value is found when it is first asked for; nil is the zero value.
+type lazy[T any] func() T
+
+func (l lazy[T]) get() (value T) {
+	if l != nil {
+		value = l()
 	}
-	return v.headerScanResult()
+	return value
 }
 
 // BodySHA256 returns the SHA-256 of the answer's body, as it is decoded and as far as
