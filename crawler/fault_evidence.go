@@ -64,11 +64,8 @@ const reasonNoHostAnswers = "no host answers"
 // machineFaultLikelihood returns how likely err is a fault of this machine, and which fault; false
 // if the host is to blame in any case.
 func machineFaultLikelihood(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
-	var (
-		dns   *net.DNSError // wraps the system's error as text only
-		fault *NetworkOutageError
-	)
-	lookup := errors.As(err, &dns)
+	dns, lookup := errors.AsType[*net.DNSError](err) // it wraps the system's error as text only
+	var fault *NetworkOutageError
 	for _, n := range faultErrnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
 			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && machineLacksIPVersion(err) {

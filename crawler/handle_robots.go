@@ -50,7 +50,14 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.FetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
-		return c.queueRobotsRedirectAndHoldOrigin(ctx, from, result)
+		// The target is paced on its own host like any visit, and the origin's pages wait for
+		// it. The hold comes first: the visit to the hop ends it. It is short, for a crash may
+		// leave the hold without the hop: see queueRobotsRedirect.
+		until := c.now().Add(recheckDelay)
+		if err := c.Frontier.Hold(ctx, result.Origin, until, result.PostponedErr.Suspended); err != nil {
+			return err
+		}
+		return c.queueRobotsRedirect(ctx, from, result.Origin, result.PostponedErr)
 	case !result.HasRulesInForce:
 		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // the first time, and ever more seldom
 			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
@@ -59,17 +66,6 @@ func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decoru
 		return c.Frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, result.PostponedErr.Suspended || isHostNotFound(fetchErr))
 	}
 	return c.Frontier.Hold(ctx, result.Origin, time.Time{}, false)
-}
-
-// queueRobotsRedirectAndHoldOrigin queues the target of a robots.txt redirect on its own host, to be
-// paced there like any visit, and keeps the origin's pages waiting for it.
-func (c *Crawler) queueRobotsRedirectAndHoldOrigin(ctx context.Context, from decorum.URL, result gate.FetchResult) error {
-	// The hold comes first: the visit to the hop ends it. It is short, for a
-	// crash may leave the hold without the hop: see queueRobotsRedirect.
-	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.PostponedErr.Suspended); err != nil {
-		return err
-	}
-	return c.queueRobotsRedirect(ctx, from, result.Origin, result.PostponedErr)
 }
 
 // robotsRedirectNote is the note, in the frontier's store, that says which redirect of an

@@ -198,10 +198,8 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		early           politeness.NotDueError
 		busy            *politeness.VisitDelayedError
 		braked          *politeness.BrakedError
-		paused          *politeness.NetworkPausedError
 		redirectBlocked *gate.RedirectDisallowedError
 		refusal         *gate.Refusal
-		memoryFull      *bodymem.FullError
 	)
 	switch {
 	case errors.As(err, &early):
@@ -210,9 +208,9 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		return c.postponeBusyLease(ctx, l, busy)
 	case errors.As(err, &braked):
 		return c.postponeBrakedLease(ctx, l, braked)
-	case errors.As(err, &memoryFull):
+	case errors.As(err, new(*bodymem.FullError)):
 		return c.requeueAndHoldOrigin(ctx, l, c.now().Add(memoryRetryDelay), false)
-	case errors.Is(err, decorum.LocalFailure), errors.As(err, &paused):
+	case errors.Is(err, decorum.LocalFailure), errors.As(err, new(*politeness.NetworkPausedError)):
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Park}, nil

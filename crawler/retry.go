@@ -103,14 +103,10 @@ func errorFailureClass(err error) FailureClass {
 
 // isTLSError reports whether err is of a TLS handshake that no retry mends.
 func isTLSError(err error) bool {
-	var (
-		certificate *tls.CertificateVerificationError
-		record      tls.RecordHeaderError
-		alert       tls.AlertError
-		refused     *net.OpError // how crypto/tls tells an alert of the server
-	)
-	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &refused) && refused.Op == "remote error" || errors.Is(err, http.ErrSchemeMismatch)
+	op, isOp := errors.AsType[*net.OpError](err)
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(tls.RecordHeaderError)) ||
+		errors.As(err, new(tls.AlertError)) || errors.Is(err, http.ErrSchemeMismatch) ||
+		isOp && op.Op == "remote error" // how crypto/tls tells an alert of the server
 }
 
 // isMalformedError reports whether err is of an answer that cannot be read. For some

@@ -22,7 +22,9 @@ type ContentUsageAssessment struct {
 // ContentUsageAssessment returns what is asked of the use of the page's content: by robots.txt and
 // tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
 // no page.
-func (v *Visit) ContentUsageAssessment() ContentUsageAssessment { return v.contentUsageAssessment.get() }
+func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
+	return v.contentUsageAssessment.get()
+}
 
 // ContentWithheld reports whether the content of the page was kept from its handler, and
 // from what is written down: ContentUsageAssessment().PurposeConflict says why.

@@ -225,10 +225,9 @@ func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	g := p.issuedPermit
-	if !g.tryEnd() {
+	if !l.endPermit(g) {
 		return
 	}
-	l.releaseLoadAndProbe(g)
 	l.releaseUnusedAddrSlot(now, g)
 	if host := l.sharedHosts.semaphoresByHost[g.host]; host != nil {
 		host.removeActiveVisit(l)
@@ -243,14 +242,25 @@ func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	g := p.issuedPermit
-	if !g.tryEnd() {
+	if !l.endPermit(g) {
 		return
 	}
-	l.releaseLoadAndProbe(g)
 	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
 		a.recordVisitEnd(l, end.Sub(g.addrBoundAt), end)
 		l.sharedHosts.pruneAddr(end, g.slotAddr, a)
 	}
+}
+
+// endPermit takes a permit back, and records that a visit of the process has ended; false if
+// there is none, or it came back before.
+func (l *Limiter) endPermit(g *issuedPermit) bool {
+	if g == nil || g.ended {
+		return false
+	}
+	g.ended = true
+	l.sharedHosts.machineLoadLimiter.removeVisit()
+	l.sharedHosts.breaker.releaseProbeSlot(g.probeRound)
+	return true
 }
 
 // SetNextVisitAndCountBytes keeps, at the end of a visit, what rest it has earned the host, and

@@ -84,9 +84,3 @@ func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breake
 
 // MachineLoadLimiter returns the process's limit of concurrent visits while its machine is too busy.
 func (l *Limiter) MachineLoadLimiter() *MachineLoadLimiter { return &l.sharedHosts.machineLoadLimiter }
-
-// releaseLoadAndProbe records that a visit of the process has ended.
-func (l *Limiter) releaseLoadAndProbe(g *issuedPermit) {
-	l.sharedHosts.machineLoadLimiter.removeVisit()
-	l.sharedHosts.breaker.releaseProbeSlot(g.probeRound)
-}

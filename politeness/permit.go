@@ -24,30 +24,19 @@ type issuedPermit struct {
 	ended       bool       // it came back
 }
 
-// tryEnd takes a grant back; false if there is none, or it came back before.
-func (g *issuedPermit) tryEnd() bool {
-	if g == nil || g.ended {
-		return false
-	}
-	g.ended = true
-	return true
-}
-
 // Host returns the host that may be visited.
-func (p Permit) Host() string {
-	if p.issuedPermit == nil {
-		return ""
-	}
-	return p.issuedPermit.host
-}
+func (p Permit) Host() string { return p.state().host }
 
 // HostSlots returns how many visits at a time the host may have, as the crawl sees it:
 // the PermitRequest's. It is 0 for a permit that is not valid.
-func (p Permit) HostSlots() int {
+func (p Permit) HostSlots() int { return p.state().hostSlots }
+
+// state returns what was issued; for the zero Permit, what nothing else refers to.
+func (p Permit) state() *issuedPermit {
 	if p.issuedPermit == nil {
-		return 0
+		return &issuedPermit{}
 	}
-	return p.issuedPermit.hostSlots
+	return p.issuedPermit
 }
 
 // WasIssued reports whether p came from Limiter.RequestPermit.

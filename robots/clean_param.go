@@ -226,13 +226,6 @@ func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path st
 	}
 }
 
-// removesParam reports whether one of the lines removes a parameter.
-func (c *URLCleaner) removesParam(parameter string, set *cleanParamLineBitset) bool {
-	name, _, _ := strings.Cut(parameter, "=")
-	l := c.linesByParam[name]
-	return l != nil && l.intersects(set)
-}
-
 // urlWithoutParams returns page and what is left of its query.
 func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineBitset) string {
 	var b strings.Builder
@@ -240,7 +233,8 @@ func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineBit
 	b.WriteString(page)
 	separator := byte('?')
 	for parameter := range strings.SplitSeq(query, "&") {
-		if c.removesParam(parameter, set) {
+		name, _, _ := strings.Cut(parameter, "=")
+		if l := c.linesByParam[name]; l != nil && l.intersects(set) {
 			continue
 		}
 		b.WriteByte(separator)

@@ -96,19 +96,17 @@ func (t *ticketedClient) translateRequestError(err error) error {
 // certificateError says what is wrong with a server's certificate.
 func certificateError(err *tls.CertificateVerificationError) error {
 	var (
-		invalid   x509.CertificateInvalidError
-		host      x509.HostnameError
-		authority x509.UnknownAuthorityError
-		message   = "the server's certificate is not valid"
+		invalid x509.CertificateInvalidError
+		message = "the server's certificate is not valid"
 	)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().After(invalid.Cert.NotAfter):
 		message = "the server's certificate has expired on " + invalid.Cert.NotAfter.Format(time.DateOnly)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		message = "the server's certificate is not valid before " + invalid.Cert.NotBefore.Format(time.DateOnly)
-	case errors.As(err, &host):
+	case errors.As(err, new(x509.HostnameError)):
 		message = "the server's certificate is for another host"
-	case errors.As(err, &authority):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		message = "the server's certificate is from an unknown authority"
 	}
 	return &fetchError{message, "", err}

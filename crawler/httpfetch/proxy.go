@@ -116,7 +116,7 @@ func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ti
 		return netip.AddrPort{}, nil
 	}
 	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())
-	if failed := new(net.DNSError); errors.As(err, &failed) {
+	if errors.As(err, new(*net.DNSError)) {
 		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
 	}
 	if err != nil {

@@ -243,8 +243,8 @@ func (p *roundTrip) refuseConn(conn net.Conn, why error) {
 // was none, as net/http does over HTTP/1.1: it may be dead, or full of what nobody
 // waits for, and the next visit would fail on it as well.
 func (p *roundTrip) closeBrokenHTTP2Conn(why error) {
-	timeout := timeoutError{}
-	if p.conn != nil && (errors.As(why, &timeout) || errors.Is(why, decorum.Malformed)) && isHTTP2Conn(p.conn) {
+	isBroken := errors.As(why, new(timeoutError)) || errors.Is(why, decorum.Malformed)
+	if p.conn != nil && isBroken && isHTTP2Conn(p.conn) {
 		p.conn.Close()
 	}
 }

@@ -119,11 +119,7 @@ func (p *roundTrip) finishRecordedExchange(ctx context.Context, err error) *deco
 
 // truncation says how the reading of a visit's answer ended: err is why there is none.
 func (p *roundTrip) truncation(ctx context.Context, err error) decorum.TruncationReason {
-	var (
-		timeout timeoutError
-		netErr  net.Error
-		opErr   *net.OpError
-	)
+	var netErr net.Error
 	switch {
 	case p.response != nil && !p.response.BodyLimitExceeded:
 		return decorum.NotTruncated
@@ -131,11 +127,12 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 		return decorum.TruncatedByLength
 	case p.response != nil:
 		return decorum.TruncatedUnspecified // its type is not wanted
-	case errors.As(context.Cause(ctx), &timeout), errors.As(err, &netErr) && netErr.Timeout():
+	case errors.As(context.Cause(ctx), new(timeoutError)), errors.As(err, &netErr) && netErr.Timeout():
 		return decorum.TruncatedByTime
 	case errors.Is(err, errEncodedTooLong):
 		return decorum.TruncatedByLength
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errConnBroken), errors.As(err, &opErr):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errConnBroken),
+		errors.As(err, new(*net.OpError)):
 		return decorum.TruncatedByDisconnect
 	}
 	return decorum.TruncatedUnspecified

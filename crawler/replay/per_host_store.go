@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
@@ -72,11 +73,7 @@ func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration
 func (s *perHostStore) AdmitHostsWithinLimits(
 	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostAdmissionLimits,
 ) ([]storage.HostAdmissionResult, error) {
-	results := make([]storage.HostAdmissionResult, len(hosts))
-	for i := range results {
-		results[i] = storage.HostAlreadyCounted
-	}
-	return results, nil
+	return slices.Repeat([]storage.HostAdmissionResult{storage.HostAlreadyCounted}, len(hosts)), nil
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
