@@ -36,7 +36,7 @@ func (c *Crawler) markSentDurably(ctx context.Context, l storage.Lease) error {
 // answer came.
 func (c *Crawler) countAndLogIfInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
-		c.counters.inDoubt.Add(1)
+		c.counters.count(func(s *Stats) { s.InDoubt++ })
 		c.Log.Warn("a request was sent whose outcome is not known; it is not sent again",
 			"method", v.Lease.Request.MethodOrGet(), "url", v.URL(), "why", v.Err)
 	}

@@ -18,7 +18,7 @@ func (c *Crawler) countIfBodyMemoryFull(v *Visit) {
 	if !errors.As(v.Err, &fullErr) {
 		return
 	}
-	c.counters.memoryDeniedVisits.Add(1)
+	c.counters.count(func(s *Stats) { s.MemoryDeniedVisits++ })
 	if fullErr.FirstInSeries {
 		c.Log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
 			"limit", fullErr.MemorySize, "url", v.URL())

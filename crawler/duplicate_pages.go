@@ -16,10 +16,10 @@ func (c *Crawler) countDuplicateOrNonCanonical(v *Visit) {
 		return
 	}
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && c.cleanURL(to) != v.Lease.URL {
-		c.counters.nonCanonical.Add(1)
+		c.counters.count(func(s *Stats) { s.NonCanonical++ })
 	}
 	if len(v.Response.Body) > 0 && !v.Response.BodyLimitExceeded && c.contentSeen.addAndReportDuplicate(c.bodyHash(v), v.URL().String()) {
-		c.counters.duplicateBodies.Add(1)
+		c.counters.count(func(s *Stats) { s.DuplicateBodies++ })
 	}
 }
 

@@ -103,7 +103,7 @@ func (c *Crawler) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *e
 		}
 		defer func() {
 			if p := recover(); p != nil {
-				c.counters.panics.Add(1)
+				c.counters.count(func(s *Stats) { s.Panics++ })
 				c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
 			}
 		}()
@@ -143,7 +143,7 @@ func (c *Crawler) callHandlerIfContentUsable(ctx context.Context, v *Visit) (lin
 		return c.Handler(ctx, v)
 	}
 	v.contentWithheld = true
-	c.counters.pagesWithheld.Add(1)
+	c.counters.count(func(s *Stats) { s.PagesWithheld++ })
 	if !c.usesDefaultHandler {
 		return nil, nil
 	}
@@ -153,7 +153,7 @@ func (c *Crawler) callHandlerIfContentUsable(ctx context.Context, v *Visit) (lin
 // handlePanic logs and counts the panic of a callback, and returns it as an error. A
 // panic that was handed on from another goroutine knows where it was.
 func (c *Crawler) handlePanic(p any, u decorum.URL) error {
-	c.counters.panics.Add(1)
+	c.counters.count(func(s *Stats) { s.Panics++ })
 	stack := debug.Stack()
 	if elsewhere, ok := p.(interface{ Stack() []byte }); ok {
 		stack = elsewhere.Stack()

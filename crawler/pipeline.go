@@ -118,7 +118,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl gate.Cle
 	ledgerErr := c.writeLedgerResponse(ctx, v, ticket)
 	c.attributeFault(ctx, v)
 	if isLocalFault(v) {
-		c.counters.localFaults.Add(1)
+		c.counters.count(func(s *Stats) { s.LocalFaults++ })
 		c.countIfBodyMemoryFull(v)
 	}
 	if why := visitAbortReason(v, ticket); why != nil {
@@ -133,7 +133,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl gate.Cle
 
 // handleOutcome follows what came of a visit.
 func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness.Permit) (storage.Ack, error) {
-	c.counters.countVisit(v)
+	c.counters.count(func(s *Stats) { s.countVisit(v) })
 	c.Limiter.ReleaseAfterTransfer(permit, v.End)
 	wakeErr := c.wakeReadyHosts(ctx) // before the handler takes its time
 	ack, err := c.dispatchResponse(ctx, v)
@@ -218,7 +218,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		if err := c.applyRobotsAfterDisallow(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
-		c.counters.blockedURLs.Add(1)
+		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
 		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))

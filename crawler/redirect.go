@@ -23,8 +23,10 @@ func (c *Crawler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) er
 	entry := redirectEntry(v, to)
 	entry.Request = request
 	added, err := c.Frontier.Discover(ctx, entry)
-	c.counters.redirects.Add(1)
-	c.counters.redirectsToNewURLs.Add(int64(added))
+	c.counters.count(func(s *Stats) {
+		s.Redirects++
+		s.RedirectsToNewURLs += int64(added)
+	})
 	return err
 }
 

@@ -131,11 +131,11 @@ func isHostNotFound(err error) bool {
 // retryOrGiveUpAck asks for the page of v again after d, until it has failed too often. What
 // must not be sent twice is not asked for again.
 func (c *Crawler) retryOrGiveUpAck(v *Visit, f FailureClass, d time.Duration) storage.Ack {
-	c.counters.failures[f].Add(1)
+	c.counters.count(func(s *Stats) { s.Failures[f]++ })
 	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
 		return c.dropOrRevisitAck(v)
 	}
-	c.counters.retries.Add(1)
+	c.counters.count(func(s *Stats) { s.Retries++ })
 	if c.Hooks.RetryScheduled != nil {
 		c.Hooks.RetryScheduled(c.visitWithoutWithheldContent(v), f)
 	}
@@ -145,7 +145,7 @@ func (c *Crawler) retryOrGiveUpAck(v *Visit, f FailureClass, d time.Duration) st
 // dropOrRevisitAck ends the attempts at a page. One that was there before rests until
 // its next revisit.
 func (c *Crawler) dropOrRevisitAck(v *Visit) storage.Ack {
-	c.counters.givenUp.Add(1)
+	c.counters.count(func(s *Stats) { s.GivenUp++ })
 	if page := v.Lease.VisitHistorySummary; page != nil && c.Settings.Revisit.IsEnabled() {
 		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
 	}

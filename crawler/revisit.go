@@ -39,7 +39,7 @@ func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, 
 // sitemap said of it.
 func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed bool) error {
 	if !changed {
-		c.counters.unchanged.Add(1)
+		c.counters.count(func(s *Stats) { s.Unchanged++ })
 	}
 	if v.Lease.VisitHistorySummary.SitemapLastmod.IsZero() {
 		return nil

@@ -163,6 +163,6 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 
 func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rescheduled, err = r.crawler.Frontier.RescheduleByLastmod(ctx, pages...)
-	r.crawler.counters.rescheduledBySitemap.Add(int64(rescheduled))
+	r.crawler.counters.count(func(s *Stats) { s.RescheduledBySitemap += int64(rescheduled) })
 	return rescheduled, err
 }

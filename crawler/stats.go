@@ -1,6 +1,6 @@
 package crawler
 
-import "sync/atomic"
+import "sync"
 
 // Stats counts what a Crawler has done, in all its runs since it was made.
 type Stats struct {
@@ -39,52 +39,46 @@ type Stats struct {
 	HTTPSUpgrades int64 // sightings of URLs on http that were taken for their twins on https
 }
 
+// counters count what the workers do side by side.
 type counters struct {
-	pages, robotsFetches, sitemapFetches, bytes, errors, blockedURLs, retries, givenUp, panics, inDoubt atomic.Int64
-	pagesWithheld, tdmrepFetches, localFaults, memoryDeniedVisits                                       atomic.Int64
+	mu    sync.Mutex // guards stats
+	stats Stats      // but for what Crawler.Stats takes from elsewhere
+}
 
-	failures                                  [FailureClassCount]atomic.Int64
-	revisits, unchanged, rescheduledBySitemap atomic.Int64
-	redirects, redirectsToNewURLs             atomic.Int64
-	nonCanonical, duplicateBodies             atomic.Int64
+// count adds to what was counted.
+func (t *counters) count(add func(*Stats)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	add(&t.stats)
 }
 
 // countVisit counts one visit.
-func (t *counters) countVisit(v *Visit) {
+func (s *Stats) countVisit(v *Visit) {
 	switch {
 	case v.Clearance.IsForRobots():
-		t.robotsFetches.Add(1)
+		s.RobotsFetches++
 	case isTDMRepFetch(v.Lease, v.Clearance):
-		t.tdmrepFetches.Add(1)
+		s.TDMRepFetches++
 	case !isVisitToPage(v.Lease, v.Clearance):
-		t.sitemapFetches.Add(1)
+		s.SitemapFetches++
 	case v.Response != nil:
-		t.pages.Add(1)
+		s.Pages++
 		if v.IsRevisit() {
-			t.revisits.Add(1)
+			s.Revisits++
 		}
 	}
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {
-		t.errors.Add(1)
+		s.Errors++
 	}
 	if v.Response != nil {
-		t.bytes.Add(int64(v.BodyLen()))
+		s.Bytes += int64(v.BodyLen())
 	}
 }
 
 // Stats returns what the crawl has done so far. It may be called at any time.
 func (c *Crawler) Stats() Stats {
-	t := &c.counters
-	s := Stats{
-		Pages: t.pages.Load(), RobotsFetches: t.robotsFetches.Load(), SitemapFetches: t.sitemapFetches.Load(),
-		Bytes: t.bytes.Load(), Errors: t.errors.Load(), BlockedURLs: t.blockedURLs.Load(),
-		Retries: t.retries.Load(), GivenUp: t.givenUp.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
-		LocalFaults: t.localFaults.Load(), MemoryDeniedVisits: t.memoryDeniedVisits.Load(),
-		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), RescheduledBySitemap: t.rescheduledBySitemap.Load(),
-		Redirects: t.redirects.Load(), RedirectsToNewURLs: t.redirectsToNewURLs.Load(),
-		PagesWithheld: t.pagesWithheld.Load(), TDMRepFetches: t.tdmrepFetches.Load(),
-		NonCanonical: t.nonCanonical.Load(), DuplicateBodies: t.duplicateBodies.Load(),
-	}
+	var s Stats
+	c.counters.count(func(counted *Stats) { s = *counted })
 	if c.Limiter != nil {
 		if b := c.Limiter.NetworkBreaker().State(); b.Open {
 			s.MachinePauseReason = b.Reason
@@ -93,9 +87,6 @@ func (c *Crawler) Stats() Stats {
 	}
 	if c.Frontier != nil {
 		s.HTTPSUpgrades = c.Frontier.HTTPSUpgradeCount()
-	}
-	for f := range s.Failures {
-		s.Failures[f] = t.failures[f].Load()
 	}
 	return s
 }
