@@ -101,9 +101,10 @@ func TestHeadCache(t *testing.T) {
 		return list
 	}
 	var origins [3]*loadedOrigin
+	e := newEntry(t, "https://a.example/")
 	for i := range origins {
 		origins[i] = newTestOrigin(t, uint32(i+1), "https://a.example")
-		l := origins[i].getOrCreateLane(schedule.LaneForClass(2, false))
+		l := origins[i].getOrCreateLane(schedule.LaneOf(&e))
 		l.count = 3
 		c.set(origins[i], l, items(3))
 	}

@@ -57,7 +57,7 @@ func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.
 	o.leasedSlots = append(o.leasedSlots, at)
 	t.lastToken++
 	t.leases[t.lastToken] = &lease{t.schedule.BeginLease(&o.Origin, t.lastToken, now, expires), e, at}
-	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: t.lastToken, Expires: expires}
+	leased := storage.Lease{Entry: e, HostState: o.host.HostState, Token: t.lastToken, Expires: expires}
 	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
 	if e.VisitHistorySummary != nil {
 		history := *e.VisitHistorySummary
@@ -107,7 +107,7 @@ func (t *leaseTable) ack(a *storage.Ack) error {
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
 	t.end(l, &e, a.Outcome, a.NotBefore)
 	if a.HostState != nil {
-		l.Origin.Host.SetState(schedule.HostState(*a.HostState))
+		l.Origin.Host.SetState(*a.HostState)
 		t.journal.markOriginAndHostChanged(l.Origin.Queue)
 	}
 	t.schedule.EndLease(l.Lease)
@@ -145,9 +145,9 @@ func (t *leaseTable) end(l *lease, e *storage.Entry, outcome storage.AckOutcome,
 	}
 	switch outcome {
 	case storage.Requeue:
-		t.queues.put(o, laneOfEntry(e).ReturnedLane(), 0, e)
+		t.queues.put(o, schedule.LaneOf(e).ReturnedLane(), 0, e)
 	case storage.RetryAt:
-		t.queues.put(o, laneOfEntry(e).DelayedLane(), schedule.Nanos(at), e)
+		t.queues.put(o, schedule.LaneOf(e).DelayedLane(), schedule.Nanos(at), e)
 	case storage.RevisitAt:
 		if e.RobotsFor.IsZero() { // else it is a hop, and done
 			t.queues.put(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)

@@ -24,7 +24,7 @@ func TestLeaseTable(t *testing.T) {
 		e := newEntry(t, "https://a.example/page")
 		e.Request = &storage.NonGETRequest{Method: "POST"}
 		o := must1(x.getOrCreate(tx, e.URL.Origin()))
-		q.put(o, laneOfEntry(&e), rankOfEntry(&e), &e)
+		q.put(o, schedule.LaneOf(&e), schedule.RankOf(&e), &e)
 		x.schedule.UpdateOrigin(&o.Origin)
 		next := func() storage.Lease {
 			t.Helper()
@@ -58,10 +58,10 @@ func TestLeaseTable(t *testing.T) {
 		due := now.Add(time.Hour)
 		table.delayHosts(func() time.Time { return now }, time.Hour)
 		must(t, table.ack(&storage.Ack{Lease: second, Outcome: storage.Park}))
-		if len(table.leases) != 0 || o.leasedSlots != nil || o.parkedCount != 1 || !o.host.Due.Equal(due) || x.schedule.LeasedURLCount() != 0 {
+		if len(table.leases) != 0 || o.leasedSlots != nil || o.parkedCount != 1 || !o.host.Due.Equal(due) || x.schedule.Counts().LeasedURLs != 0 {
 			t.Errorf("after the ack: %d leases, %d parked, host due %v, want none, 1, %v", len(table.leases), o.parkedCount, o.host.Due, due)
 		}
-		for lane, want := range map[schedule.LaneID]int{laneOfEntry(&e): 0, laneOfEntry(&e).ReturnedLane(): 0, parkedLane: 1} {
+		for lane, want := range map[schedule.LaneID]int{schedule.LaneOf(&e): 0, schedule.LaneOf(&e).ReturnedLane(): 0, parkedLane: 1} {
 			if left, _ := q.firstUnleased(tx, o, laneSlot{lane, firstPosition}, 10); len(left) != want {
 				t.Errorf("%d URLs are in lane %d, want %d", len(left), lane, want)
 			}

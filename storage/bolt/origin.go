@@ -64,7 +64,7 @@ func (o *loadedOrigin) info() storage.OriginInfo {
 	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
-		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
+		Origin: o.name, HostState: o.host.HostState, HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
 		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit,
 		ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
 	}

@@ -221,7 +221,7 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error 
 }
 
 // restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (x *originIndex) restoreHostState(h *loadedHost, state schedule.HostState) {
+func (x *originIndex) restoreHostState(h *loadedHost, state storage.HostState) {
 	h.SetState(state)
 	if !x.openedAfterCrashAt.IsZero() {
 		h.PostponeUntil(x.openedAfterCrashAt.Add(h.LostVisitDelay))

@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // newTestIndex returns an index over a journal, and over what the file has in its log.
@@ -49,7 +49,7 @@ func TestOriginIndex(t *testing.T) {
 	due := time.Unix(1e9, 0).UTC()
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		o := must1(x.getOrCreate(tx, a))
-		o.host.SetState(schedule.HostState{Due: due})
+		o.host.SetState(storage.HostState{Due: due})
 		x.journal.markOriginAndHostChanged(o)
 		must1(x.getOrCreate(tx, b))
 		if again := must1(x.getOrCreate(tx, a)); again != o || o.number != 1 || x.lastOriginNumber != 2 {

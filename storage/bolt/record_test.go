@@ -12,7 +12,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // Fingerprints are in files: these must not change.
@@ -59,7 +58,7 @@ func TestKeysAreInOrder(t *testing.T) {
 }
 
 func TestHostRecord(t *testing.T) {
-	for _, want := range []schedule.HostState{
+	for _, want := range []storage.HostState{
 		{},
 		{Due: time.Unix(1, 999_999_999).UTC(), LostVisitDelay: math.MaxInt64, Slots: 7, ConsecutiveFailures: 1 << 20},
 		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), LostVisitDelay: -1, Slots: -1},
@@ -101,7 +100,7 @@ func FuzzParseEntry(f *testing.F) {
 }
 
 func FuzzParseRecords(f *testing.F) {
-	f.Add(record.AppendHostState(nil, &schedule.HostState{Due: time.Unix(1, 1), LostVisitDelay: 1, Slots: 1}))
+	f.Add(record.AppendHostState(nil, &storage.HostState{Due: time.Unix(1, 1), LostVisitDelay: 1, Slots: 1}))
 	o := &loadedOrigin{number: 1, lastSeq: 2, parkedCount: 3}
 	o.HeldUntil, o.Suspended = time.Unix(1, 1), true
 	o.getOrCreateLane(6).count, o.getOrCreateLane(7).count = 4, 5

@@ -101,7 +101,7 @@ func (s *Store) addEntryIfNew(
 		}
 		s.seen.add(o, p)
 	}
-	s.queues.put(o, laneOfEntry(e), rankOfEntry(e), e)
+	s.queues.put(o, schedule.LaneOf(e), schedule.RankOf(e), e)
 	s.engine.index.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added, nil
 }
@@ -156,8 +156,7 @@ func (s *Store) Lease(
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
 	}
-	remaining, until := s.engine.index.schedule.RemainingWorkKindAndTime() // an error will be met again
-	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
+	return leases, s.engine.index.schedule.Wait(), nil // an error will be met again
 }
 
 // Renew implements storage.Store.
@@ -362,7 +361,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		return err
 	}
 	if p.HostState != nil {
-		o.host.SetState(schedule.HostState(*p.HostState))
+		o.host.SetState(*p.HostState)
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 		s.engine.journal.markOriginAndHostChanged(o)
 	}
@@ -387,16 +386,9 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		return storage.Counts{}, err
 	}
 	defer s.engine.mu.Unlock()
-	return storage.Counts{
-		QueuedHosts:     s.engine.index.schedule.HostCount,
-		DueHosts:        s.engine.index.schedule.CountDueHosts(),
-		QueuedURLs:      s.engine.index.schedule.QueuedURLCount,
-		LeasedURLs:      s.engine.index.schedule.LeasedURLCount(),
-		ParkedURLs:      s.queues.parkedCount,
-		SeenURLs:        s.seen.count,
-		SuspendedURLs:   s.engine.index.schedule.SuspendedURLCount,
-		AwaitingRevisit: s.engine.index.schedule.AwaitingRevisitCount,
-	}, nil
+	counts := s.engine.index.schedule.Counts()
+	counts.ParkedURLs, counts.SeenURLs = s.queues.parkedCount, s.seen.count
+	return counts, nil
 }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.

@@ -61,9 +61,9 @@ func (q *urlQueues) putStored(o *loadedOrigin, k *storage.StoredEntry) {
 	case k.State == storage.StateParked:
 		q.put(o, parkedLane, 0, &k.Entry)
 	case k.NotBefore.IsZero():
-		q.put(o, laneOfEntry(&k.Entry), rankOfEntry(&k.Entry), &k.Entry)
+		q.put(o, schedule.LaneOf(&k.Entry), schedule.RankOf(&k.Entry), &k.Entry)
 	default:
-		q.put(o, laneOfEntry(&k.Entry).DelayedLane(), schedule.Nanos(k.NotBefore), &k.Entry)
+		q.put(o, schedule.LaneOf(&k.Entry).DelayedLane(), schedule.Nanos(k.NotBefore), &k.Entry)
 	}
 }
 
@@ -172,7 +172,7 @@ func (q *urlQueues) unparkBatch(
 		}
 		if shouldUnpark(e) {
 			q.removeParked(o, at)
-			q.put(o, laneOfEntry(&e), rankOfEntry(&e), &e)
+			q.put(o, schedule.LaneOf(&e), schedule.RankOf(&e), &e)
 			unparked++
 		}
 	}
@@ -188,17 +188,9 @@ func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storag
 	}
 	value := q.get(tx, o, at)
 	e, err := parseEntry(value, o.number, o.name, at)
-	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
-		return false
+	if err != nil || e.URL != g.URL || !schedule.NoteLastmod(&e, g.Modified) {
+		return false // if the record is damaged, Lease will say so
 	}
-	var history storage.VisitHistorySummary
-	if e.VisitHistorySummary != nil {
-		history = *e.VisitHistorySummary
-	}
-	if !history.VisitedAt.Before(g.Modified) {
-		return false
-	}
-	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
 	q.journal.deleteURL(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	q.heads.clear(l)
@@ -222,19 +214,6 @@ func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerpr
 	}
 	_, at, ok = parseURLKey(key)
 	return at, ok
-}
-
-// laneOfEntry returns the lane of a new URL.
-func laneOfEntry(e *storage.Entry) schedule.LaneID {
-	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
-}
-
-// rankOfEntry returns the rank of a new URL in its lane. Hops know none.
-func rankOfEntry(e *storage.Entry) int64 {
-	if laneOfEntry(e).IsRobotsHop() {
-		return 0
-	}
-	return int64(e.PriorityRank)
 }
 
 // parseEntry reads the record of a slot of an origin. It returns an error if the record

@@ -17,7 +17,8 @@ func TestURLQueues(t *testing.T) {
 	defer f.close()
 	x := newTestIndex(t, f, Options{})
 	q := urlQueues{journal: x.journal, damage: x.damage, heads: x.heads, index: x}
-	lane := schedule.LaneForClass(uint8(storage.ClassNormal), false)
+	e := newEntry(t, "https://a.example/")
+	lane := schedule.LaneOf(&e)
 	put := func(o *loadedOrigin, path string, rank int64) {
 		e := newEntry(t, "https://a.example/%s", path)
 		q.put(o, lane, rank, &e)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // Ack implements storage.Store.
@@ -52,7 +51,7 @@ func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
 		m.parkEntry(l.origin, e)
 	}
 	if a.HostState != nil {
-		l.origin.Host.SetState(schedule.HostState(*a.HostState))
+		l.origin.Host.SetState(*a.HostState)
 	}
 	m.schedule.EndLease(l.Lease)
 }

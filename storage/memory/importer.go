@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 var _ storage.Importer = (*Store)(nil)
@@ -55,7 +54,7 @@ func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 func (m *Store) importOrigin(p *storage.OriginDump) {
 	o := m.getOrCreateOrigin(p.Origin)
 	if p.HostState != nil {
-		host := schedule.HostState(*p.HostState)
+		host := *p.HostState
 		host.EncodedStats = bytes.Clone(host.EncodedStats)
 		o.Host.SetState(host)
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended

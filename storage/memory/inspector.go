@@ -65,7 +65,7 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
-		Origin: name, HostState: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
+		Origin: name, HostState: o.Host.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended,
 		QueuedURLs: queued, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parkedEntries), SeenURLs: o.seenCount, NextDue: nextDue,
 	}
 }

@@ -44,21 +44,17 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	return at, ok
 }
 
-// addEntry queues e behind those of its class and rank. Hops know no rank.
+// addEntry queues e behind those of its class and rank.
 func (q *memoryQueue) addEntry(e storage.Entry) {
-	lane, rank := laneOfEntry(&e), int64(e.PriorityRank)
-	if lane.IsRobotsHop() {
-		rank = 0
-	}
-	q.insert(lane, rank, e)
+	q.insert(schedule.LaneOf(&e), schedule.RankOf(&e), e)
 }
 
 // addToFront queues e before all others.
-func (q *memoryQueue) addToFront(e storage.Entry) { q.insert(laneOfEntry(&e).ReturnedLane(), 0, e) }
+func (q *memoryQueue) addToFront(e storage.Entry) { q.insert(schedule.LaneOf(&e).ReturnedLane(), 0, e) }
 
 // addDelayed queues e to be handed out not before at.
 func (q *memoryQueue) addDelayed(e storage.Entry, at time.Time) {
-	q.insert(laneOfEntry(&e).DelayedLane(), schedule.Nanos(at), e)
+	q.insert(schedule.LaneOf(&e).DelayedLane(), schedule.Nanos(at), e)
 }
 
 // addRevisit queues e for its revisit, not before at.
@@ -80,15 +76,10 @@ func (q *memoryQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *q
 // rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
 func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
-	var history storage.VisitHistorySummary
-	if w.VisitHistorySummary != nil {
-		history = *w.VisitHistorySummary
-	}
-	if !history.VisitedAt.Before(modified) {
+	if !schedule.NoteLastmod(&w.Entry, modified) {
 		return false
 	}
-	history.SitemapLastmod = modified
-	w.VisitHistorySummary, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
+	w.sortKey = min(w.sortKey, schedule.Nanos(now))
 	heap.Fix(&q.lanes[schedule.AwaitingRevisit], w.heapIndex)
 	return true
 }
@@ -116,10 +107,6 @@ func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 func (q *memoryQueue) laneHasDueURL(lane schedule.LaneID, now time.Time) bool {
 	l := q.lanes[lane]
 	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
-}
-
-func laneOfEntry(e *storage.Entry) schedule.LaneID {
-	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
 // queuedEntry is an entry in a line.

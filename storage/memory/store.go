@@ -183,8 +183,7 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		}
 		leases = append(leases, l)
 	}
-	remaining, until := m.schedule.RemainingWorkKindAndTime()
-	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
+	return leases, m.schedule.Wait(), nil
 }
 
 // LeaseFromHost leases the next URL of a host, whichever host Lease would choose. If it is
@@ -226,7 +225,7 @@ func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], now, expires time.T
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastLeaseToken, Expires: expires}
+	l := storage.Lease{Entry: e, HostState: o.Host.HostState, Token: m.lastLeaseToken, Expires: expires}
 	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary) // its holder may write to them
 	return l, nil
 }
@@ -274,16 +273,9 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		return storage.Counts{}, err
 	}
 	defer m.mu.Unlock()
-	return storage.Counts{
-		QueuedHosts:     m.schedule.HostCount,
-		DueHosts:        m.schedule.CountDueHosts(),
-		QueuedURLs:      m.schedule.QueuedURLCount,
-		LeasedURLs:      m.schedule.LeasedURLCount(),
-		ParkedURLs:      m.parkedCount,
-		SeenURLs:        len(m.seenURLs),
-		SuspendedURLs:   m.schedule.SuspendedURLCount,
-		AwaitingRevisit: m.schedule.AwaitingRevisitCount,
-	}, nil
+	counts := m.schedule.Counts()
+	counts.ParkedURLs, counts.SeenURLs = m.parkedCount, len(m.seenURLs)
+	return counts, nil
 }
 
 // Flush implements storage.Store: there is nothing to do.

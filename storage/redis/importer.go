@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
@@ -79,7 +80,7 @@ func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDum
 
 // storedURLArgs returns a URL as import.lua takes it.
 func storedURLArgs(c *client.Clock, k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", c.TimeArg(k.NotBefore), ""
+	e, lane, state, at, fingerprint := &k.Entry, schedule.LaneOf(&k.Entry), "q", c.TimeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		state = "r"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
@@ -154,7 +155,7 @@ func ackArgs(c *client.Clock, a *storage.Ack, held heldURLLease) []string {
 	if held.Partition != nil {
 		e.RobotsFor, e.Sent = held.robotsFor, held.sent
 	}
-	lane, at, outcome := laneOfEntry(&e), "", "done"
+	lane, at, outcome := schedule.LaneOf(&e), "", "done"
 	switch {
 	case a.Outcome == storage.Requeue:
 		outcome, lane = "again", lane.ReturnedLane()

@@ -121,7 +121,7 @@ func (k *parkedURLs) unparkArgs(
 			k.onDamaged(fmt.Errorf("a parked URL of %v: %w", o, err))
 			args = append(args, "", "")
 		case shouldUnpark(e):
-			args = append(args, strconv.Itoa(int(laneOfEntry(&e))), rankArg(&e))
+			args = append(args, laneArg(&e), rankArg(&e))
 			unparked++
 		default:
 			args = append(args, "", "")

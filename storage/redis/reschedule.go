@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
@@ -87,15 +88,9 @@ func (r *revisitScheduler) rescheduleModifiedURL(
 		r.onDamaged(fmt.Errorf("%v: %w", g.URL, err))
 		return "", nil
 	}
-	var page storage.VisitHistorySummary
-	if e.VisitHistorySummary != nil {
-		page = *e.VisitHistorySummary
-	}
-	if !page.VisitedAt.Before(g.Modified) {
+	if !schedule.NoteLastmod(&e, g.Modified) {
 		return "", nil
 	}
-	page.SitemapLastmod = g.Modified
-	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := r.client.RunUpdate(ctx, r.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
 		r.client.Clock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)

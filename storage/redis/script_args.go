@@ -9,18 +9,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 )
 
-// laneOfEntry returns the lane of a new entry.
-func laneOfEntry(e *storage.Entry) schedule.LaneID {
-	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
-}
+// laneArg returns the lane of a new entry.
+func laneArg(e *storage.Entry) string { return strconv.Itoa(int(schedule.LaneOf(e))) }
 
-// rankArg returns the rank of an entry within its lane. Hops know none.
-func rankArg(e *storage.Entry) string {
-	if laneOfEntry(e).IsRobotsHop() {
-		return "0"
-	}
-	return strconv.Itoa(int(e.PriorityRank))
-}
+// rankArg returns the rank of an entry within its lane.
+func rankArg(e *storage.Entry) string { return strconv.FormatInt(schedule.RankOf(e), 10) }
 
 // fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
 // for each.

@@ -53,8 +53,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		if e.RobotsFor.IsZero() {
 			fingerprint = fingerprintArg(e.RequestFingerprint())
 		}
-		lane := strconv.Itoa(int(laneOfEntry(e)))
-		return o.Host(), []string{o.String(), o.Host(), lane, rankArg(e), fingerprint, encodeEntry(e)}
+		return o.Host(), []string{o.String(), o.Host(), laneArg(e), rankArg(e), fingerprint, encodeEntry(e)}
 	})
 	results := make([]storage.AddOutcome, len(entries))
 	commonArgs := []string{strconv.Itoa(maxPerOrigin)}

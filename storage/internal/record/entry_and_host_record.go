@@ -13,7 +13,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // An entry begins with a byte that tells what of it is set.
@@ -211,7 +210,7 @@ func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry) {
 }
 
 // AppendHostState appends the clock of a host.
-func AppendHostState(b []byte, c *schedule.HostState) []byte {
+func AppendHostState(b []byte, c *storage.HostState) []byte {
 	b = binaryrecord.AppendTime(b, c.Due)
 	b = binary.AppendVarint(b, int64(c.LostVisitDelay))
 	b = binary.AppendVarint(b, int64(c.Slots))
@@ -220,7 +219,7 @@ func AppendHostState(b []byte, c *schedule.HostState) []byte {
 }
 
 // ParseHostState reads what AppendHostState wrote.
-func ParseHostState(b []byte) (c schedule.HostState, err error) {
+func ParseHostState(b []byte) (c storage.HostState, err error) {
 	r := &binaryrecord.Reader{RemainingData: b}
 	c.Due = r.Time()
 	c.LostVisitDelay = time.Duration(r.Varint())

@@ -149,11 +149,11 @@ func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHostStub) {
 	s.evicted.byDue.remove(h)
 	s.evicted.bySuspensionEnd.remove(evictedHostSuspensionHeapItem{h})
 	s.evicted.byRevisit.remove(evictedHostByRevisitTime{h})
-	s.QueuedURLCount -= int(h.queuedURLCount)
-	s.SuspendedURLCount -= int(h.suspendedURLCount)
-	s.AwaitingRevisitCount -= int(h.awaitingRevisitCount)
+	s.queuedURLCount -= int(h.queuedURLCount)
+	s.suspendedURLCount -= int(h.suspendedURLCount)
+	s.awaitingRevisitCount -= int(h.awaitingRevisitCount)
 	if h.inHostCount {
-		s.HostCount--
+		s.hostCount--
 	}
 }
 
@@ -173,12 +173,4 @@ func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) (t
 		return time.Time{}, false
 	}
 	return timecmp.Later(time.Unix(0, at), o.Host.Due), true
-}
-
-// countDue counts the idle hosts from i down whose time has come.
-func (s *evictedHosts) countDue(now int64, i int) int {
-	if i >= len(s.byDue) || s.byDue[i].nextDue > now {
-		return 0
-	}
-	return 1 + s.countDue(now, 2*i+1) + s.countDue(now, 2*i+2)
 }

@@ -66,3 +66,11 @@ func (h indexedHeap[T]) swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	*h[i].heapIndexPtr(), *h[j].heapIndexPtr() = int32(i+1), int32(j+1)
 }
+
+// countFirst counts the members from i down that are so, if none is below one that is not.
+func (h indexedHeap[T]) countFirst(i int, isSo func(T) bool) int {
+	if i >= len(h) || !isSo(h[i]) {
+		return 0
+	}
+	return 1 + h.countFirst(2*i+1, isSo) + h.countFirst(2*i+2, isSo)
+}

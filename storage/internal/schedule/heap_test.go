@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 type testItem struct {
@@ -55,11 +58,15 @@ func TestHeap(t *testing.T) {
 
 // The lowest lane goes first.
 func TestLanes(t *testing.T) {
-	const normal, late = 2, 3
+	u, err := decorum.ParseURL("https://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hop := LaneOf(&storage.Entry{URL: u, RobotsFor: u.Origin(), PriorityClass: storage.ClassLate})
+	normal := LaneOf(&storage.Entry{URL: u, PriorityClass: storage.ClassNormal})
+	late := LaneOf(&storage.Entry{URL: u, PriorityClass: storage.ClassLate})
 	order := []LaneID{
-		LaneForClass(late, true).ReturnedLane(), LaneForClass(late, true).DelayedLane(), LaneForClass(late, true),
-		LaneForClass(late, false).ReturnedLane(), LaneForClass(normal, false).DelayedLane(), LaneForClass(normal, false),
-		LaneForClass(late, false).DelayedLane(), LaneForClass(late, false),
+		hop.ReturnedLane(), hop.DelayedLane(), hop, late.ReturnedLane(), normal.DelayedLane(), normal, late.DelayedLane(), late,
 	}
 	if !slices.IsSorted(order) || len(slices.Compact(slices.Clone(order))) != len(order) || order[7] >= NumLanes {
 		t.Errorf("lanes %v, want them to go up, below %d", order, NumLanes)
@@ -75,7 +82,7 @@ func TestLanes(t *testing.T) {
 			t.Errorf("lane %d: stacked %t", l, l.IsLIFO())
 		}
 	}
-	if LaneForClass(200, false) != LaneForClass(late, false) {
+	if LaneOf(&storage.Entry{URL: u, PriorityClass: 200}) != late {
 		t.Error("a class that is none has a lane of its own")
 	}
 }

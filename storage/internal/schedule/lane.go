@@ -1,5 +1,7 @@
 package schedule
 
+import "github.com/decorum-crawler/decorum/storage"
+
 // A LaneID is one of the lines in which the URLs of an origin wait. URLs are
 // handed out of the lowest lane that has one to give: robots.txt hops of the
 // origin for itself, which no hold stops, then the others class by class. In
@@ -35,19 +37,26 @@ func (t *RevisitAlternation) ChooseRevisit(lane LaneID, hasOther, revisitDue boo
 	return t.LastWasRevisit
 }
 
-// LaneForClass returns the lane for a new URL of the class, which is 0 to 3; higher
-// ones are taken for 3.
-func LaneForClass(class uint8, isHop bool) LaneID {
-	if isHop {
+// LaneOf returns the lane of a new URL.
+func LaneOf(e *storage.Entry) LaneID {
+	if e.RobotsFor == e.URL.Origin() {
 		return robotsHop
 	}
-	return firstClass + 2*LaneID(min(class, 3))
+	return firstClass + 2*LaneID(min(e.PriorityClass, storage.NumClasses-1))
 }
 
-// DelayedLane returns the lane for a URL that was put off, LaneForClass being l.
+// RankOf returns the rank of a new URL in its lane. Hops know none.
+func RankOf(e *storage.Entry) int64 {
+	if LaneOf(e).IsRobotsHop() {
+		return 0
+	}
+	return int64(e.PriorityRank)
+}
+
+// DelayedLane returns the lane for a URL that was put off, LaneOf being l.
 func (l LaneID) DelayedLane() LaneID { return l - 1 }
 
-// ReturnedLane returns the lane for a URL that was given back, LaneForClass being l.
+// ReturnedLane returns the lane for a URL that was given back, LaneOf being l.
 func (l LaneID) ReturnedLane() LaneID {
 	if l == robotsHop {
 		return robotsHopReturned

@@ -11,16 +11,8 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
+	"github.com/decorum-crawler/decorum/storage"
 )
-
-// A HostState is what is remembered of a host: storage.HostState, field by field.
-type HostState struct {
-	Due                 time.Time
-	LostVisitDelay      time.Duration
-	Slots               int
-	ConsecutiveFailures int
-	EncodedStats        []byte
-}
 
 // An OriginURLQueue is what waits for one origin, as far as a Schedule must know it.
 // Times are what Nanos returns.
@@ -106,14 +98,14 @@ func (o originByRevisit[Q]) heapIndexPtr() *int32 { return &o.revisitHeapIndex }
 
 // A Host is to whom politeness is owed, for all its origins together.
 type Host[Q OriginURLQueue] struct {
-	HostState
+	storage.HostState
 	LeasesOut int // leases
 
 	origins      indexedHeap[*Origin[Q]] // with URLs to hand out, now or some time
 	queuedURLs   int
 	nextDue      int64 // when its next URL can be handed out
 	dueHeapIndex int32
-	inHostCount  bool // counted in Schedule.HostCount
+	inHostCount  bool // counted in Schedule.hostCount
 }
 
 func (h *Host[Q]) precedesInHeap(g *Host[Q]) bool { return h.nextDue < g.nextDue }
@@ -139,10 +131,10 @@ func (l *Lease[Q]) heapIndexPtr() *int32 { return &l.expiryHeapIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
 type Schedule[Q OriginURLQueue] struct {
-	HostCount            int // with at least one URL queued or out
-	QueuedURLCount       int
-	SuspendedURLCount    int // of QueuedURLCount, under a dormant hold
-	AwaitingRevisitCount int
+	hostCount            int // with at least one URL queued or out
+	queuedURLCount       int
+	suspendedURLCount    int // of queuedURLCount, under a dormant hold
+	awaitingRevisitCount int
 
 	now                    time.Time                                // the latest it was told
 	hostsByDue             indexedHeap[*Host[Q]]                    // hosts with a URL to hand out and a slot free
@@ -231,12 +223,9 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// LeasedURLCount returns how many leases are out.
-func (s *Schedule[Q]) LeasedURLCount() int { return len(s.leasesByExpiry) }
-
 // SetState gives the host a new clock. Due does not move back. An Update of one of
 // its origins must follow.
-func (h *Host[Q]) SetState(c HostState) {
+func (h *Host[Q]) SetState(c storage.HostState) {
 	due := h.Due
 	h.HostState = c
 	h.PostponeUntil(due)
@@ -247,4 +236,18 @@ func (h *Host[Q]) PostponeUntil(t time.Time) {
 	if t.After(h.Due) {
 		h.Due = t
 	}
+}
+
+// NoteLastmod notes that a sitemap says that the page of e was modified at a time; false if it was
+// visited since. The VisitHistorySummary that e had is not changed: others may have it.
+func NoteLastmod(e *storage.Entry, modified time.Time) bool {
+	var history storage.VisitHistorySummary
+	if e.VisitHistorySummary != nil {
+		history = *e.VisitHistorySummary
+	}
+	if !history.VisitedAt.Before(modified) {
+		return false
+	}
+	history.SitemapLastmod, e.VisitHistorySummary = modified, &history
+	return true
 }

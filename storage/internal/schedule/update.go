@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
 
 // UpdateOrigin takes note that the origin's queue, hold or host has changed.
 func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
@@ -21,7 +25,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	if o.queuedURLCount == 0 && all > 0 {
 		o.waitingSince = max(o.waitingSince, Nanos(s.now))
 	}
-	s.QueuedURLCount += all - o.queuedURLCount
+	s.queuedURLCount += all - o.queuedURLCount
 	o.Host.queuedURLs += all - o.queuedURLCount
 	o.queuedURLCount = all
 
@@ -29,7 +33,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	if o.Suspended && o.HeldUntil.After(s.now) {
 		suspended = all - robotsHops
 	}
-	s.SuspendedURLCount += suspended - o.suspendedURLCount
+	s.suspendedURLCount += suspended - o.suspendedURLCount
 	o.suspendedURLCount = suspended
 	if suspended > 0 {
 		s.originsBySuspensionEnd.pushOrMove(originSuspensionHeapItem[Q]{o})
@@ -42,7 +46,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 // updateAwaitingRevisit does the same for pages that wait for their revisit.
 func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
 	n, firstDue := o.Queue.RevisitCountAndFirstDue()
-	s.AwaitingRevisitCount += n - o.awaitingRevisitCount
+	s.awaitingRevisitCount += n - o.awaitingRevisitCount
 	o.awaitingRevisitCount = n
 	if n == 0 {
 		s.originsByRevisit.remove(originByRevisit[Q]{o})
@@ -73,9 +77,9 @@ func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 	if hasURLs := h.queuedURLs+h.LeasesOut > 0; hasURLs != h.inHostCount {
 		h.inHostCount = hasURLs
 		if hasURLs {
-			s.HostCount++
+			s.hostCount++
 		} else {
-			s.HostCount--
+			s.hostCount--
 		}
 	}
 	if len(h.origins) == 0 || h.LeasesOut >= max(h.Slots, 1) {
@@ -86,44 +90,31 @@ func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 	s.hostsByDue.pushOrMove(h)
 }
 
-// A RemainingWorkKind is storage.RemainingWorkKind.
-type RemainingWorkKind uint8
-
-// What may be left.
-const (
-	RemainingNone RemainingWorkKind = iota
-	RemainingRevisits
-	RemainingSuspended
-	RemainingPending
-)
-
-// RemainingWorkKindAndTime returns what is left, and when to ask again.
-func (s *Schedule[Q]) RemainingWorkKindAndTime() (RemainingWorkKind, time.Time) {
+// Wait returns what is left, and when to ask again.
+func (s *Schedule[Q]) Wait() storage.Wait {
 	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].earliestRevisitTime <= Nanos(s.now); {
 	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
-		return RemainingPending, s.leasesByExpiry[0].Expires
-	case len(s.leasesByExpiry) > 0 || s.QueuedURLCount > s.SuspendedURLCount || revisitDue:
-		return RemainingPending, time.Unix(0, s.hostsByDue[0].nextDue)
-	case s.SuspendedURLCount > 0:
-		return RemainingSuspended, s.originsBySuspensionEnd[0].HeldUntil
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: s.leasesByExpiry[0].Expires}
+	case len(s.leasesByExpiry) > 0 || s.queuedURLCount > s.suspendedURLCount || revisitDue:
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: time.Unix(0, s.hostsByDue[0].nextDue)}
+	case s.suspendedURLCount > 0:
+		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: s.originsBySuspensionEnd[0].HeldUntil}
 	case len(s.originsByRevisit) > 0:
-		return RemainingRevisits, time.Unix(0, s.originsByRevisit[0].earliestRevisitTime)
+		until := time.Unix(0, s.originsByRevisit[0].earliestRevisitTime)
+		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: until}
 	}
-	return RemainingNone, time.Time{}
+	return storage.Wait{RemainingWorkKind: storage.RemainingNone}
 }
 
-// CountDueHosts counts the hosts that could be given a lease at the latest time known:
-// 1970, where since begins, if it was told none.
-func (s *Schedule[Q]) CountDueHosts() int {
+// Counts returns how much waits or is leased. Due hosts are those that could be given a lease at the
+// latest time known: 1970, where since begins, if it was told none. It knows no parked and no seen URLs.
+func (s *Schedule[Q]) Counts() storage.Counts {
 	now := max(0, Nanos(s.now))
-	return countDue(s.hostsByDue, now, 0) + s.evicted.countDue(now, 0)
-}
-
-// countDue counts the hosts of the heap from i down whose time has come. Below one
-// whose time has not, there is none.
-func countDue[Q OriginURLQueue](hosts indexedHeap[*Host[Q]], now int64, i int) int {
-	if i >= len(hosts) || hosts[i].nextDue > now {
-		return 0
+	dueHosts := s.hostsByDue.countFirst(0, func(h *Host[Q]) bool { return h.nextDue <= now })
+	dueHosts += s.evicted.byDue.countFirst(0, func(h *EvictedHostStub) bool { return h.nextDue <= now })
+	return storage.Counts{
+		QueuedHosts: s.hostCount, DueHosts: dueHosts,
+		QueuedURLs: s.queuedURLCount, LeasedURLs: len(s.leasesByExpiry), SuspendedURLs: s.suspendedURLCount,
+		AwaitingRevisit: s.awaitingRevisitCount,
 	}
-	return 1 + countDue(hosts, now, 2*i+1) + countDue(hosts, now, 2*i+2)
 }
