@@ -27,8 +27,9 @@ func hostFingerprintArg(host string) string {
 // hostCounter counts the hosts that a crawl has admitted.
 type hostCounter struct{ client *client.Client }
 
-// admit counts hosts that are new, within limits: see Store.AdmitHostsWithinLimits.
-func (c *hostCounter) admit(
+// AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
+// it fails, some hosts may have been counted.
+func (c *hostCounter) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
 ) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
@@ -49,11 +50,11 @@ func (c *hostCounter) admit(
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
 		reply, _, err := c.client.RunUpdate(ctx, c.client.Partitions()[0], true, lua.AdmitHosts, args...)
+		if err == nil && len(reply) != len(chunk) {
+			err = client.ErrBadReply
+		}
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
-		}
-		if len(reply) != len(chunk) {
-			return nil, fmt.Errorf("admit hosts: %w", client.ErrBadReply)
 		}
 		for i := range reply {
 			result, ok := admitReplies[reply[i]]
@@ -72,8 +73,8 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
-// counts returns how many hosts were admitted, of the whole crawl and of the domain of h.
-func (c *hostCounter) counts(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+// AdmittedHostTotalsFor implements storage.Store.
+func (c *hostCounter) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	ctx, end, err := c.client.BeginCall(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err

@@ -21,8 +21,9 @@ const maxItemFingerprints = 16
 // importer adds what another store has dumped.
 type importer struct{ client *client.Client }
 
-// add adds dumps: see Store.Import.
-func (i *importer) add(ctx context.Context, dumps []storage.OriginDump) error {
+// Import implements storage.Importer. If it fails, some of it may have been done. A call
+// to a server whose answer was lost is made again, and does nothing twice.
+func (i *importer) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}

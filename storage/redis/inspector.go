@@ -15,13 +15,11 @@ import (
 )
 
 // An inspector reads what the servers hold of origins, and changes nothing.
-type inspector struct {
-	client *client.Client
-	parked *parkedURLs
-}
+type inspector struct{ client *client.Client }
 
-// origins calls yield with each origin: see Store.Origins.
-func (n *inspector) origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+// Origins implements storage.Inspector, a portion at a time, in the order in which
+// the origins of a partition were met.
+func (n *inspector) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	return n.forEachOriginChunk(ctx, func(ctx context.Context, p *client.Partition, names []string) (bool, error) {
 		infos, err := n.readOriginInfos(ctx, p, names...)
 		if err != nil {
@@ -36,8 +34,8 @@ func (n *inspector) origins(ctx context.Context, yield func(storage.OriginInfo) 
 	})
 }
 
-// originNames calls yield with the name of each origin.
-func (n *inspector) originNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+// OriginNames implements storage.OriginLister, in the order of Origins.
+func (n *inspector) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return n.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
 		for _, name := range names {
 			o, ok := record.ParseOriginName(name)
@@ -123,8 +121,8 @@ func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.Origin
 	return i, f.Err()
 }
 
-// origin tells of one origin, and returns false if it was not met.
-func (n *inspector) origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
+// Origin implements storage.Inspector.
+func (n *inspector) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
@@ -143,8 +141,10 @@ type queueID struct {
 	rank int64
 }
 
-// originURLs calls yield with each URL of an origin in a state: see Store.OriginURLsInState.
-func (n *inspector) originURLs(
+// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
+// their leases run out. Portions are read by their place: what moves meanwhile may
+// be told twice, or not at all.
+func (n *inspector) OriginURLsInState(
 	ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
 ) error {
 	ctx, end, err := n.client.BeginCall(ctx)
@@ -153,7 +153,7 @@ func (n *inspector) originURLs(
 	}
 	defer end()
 	if state == storage.StateParked {
-		return n.parked.forEach(ctx, o, yield)
+		return n.forEachParked(ctx, o, yield)
 	}
 	queues, leased, now, err := n.listOriginQueuesAndLeases(ctx, o)
 	if err != nil {
@@ -239,8 +239,28 @@ func (n *inspector) forEachInQueue(
 	}
 }
 
-// hasSeen reports whether a URL was ever added.
-func (n *inspector) hasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
+// forEachParked calls yield with each parked URL of an origin, within a call that has begun, until
+// yield returns false. Records that make no sense are passed by.
+func (n *inspector) forEachParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+	p := n.client.PartitionOfHost(o.Host())
+	for from := int64(0); ; from += chunkSize {
+		all, err := n.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
+				return nil
+			}
+		}
+		if len(all) < chunkSize {
+			return nil
+		}
+	}
+}
+
+// HasSeen implements storage.Inspector.
+func (n *inspector) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return false, err
@@ -254,8 +274,8 @@ func (n *inspector) hasSeen(ctx context.Context, u decorum.URL) (seen bool, err 
 	return seen, err
 }
 
-// seenFingerprints calls yield with the fingerprint of each URL of an origin that was ever added.
-func (n *inspector) seenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+// SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
+func (n *inspector) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ type leaseHolder struct {
 	coalescer        coalescer     // of beforeAck
 }
 
-// renew has a lease run on: see Store.Renew.
-func (h *leaseHolder) renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+// Renew implements storage.Store.
+func (h *leaseHolder) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func (h *leaseHolder) renew(ctx context.Context, l storage.Lease, now time.Time,
 	return nil
 }
 
-// markSent notes whether the request of a lease was sent: see Store.MarkSent.
-func (h *leaseHolder) markSent(ctx context.Context, l storage.Lease, sent bool) error {
+// MarkSent implements storage.Store. It is as safe as Add, at once.
+func (h *leaseHolder) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -79,8 +79,9 @@ func (h *leaseHolder) markSent(ctx context.Context, l storage.Lease, sent bool) 
 	return nil
 }
 
-// ack ends leases: see Store.Ack.
-func (h *leaseHolder) ack(ctx context.Context, acks []storage.Ack) error {
+// Ack implements storage.Store. An ack that had to be sent again is not called
+// stale: the lease may have been ended by the first.
+func (h *leaseHolder) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}

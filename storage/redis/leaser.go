@@ -31,8 +31,10 @@ type leaser struct {
 	onDamaged        func(error)   // Options.OnDamaged
 }
 
-// lease takes leases, and says when to ask again: see Store.Lease.
-func (l *leaser) lease(
+// Lease implements storage.Store. It goes by what calls have said of the
+// partitions, and asks all of them when there seems to be nothing, or when others
+// may have changed much.
+func (l *leaser) Lease(
 	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
 ) ([]storage.Lease, storage.Wait, error) {
 	ctx, end, err := l.client.BeginCall(ctx)

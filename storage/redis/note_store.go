@@ -17,8 +17,11 @@ const noteCacheTTL = time.Minute
 // noteStore keeps the notes of origins on the servers, and those that were read in memory.
 type noteStore struct{ client *client.Client }
 
-// read returns a note: see Store.ReadNote.
-func (n *noteStore) read(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+// ReadNote implements storage.Store. What was read before is in memory, until the server
+// says that one of the origin's notes has changed, or the connection to it is lost: a
+// connection that is silent for a second is asked for a sign of life, and is lost after
+// Options.Timeout.
+func (n *noteStore) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
@@ -27,13 +30,13 @@ func (n *noteStore) read(ctx context.Context, o decorum.Origin, key string) (val
 	return n.get(ctx, o, key)
 }
 
-// get is read within a call that has begun.
+// get is ReadNote within a call that has begun.
 func (n *noteStore) get(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	return n.client.CachedHashField(ctx, n.client.PartitionOfHost(o.Host()), notesKey(o), key, noteCacheTTL)
 }
 
-// all calls yield with each note of an origin, until yield returns false.
-func (n *noteStore) all(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+// OriginNotes implements storage.Inspector, one value at a time: they may be large.
+func (n *noteStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -55,8 +58,10 @@ func (n *noteStore) all(ctx context.Context, o decorum.Origin, yield func(key st
 	return nil
 }
 
-// set changes a note: see Store.SetNote.
-func (n *noteStore) set(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+// SetNote implements storage.Store. Who leases a URL after it was acked by who set a
+// note of its origin before reads that note: by the connection by which it is told of
+// the lease it was told of the note before.
+func (n *noteStore) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}

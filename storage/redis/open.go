@@ -36,21 +36,22 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 func newStore(c *client.Client, opts *Options) *Store {
 	held, ttls, interrupted := newHeldLeases(), newLeaseTTLRecorder(c, opts.Timeout), opts.interruptedDelay()
 	summaries := &summaryRefresher{client: c, interval: opts.PartitionRefreshInterval, interruptedDelay: interrupted}
-	parked := &parkedURLs{c, opts.OnDamaged}
 	return &Store{
 		client:       c,
 		flushTimeout: flushTimeouts * opts.Timeout,
-		leaser: &leaser{
+		leaser: leaser{
 			client: c, summaries: summaries, held: held, ttls: ttls, refreshInterval: opts.PartitionRefreshInterval,
 			interruptedDelay: interrupted, onDamaged: opts.OnDamaged,
 		},
-		leases:    &leaseHolder{client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck},
-		revisits:  &revisitScheduler{c, opts.OnDamaged},
-		parked:    parked,
-		notes:     &noteStore{c},
-		hosts:     &hostCounter{c},
-		inspector: &inspector{c, parked},
-		importer:  &importer{c},
+		leaseHolder: leaseHolder{
+			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
+		},
+		revisitScheduler: revisitScheduler{c, opts.OnDamaged},
+		parkedURLs:       parkedURLs{c, opts.OnDamaged},
+		noteStore:        noteStore{c},
+		hostCounter:      hostCounter{c},
+		inspector:        inspector{c},
+		importer:         importer{c},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
@@ -47,21 +46,24 @@ func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err
 	return origins, nil
 }
 
-// unparkOfAllOrigins calls unpark for each origin that has parked URLs.
+// unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs.
 func (k *parkedURLs) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	origins, err := k.origins(ctx)
 	for i := 0; i < len(origins) && err == nil; i++ {
 		var n int
-		n, err = k.unpark(ctx, origins[i], shouldUnpark)
+		n, err = k.UnparkMatchingURLs(ctx, origins[i], shouldUnpark)
 		unparked += n
 	}
 	return unparked, err
 }
 
-// unpark queues parked URLs again: see Store.UnparkMatchingURLs.
-func (k *parkedURLs) unpark(
+// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
+func (k *parkedURLs) UnparkMatchingURLs(
 	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
+	if o.IsZero() {
+		return k.unparkOfAllOrigins(ctx, shouldUnpark)
+	}
 	ctx, end, err := k.client.BeginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -115,37 +117,16 @@ func (k *parkedURLs) unparkArgs(
 	o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool,
 ) (args []string, unparked int) {
 	for _, r := range records {
+		lane, rank := "", "" // it stays
 		e, err := record.ParseEntry([]byte(r), o)
 		switch {
 		case err != nil:
 			k.onDamaged(fmt.Errorf("a parked URL of %v: %w", o, err))
-			args = append(args, "", "")
 		case shouldUnpark(e):
-			args = append(args, laneArg(&e), rankArg(&e))
+			lane, rank = laneArg(&e), rankArg(&e)
 			unparked++
-		default:
-			args = append(args, "", "")
 		}
+		args = append(args, lane, rank)
 	}
 	return args, unparked
-}
-
-// forEach calls yield with each parked URL of an origin, within a call that has begun, until
-// yield returns false. Records that make no sense are passed by.
-func (k *parkedURLs) forEach(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := k.client.PartitionOfHost(o.Host())
-	for from := int64(0); ; from += chunkSize {
-		all, err := k.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
-		if err != nil {
-			return err
-		}
-		for _, r := range all {
-			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
-				return nil
-			}
-		}
-		if len(all) < chunkSize {
-			return nil
-		}
-	}
 }

@@ -44,22 +44,22 @@ func openTestClientOn(t *testing.T, cluster *redistest.Cluster, prefix string) *
 func TestNoteStore(t *testing.T) {
 	t.Parallel()
 	n := &noteStore{openTestClient(t)}
-	must(t, n.set(t.Context(), shopOrigin, "rules", []byte("allow")))
-	must(t, n.set(t.Context(), shopOrigin, "empty", []byte{}))
-	must(t, n.set(t.Context(), shopOrigin, "gone", []byte("soon")))
-	must(t, n.set(t.Context(), shopOrigin, "gone", nil))
-	if v := must1(n.read(t.Context(), shopOrigin, "gone")); v != nil {
+	must(t, n.SetNote(t.Context(), shopOrigin, "rules", []byte("allow")))
+	must(t, n.SetNote(t.Context(), shopOrigin, "empty", []byte{}))
+	must(t, n.SetNote(t.Context(), shopOrigin, "gone", []byte("soon")))
+	must(t, n.SetNote(t.Context(), shopOrigin, "gone", nil))
+	if v := must1(n.ReadNote(t.Context(), shopOrigin, "gone")); v != nil {
 		t.Errorf("a note that was deleted is %q", v)
 	}
 	got := map[string]string{}
-	must(t, n.all(t.Context(), shopOrigin, func(key string, value []byte) bool {
+	must(t, n.OriginNotes(t.Context(), shopOrigin, func(key string, value []byte) bool {
 		got[key] = string(value)
 		return true
 	}))
 	if want := map[string]string{"rules": "allow", "empty": ""}; !maps.Equal(got, want) {
 		t.Errorf("notes %v, want %v", got, want)
 	}
-	if err := n.set(t.Context(), shopOrigin, "large", make([]byte, storage.MaxNoteBytes+1)); err == nil {
+	if err := n.SetNote(t.Context(), shopOrigin, "large", make([]byte, storage.MaxNoteBytes+1)); err == nil {
 		t.Error("a note was set that is larger than a note may be")
 	}
 }
@@ -73,7 +73,7 @@ func TestHostCounter(t *testing.T) {
 		domain := name[max(0, len(name)-len("x.example")):]
 		hosts = append(hosts, storage.HostToAdmit{Host: name, Domain: domain})
 	}
-	got := must1(h.admit(t.Context(), hosts, storage.HostAdmissionLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
+	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostAdmissionLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
 	want := []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
 		storage.HostAlreadyCounted, storage.HostAdmitted, storage.HostLimitReached}
 	if !slices.Equal(got, want) {
@@ -82,7 +82,7 @@ func TestHostCounter(t *testing.T) {
 	for i, want := range map[int]storage.HostAdmissionCounts{
 		0: {Hosts: 3, DomainHosts: 2, IncludesHost: true}, 2: {Hosts: 3, DomainHosts: 2}, 5: {Hosts: 3},
 	} {
-		if got := must1(h.counts(t.Context(), hosts[i])); got != want {
+		if got := must1(h.AdmittedHostTotalsFor(t.Context(), hosts[i])); got != want {
 			t.Errorf("%v: %+v, want %+v", hosts[i], got, want)
 		}
 	}
@@ -100,7 +100,7 @@ func importTestPages(t *testing.T, c *client.Client, n int, state storage.EntryS
 		}
 		d.URLs = append(d.URLs, e)
 	}
-	must(t, (&importer{c}).add(t.Context(), []storage.OriginDump{d}))
+	must(t, (&importer{c}).Import(t.Context(), []storage.OriginDump{d}))
 }
 
 // What an importer has added an inspector reads, in portions.
@@ -108,16 +108,16 @@ func TestImporterAndInspector(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
 	due := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	n := &inspector{c, &parkedURLs{client: c}}
+	n := &inspector{c}
 	counts := map[storage.EntryState]int{storage.StateQueued: 2*chunkSize + 1, storage.StateAwaitingRevisit: 2, storage.StateParked: chunkSize + 1}
 	for state, n := range counts {
 		importTestPages(t, c, n, state, due)
 	}
-	must(t, (&importer{c}).add(t.Context(), []storage.OriginDump{{Origin: shopOrigin, SeenURLFingerprints: []uint64{1, 1 << 63}}}))
+	must(t, (&importer{c}).Import(t.Context(), []storage.OriginDump{{Origin: shopOrigin, SeenURLFingerprints: []uint64{1, 1 << 63}}}))
 	all := 2
 	for state, want := range counts {
 		got := map[string]bool{}
-		must(t, n.originURLs(t.Context(), shopOrigin, state, func(e storage.Entry, at time.Time) bool {
+		must(t, n.OriginURLsInState(t.Context(), shopOrigin, state, func(e storage.Entry, at time.Time) bool {
 			got[e.URL.String()] = true
 			if state == storage.StateAwaitingRevisit && !at.Equal(due) {
 				t.Errorf("%v is to be visited again at %v, want %v", e.URL, at, due)
@@ -130,20 +130,20 @@ func TestImporterAndInspector(t *testing.T) {
 		all += want
 	}
 	seen := map[uint64]bool{}
-	must(t, n.seenFingerprints(t.Context(), shopOrigin, func(f uint64) bool { seen[f] = true; return true }))
+	must(t, n.SeenURLFingerprints(t.Context(), shopOrigin, func(f uint64) bool { seen[f] = true; return true }))
 	if len(seen) != all || !seen[1] || !seen[1<<63] {
 		t.Errorf("%d fingerprints were seen, want %d", len(seen), all)
 	}
-	if u := pageEntry("https://shop.example/never").URL; must1(n.hasSeen(t.Context(), u)) {
+	if u := pageEntry("https://shop.example/never").URL; must1(n.HasSeen(t.Context(), u)) {
 		t.Errorf("%v was seen", u)
 	}
-	i, ok, err := n.origin(t.Context(), shopOrigin)
+	i, ok, err := n.Origin(t.Context(), shopOrigin)
 	if err != nil || !ok || i.QueuedURLs != counts[storage.StateQueued] || i.ParkedURLs != counts[storage.StateParked] || i.SeenURLs != all {
 		t.Errorf("%+v, %t, %v", i, ok, err)
 	}
 	var names []decorum.Origin
-	must(t, n.originNames(t.Context(), func(o decorum.Origin) bool { names = append(names, o); return true }))
-	must(t, n.origins(t.Context(), func(i storage.OriginInfo) bool { names = append(names, i.Origin); return true }))
+	must(t, n.OriginNames(t.Context(), func(o decorum.Origin) bool { names = append(names, o); return true }))
+	must(t, n.Origins(t.Context(), func(i storage.OriginInfo) bool { names = append(names, i.Origin); return true }))
 	if want := []decorum.Origin{shopOrigin, shopOrigin}; !slices.Equal(names, want) {
 		t.Errorf("origins %v, want %v", names, want)
 	}
@@ -159,13 +159,13 @@ func TestParkedURLs(t *testing.T) {
 	if o := must1(k.origins(t.Context())); !slices.Equal(o, []decorum.Origin{shopOrigin}) {
 		t.Errorf("origins with parked URLs are %v", o)
 	}
-	unparked := must1(k.unpark(t.Context(), shopOrigin, func(e storage.Entry) bool { return strings.HasSuffix(e.URL.String(), "0") }))
+	unparked := must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(e storage.Entry) bool { return strings.HasSuffix(e.URL.String(), "0") }))
 	left := 0
-	must(t, k.forEach(t.Context(), shopOrigin, func(storage.Entry, time.Time) bool { left++; return true }))
+	must(t, (&inspector{c}).forEachParked(t.Context(), shopOrigin, func(storage.Entry, time.Time) bool { left++; return true }))
 	if unparked != 30 || left != 270 {
 		t.Errorf("%d were queued and %d are parked, want 30 and 270", unparked, left)
 	}
-	must1(k.unpark(t.Context(), shopOrigin, func(storage.Entry) bool { return true }))
+	must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(storage.Entry) bool { return true }))
 	if o := must1(k.origins(t.Context())); len(o) > 0 {
 		t.Errorf("origins with parked URLs are %v, when none is parked", o)
 	}
@@ -180,9 +180,9 @@ func TestRevisitScheduler(t *testing.T) {
 	importTestPages(t, c, 2, storage.StateAwaitingRevisit, due)
 	var pages []decorum.URL
 	dueAt := map[decorum.URL]time.Time{}
-	n := &inspector{c, &parkedURLs{client: c}}
+	n := &inspector{c}
 	read := func() {
-		must(t, n.originURLs(t.Context(), shopOrigin, storage.StateAwaitingRevisit, func(e storage.Entry, at time.Time) bool {
+		must(t, n.OriginURLsInState(t.Context(), shopOrigin, storage.StateAwaitingRevisit, func(e storage.Entry, at time.Time) bool {
 			dueAt[e.URL] = at
 			return true
 		}))
@@ -192,7 +192,7 @@ func TestRevisitScheduler(t *testing.T) {
 	r := &revisitScheduler{client: c}
 	lastmods := []storage.SitemapLastmod{{URL: pages[0], Modified: now}, {URL: pages[1], Modified: due.Add(-2 * time.Hour)},
 		{URL: pageEntry("https://shop.example/other").URL, Modified: now}}
-	if k := must1(r.reschedule(t.Context(), now, lastmods)); k != 1 {
+	if k := must1(r.RescheduleByLastmod(t.Context(), now, lastmods)); k != 1 {
 		t.Errorf("%d pages were rescheduled, want 1", k)
 	}
 	read()
@@ -219,7 +219,7 @@ func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
 		dumps = append(dumps, storage.OriginDump{Origin: page.URL.Origin(), URLs: []storage.StoredEntry{{Entry: page}},
 			HostState: &storage.HostState{Due: first.Add(time.Duration(i) * time.Second)}})
 	}
-	must(t, (&importer{c}).add(t.Context(), dumps))
+	must(t, (&importer{c}).Import(t.Context(), dumps))
 }
 
 // A leaser takes leases of the hosts first that are due longest, whatever their partitions,
@@ -236,7 +236,7 @@ func TestLeaser(t *testing.T) {
 	now := begin.Add((due - 1) * time.Second)
 	var got []string
 	for _, n := range []int{4, 3, 100} {
-		leases, next, err := l.lease(t.Context(), now, time.Minute, n)
+		leases, next, err := l.Lease(t.Context(), now, time.Minute, n)
 		must(t, err)
 		for _, one := range leases {
 			got = append(got, one.URL.Origin().Host())
@@ -260,7 +260,7 @@ func TestLeaser(t *testing.T) {
 	args := []string{"0", "https://odd.example", "odd.example", "3", "0", "1", "no record"}
 	_, _, err := c.RunUpdate(t.Context(), c.PartitionOfHost("odd.example"), false, lua.Add, args...)
 	must(t, err)
-	if leases, _, err := l.lease(t.Context(), now, time.Minute, 1); err != nil || len(leases) > 0 || len(damaged) != 1 {
+	if leases, _, err := l.Lease(t.Context(), now, time.Minute, 1); err != nil || len(leases) > 0 || len(damaged) != 1 {
 		t.Errorf("leases %v, error %v, and told of %v; want to be told of one record", leases, err, damaged)
 	}
 	if sum, _ := c.Partitions().Total(); sum.LeasedURLs != due || sum.QueuedURLs != hosts-due {
@@ -275,27 +275,27 @@ func TestLeaseHolder(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	importTestHosts(t, c, 3, begin.Add(-time.Hour))
 	l, h := newTestLeaser(c)
-	leases, _, err := l.lease(t.Context(), begin, time.Minute, 3)
+	leases, _, err := l.Lease(t.Context(), begin, time.Minute, 3)
 	if err != nil || len(leases) != 3 {
 		t.Fatal(leases, err)
 	}
-	must(t, h.renew(t.Context(), leases[0], begin, time.Hour))
-	must(t, h.markSent(t.Context(), leases[1], true))
+	must(t, h.Renew(t.Context(), leases[0], begin, time.Hour))
+	must(t, h.MarkSent(t.Context(), leases[1], true))
 	acks := []storage.Ack{{Lease: leases[0]}}
 	h.beforeAck = func() error { return errors.New("the disk is full") }
-	if err := h.ack(t.Context(), acks); err == nil {
+	if err := h.Ack(t.Context(), acks); err == nil {
 		t.Error("an ack is made though what must be before it has failed")
 	}
 	h.beforeAck = func() error { return nil }
-	must(t, h.ack(t.Context(), acks))
-	if err := h.ack(t.Context(), acks); !errors.Is(err, storage.ErrStaleLease) {
+	must(t, h.Ack(t.Context(), acks))
+	if err := h.Ack(t.Context(), acks); !errors.Is(err, storage.ErrStaleLease) {
 		t.Errorf("the second ack returns %v, want %v", err, storage.ErrStaleLease)
 	}
-	if err := h.markSent(t.Context(), leases[0], true); !errors.Is(err, storage.ErrStaleLease) {
+	if err := h.MarkSent(t.Context(), leases[0], true); !errors.Is(err, storage.ErrStaleLease) {
 		t.Errorf("a mark of a lease that has ended returns %v, want %v", err, storage.ErrStaleLease)
 	}
 	must(t, h.returnAll(t.Context()))
-	again, _, err := l.lease(t.Context(), begin.Add(time.Second), time.Minute, 3)
+	again, _, err := l.Lease(t.Context(), begin.Add(time.Second), time.Minute, 3)
 	must(t, err)
 	sent := map[string]bool{}
 	for _, one := range again {

@@ -20,8 +20,8 @@ type revisitScheduler struct {
 	onDamaged func(error) // Options.OnDamaged
 }
 
-// reschedule has pages visited that were modified since: see Store.RescheduleByLastmod.
-func (r *revisitScheduler) reschedule(
+// RescheduleByLastmod implements storage.Store.
+func (r *revisitScheduler) RescheduleByLastmod(
 	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
 ) (rescheduled int, err error) {
 	ctx, end, err := r.client.BeginCall(ctx)
