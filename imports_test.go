@@ -50,7 +50,7 @@ var allowedImports = map[string][]string{
 	"storage/memory":                     {".", "storage", "storage/internal/schedule"},
 	"storage/storagetest":                {".", "internal/timecmp", "storage"},
 	"storage/bolt":                       {".", "internal/binaryrecord", "internal/disk", "storage", "storage/internal/record", "storage/internal/schedule"},
-	"storage/redis":                      {".", "internal/binaryrecord", "storage", "storage/internal/record", "storage/internal/schedule", "storage/redis/coord", "storage/redis/internal/client", "storage/redis/internal/lua"},
+	"storage/redis":                      {".", "storage", "storage/internal/record", "storage/internal/schedule", "storage/redis/coord", "storage/redis/internal/client", "storage/redis/internal/lua"},
 	"storage/redis/coord":                {"storage/redis/internal/client", "storage/redis/internal/lua"},
 	"storage/redis/internal/client":      {"storage", "storage/redis/internal/lua"},
 	"storage/redis/internal/lua":         {},

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -38,12 +37,9 @@ func (n *inspector) Origins(ctx context.Context, yield func(storage.OriginInfo) 
 func (n *inspector) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return n.forEachOriginChunk(ctx, func(_ context.Context, _ *client.Partition, names []string) (bool, error) {
 		for _, name := range names {
-			o, ok := record.ParseOriginName(name)
-			if !ok {
-				return false, binaryrecord.ErrDamaged
-			}
-			if !yield(o) {
-				return false, nil
+			o, err := record.ParseOriginName(name)
+			if err != nil || !yield(o) {
+				return false, err
 			}
 		}
 		return true, nil
@@ -91,7 +87,7 @@ func (n *inspector) readOriginInfos(
 		if f.Err() != nil {
 			return f.Err()
 		}
-		infos = infos[:0]
+		infos = infos[:0] // of an earlier attempt
 		for _, m := range all {
 			info, err := n.parseOriginInfo(m, now)
 			if err != nil {
@@ -113,11 +109,9 @@ func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.Origin
 	i.ParkedURLs, i.SeenURLs = int(f.ReadInt()), int(f.ReadInt())
 	i.NextDue = client.MicrosToTime(n.client.Clock().ToLocalMicros(f.ReadInt(), now))
 	i.HostState = readHostState(f, n.client.Clock(), now)
-	o, ok := record.ParseOriginName(name)
-	if !ok {
-		return i, binaryrecord.ErrDamaged
+	if i.Origin, err = record.ParseOriginName(name); err != nil {
+		return i, err
 	}
-	i.Origin = o
 	return i, f.Err()
 }
 
@@ -186,10 +180,7 @@ func (n *inspector) listOriginQueuesAndLeases(
 		f := client.NewReplyReader(m)
 		now = f.ReadInt()
 		all := f.ReadList()
-		leasedList, _ := f.ReadElement()
-		if f.Err() != nil {
-			return f.Err()
-		}
+		leased = f.ReadStrings()
 		queues = queues[:0]
 		for _, m := range all {
 			f := client.NewReplyReader(m)
@@ -198,9 +189,7 @@ func (n *inspector) listOriginQueuesAndLeases(
 				return f.Err()
 			}
 		}
-		var err error
-		leased, err = leasedList.AsStrSlice()
-		return err
+		return f.Err()
 	}, o.String())
 	return queues, leased, now, err
 }
@@ -283,13 +272,9 @@ func (n *inspector) SeenURLFingerprints(ctx context.Context, o decorum.Origin, y
 	defer end()
 	for i, parts := 0, int64(1); int64(i) < parts; i++ {
 		var fingerprints []string
-		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) (err error) {
+		err := n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListSeen, func(m client.Reply) error {
 			f := client.NewReplyReader(m)
-			parts = f.ReadInt()
-			list, _ := f.ReadElement()
-			if fingerprints, err = list.AsStrSlice(); err != nil {
-				return client.ErrBadReply
-			}
+			parts, fingerprints = f.ReadInt(), f.ReadStrings()
 			return f.Err()
 		}, o.String(), strconv.Itoa(i))
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
@@ -207,9 +206,9 @@ func parseLease(
 	if f.Err() != nil {
 		return l, origin, encoded, f.Err()
 	}
-	o, ok := record.ParseOriginName(origin)
-	if !ok {
-		return l, origin, encoded, binaryrecord.ErrDamaged
+	o, err := record.ParseOriginName(origin)
+	if err != nil {
+		return l, origin, encoded, err
 	}
 	l.Entry, err = record.ParseEntry([]byte(encoded), o)
 	return l, origin, encoded, err

@@ -33,7 +33,7 @@ func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err
 				return nil, err
 			}
 			for _, name := range names {
-				if o, ok := record.ParseOriginName(name); ok && !seen[name] {
+				if o, err := record.ParseOriginName(name); err == nil && !seen[name] {
 					seen[name] = true
 					origins = append(origins, o)
 				}
@@ -100,12 +100,7 @@ func (k *parkedURLs) readChunk(
 ) (takenCount int64, parkedCount int, records []string, err error) {
 	err = k.client.RunQuery(ctx, k.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
-		takenCount, parkedCount = f.ReadInt(), int(f.ReadInt())
-		if list, ok := f.ReadElement(); ok {
-			if records, err = list.AsStrSlice(); err != nil {
-				return client.ErrBadReply
-			}
-		}
+		takenCount, parkedCount, records = f.ReadInt(), int(f.ReadInt()), f.ReadStrings()
 		return f.Err()
 	}, o.String(), strconv.Itoa(chunkSize))
 	return takenCount, parkedCount, records, err

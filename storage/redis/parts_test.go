@@ -312,7 +312,7 @@ func TestSummaryRefresher(t *testing.T) {
 	t.Parallel()
 	cluster, prefix := redistest.StartClusterForTest(t, 1, 0), newPrefix()
 	c, other := openTestClientOn(t, cluster, prefix), openTestClientOn(t, cluster, prefix)
-	queued := func(want int64) {
+	queued := func(want int) {
 		t.Helper()
 		if sum, complete := c.Partitions().Total(); !complete || sum.QueuedURLs != want {
 			t.Errorf("%d URLs are known to be queued, want %d", sum.QueuedURLs, want)

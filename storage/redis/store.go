@@ -97,11 +97,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
 	all, _ := s.client.Partitions().Total()
-	return storage.Counts{
-		QueuedHosts: int(all.HostCount), DueHosts: int(all.DueHosts), QueuedURLs: int(all.QueuedURLs),
-		LeasedURLs: int(all.LeasedURLs), ParkedURLs: int(all.ParkedURLs), SeenURLs: int(all.SeenURLs),
-		SuspendedURLs: int(all.SuspendedURLs), AwaitingRevisit: int(all.AwaitingRevisit),
-	}, nil
+	return all.Counts, nil
 }
 
 // SharedLimits returns the limits that all processes keep to together that have the store

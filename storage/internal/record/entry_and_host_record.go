@@ -231,8 +231,8 @@ func ParseHostState(b []byte) (c storage.HostState, err error) {
 
 // ReadOrigin reads the name of an origin.
 func ReadOrigin(r *binaryrecord.Reader) decorum.Origin {
-	o, ok := ParseOriginName(r.String())
-	if !ok {
+	o, err := ParseOriginName(r.String())
+	if err != nil {
 		r.MarkDamaged()
 	}
 	return o
@@ -249,13 +249,13 @@ func readURL(r *binaryrecord.Reader, o decorum.Origin) decorum.URL {
 }
 
 // ParseOriginName returns the origin whose String is s. None is "".
-func ParseOriginName(s string) (decorum.Origin, bool) {
+func ParseOriginName(s string) (decorum.Origin, error) {
 	if s == "" {
-		return decorum.Origin{}, true
+		return decorum.Origin{}, nil
 	}
 	u, err := decorum.ParseURL(s + "/")
-	if err != nil {
-		return decorum.Origin{}, false
+	if err != nil || u.Origin().String() != s {
+		return u.Origin(), binaryrecord.ErrDamaged
 	}
-	return u.Origin(), u.Origin().String() == s
+	return u.Origin(), nil
 }

@@ -12,7 +12,7 @@ import (
 // begins afterwards.
 func TestCallTracker(t *testing.T) {
 	calls := newCallTracker()
-	ctx, end, err := calls.begin(t.Context())
+	ctx, end, err := calls.BeginCall(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestCallTracker(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if _, _, err := calls.begin(t.Context()); !errors.Is(err, storage.ErrClosed) {
+	if _, _, err := calls.BeginCall(t.Context()); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("a call begins with %v after close, want %v", err, storage.ErrClosed)
 	}
 	if err := calls.close(func() error { t.Error("closed twice"); return nil }); !errors.Is(err, storage.ErrClosed) {
@@ -46,14 +46,14 @@ func TestCallTracker(t *testing.T) {
 func TestCallOfDoneContext(t *testing.T) {
 	calls := newCallTracker()
 	parent, cancel := context.WithCancel(t.Context())
-	ctx, end, err := calls.begin(parent)
+	ctx, end, err := calls.BeginCall(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	<-ctx.Done()
 	end()
-	if _, _, err := calls.begin(parent); !errors.Is(err, context.Canceled) {
+	if _, _, err := calls.BeginCall(parent); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call begins with %v, want %v", err, context.Canceled)
 	}
 	if err := calls.close(func() error { return nil }); err != nil {

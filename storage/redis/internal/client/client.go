@@ -15,11 +15,11 @@ import (
 // A Client calls scripts on the partitions of a store, and keeps the summaries that they
 // return. Use Open. It is safe for concurrent use.
 type Client struct {
+	*callTracker
 	conn          rueidis.Client
 	transport     *scriptTransport
 	partitions    Partitions
 	clock         *Clock
-	calls         *callTracker
 	timeout       time.Duration
 	onStallChange func(error)
 
@@ -34,7 +34,7 @@ type Client struct {
 func newClient(conn rueidis.Client, cfg *Config) *Client {
 	c := &Client{
 		conn: conn, partitions: makePartitions(cfg.Prefix, cfg.Partitions), clock: &Clock{usesCallerTime: cfg.UsesCallerTime},
-		calls: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
+		callTracker: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
 	}
 	c.transport = &scriptTransport{
 		conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != DurabilityNone,
@@ -43,16 +43,10 @@ func newClient(conn rueidis.Client, cfg *Config) *Client {
 	return c
 }
 
-// BeginCall begins a call, unless ctx is done or the client closed. The context that it
-// returns is done when either is. The caller must call end when the call is over.
-func (c *Client) BeginCall(ctx context.Context) (_ context.Context, end func(), err error) {
-	return c.calls.begin(ctx)
-}
-
 // Close cancels the calls that wait for a server, waits for the end of all calls, calls
 // last and closes the connections. It returns the error of last.
 func (c *Client) Close(last func() error) error {
-	return c.calls.close(func() error {
+	return c.callTracker.close(func() error {
 		defer c.conn.Close()
 		return last()
 	})
@@ -92,7 +86,7 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
-		for i, a := range c.transport.tryAll(ctx, sc, CallsTo(c.partitions)) {
+		for i, a := range c.transport.tryAll(ctx, false, sc, CallsTo(c.partitions)) {
 			if a.err != nil {
 				return a.err
 			}
@@ -111,7 +105,7 @@ func (c *Client) RunQuery(
 	ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string,
 ) error {
 	_, err := c.retry(ctx, p, func() error {
-		m, err := c.transport.try(ctx, p, sc, args...)
+		m, err := c.transport.try(ctx, false, p, sc, args...)
 		if err != nil {
 			return err
 		}
@@ -122,7 +116,7 @@ func (c *Client) RunQuery(
 
 // TryQuery calls a script that changes nothing, once.
 func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
-	return c.transport.try(ctx, p, sc, args...)
+	return c.transport.try(ctx, false, p, sc, args...)
 }
 
 // A callTracker says which calls may begin and run: all, until it is closed. Closing it
@@ -141,9 +135,9 @@ func newCallTracker() *callTracker {
 	return t
 }
 
-// begin begins a call, unless ctx is done or the tracker is closed. The context that it
+// BeginCall begins a call, unless ctx is done or the tracker is closed. The context that it
 // returns is done when either is. The caller must call end when the call is over.
-func (t *callTracker) begin(ctx context.Context) (_ context.Context, end func(), err error) {
+func (t *callTracker) BeginCall(ctx context.Context) (_ context.Context, end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}

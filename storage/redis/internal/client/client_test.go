@@ -164,8 +164,8 @@ func TestScriptTransport(t *testing.T) {
 	tr := startTransport(t, cluster, partitions)
 	calls := CallsTo(partitions, noteArgs("", "x")...)
 	for _, try := range []func() []scriptReply{
-		func() []scriptReply { return tr.tryAll(t.Context(), lua.SetNote, calls) },
-		func() []scriptReply { return tr.tryAllDurably(t.Context(), lua.SetNote, calls) },
+		func() []scriptReply { return tr.tryAll(t.Context(), false, lua.SetNote, calls) },
+		func() []scriptReply { return tr.tryAll(t.Context(), true, lua.SetNote, calls) },
 	} {
 		for _, n := range cluster.Nodes()[:3] {
 			if _, err := n.Do(t.Context(), "SCRIPT", "FLUSH"); err != nil {
@@ -181,15 +181,15 @@ func TestScriptTransport(t *testing.T) {
 	for _, n := range cluster.Nodes()[3:] {
 		must(t, n.Signal(syscall.SIGSTOP))
 	}
-	for i, r := range tr.tryAllDurably(t.Context(), lua.SetNote, calls) {
+	for i, r := range tr.tryAll(t.Context(), true, lua.SetNote, calls) {
 		if !errors.Is(r.err, errNotReplicated) {
 			t.Errorf("partition %d: %v, want %v", i, r.err, errNotReplicated)
 		}
 	}
-	if _, err := tr.tryDurably(t.Context(), partitions[0], lua.SetNote, noteArgs("", "x")...); !errors.Is(err, errNotReplicated) {
+	if _, err := tr.try(t.Context(), true, partitions[0], lua.SetNote, noteArgs("", "x")...); !errors.Is(err, errNotReplicated) {
 		t.Errorf("%v, want %v", err, errNotReplicated)
 	}
-	if _, err := tr.try(t.Context(), partitions[0], lua.SetNote, noteArgs("", "x")...); err != nil {
+	if _, err := tr.try(t.Context(), false, partitions[0], lua.SetNote, noteArgs("", "x")...); err != nil {
 		t.Errorf("a call that need not be confirmed: %v", err)
 	}
 }

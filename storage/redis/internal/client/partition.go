@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // hashSlots is how many hash slots a cluster has (Redis Cluster specification).
@@ -140,21 +142,14 @@ var ErrBadReply = errors.New("the server's answer makes no sense")
 // A Summary is what each script returns of its partition. Times are microseconds of the
 // client's Clock, or Never.
 type Summary struct {
-	Version                int64 // of the partition: it grows with each change
-	LeasedURLs             int64
-	NextLeaseExpiry        int64
+	storage.Counts                 // at the time of the call
+	Version                int64   // of the partition: it grows with each change
+	NextLeaseExpiry        int64   // when the first lease ends
 	FirstHostDueTimes      []int64 // when the first hosts are due, of at most MaxDueTimes
-	QueuedURLs             int64
-	SuspendedURLs          int64
-	NextHoldEnd            int64 // when the first hold of suspended URLs ends
-	AwaitingRevisit        int64
-	NextRevisit            int64
-	HostCount              int64
-	ParkedURLs             int64
-	SeenURLs               int64
-	DueHosts               int64 // hosts, at the time of the call
-	hasMoreExpired         bool  // more has run out than a call deals with
-	lastLeaseReplicationID int64 // under which leases were given last: a part of master_replid; 0: none were
+	NextHoldEnd            int64   // when the first hold of suspended URLs ends
+	NextRevisit            int64   // when the first page that awaits its revisit is due
+	hasMoreExpired         bool    // more has run out than a call deals with
+	lastLeaseReplicationID int64   // under which leases were given last: a part of master_replid; 0: none were
 }
 
 // Never is the time of what does not happen.
@@ -184,10 +179,12 @@ func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
 	}
 	at := func(i int) int64 { return c.ToLocalMicros(n[i], n[1]) }
 	s = Summary{
-		Version: n[0], LeasedURLs: n[2], NextLeaseExpiry: at(3),
-		QueuedURLs: n[4], SuspendedURLs: n[5], NextHoldEnd: at(6),
-		AwaitingRevisit: n[7], NextRevisit: at(8), HostCount: n[9], ParkedURLs: n[10], SeenURLs: n[11], DueHosts: n[12],
+		Version: n[0], NextLeaseExpiry: at(3), NextHoldEnd: at(6), NextRevisit: at(8),
 		hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
+		Counts: storage.Counts{
+			LeasedURLs: int(n[2]), QueuedURLs: int(n[4]), SuspendedURLs: int(n[5]), AwaitingRevisit: int(n[7]),
+			QueuedHosts: int(n[9]), ParkedURLs: int(n[10]), SeenURLs: int(n[11]), DueHosts: int(n[12]),
+		},
 	}
 	for i := 15; i < len(n); i++ {
 		s.FirstHostDueTimes = append(s.FirstHostDueTimes, at(i))
@@ -240,7 +237,7 @@ func (s Summary) add(t Summary) Summary {
 	s.NextHoldEnd = earlierMicros(s.NextHoldEnd, t.NextHoldEnd)
 	s.AwaitingRevisit += t.AwaitingRevisit
 	s.NextRevisit = earlierMicros(s.NextRevisit, t.NextRevisit)
-	s.HostCount += t.HostCount
+	s.QueuedHosts += t.QueuedHosts
 	s.ParkedURLs += t.ParkedURLs
 	s.SeenURLs += t.SeenURLs
 	s.DueHosts += t.DueHosts

@@ -39,44 +39,30 @@ func (f *ReplyReader) ReadElement() (m Reply, ok bool) {
 	return m, true
 }
 
-// ReadString reads a string.
-func (f *ReplyReader) ReadString() string {
+// readAs reads an element of a kind.
+func readAs[T any](f *ReplyReader, convert func(*Reply) (T, error)) (v T) {
 	m, ok := f.ReadElement()
 	if !ok {
-		return ""
+		return v
 	}
-	v, err := m.ToString()
+	v, err := convert(&m)
 	if err != nil {
 		f.err = ErrBadReply
 	}
 	return v
 }
+
+// ReadString reads a string.
+func (f *ReplyReader) ReadString() string { return readAs(f, (*Reply).ToString) }
 
 // ReadInt reads a whole number.
-func (f *ReplyReader) ReadInt() int64 {
-	m, ok := f.ReadElement()
-	if !ok {
-		return 0
-	}
-	v, err := m.AsInt64()
-	if err != nil {
-		f.err = ErrBadReply
-	}
-	return v
-}
+func (f *ReplyReader) ReadInt() int64 { return readAs(f, (*Reply).AsInt64) }
 
 // ReadList reads an element that is a list itself.
-func (f *ReplyReader) ReadList() []Reply {
-	m, ok := f.ReadElement()
-	if !ok {
-		return nil
-	}
-	all, err := m.ToArray()
-	if err != nil {
-		f.err = ErrBadReply
-	}
-	return all
-}
+func (f *ReplyReader) ReadList() []Reply { return readAs(f, (*Reply).ToArray) }
+
+// ReadStrings reads an element that is a list of strings.
+func (f *ReplyReader) ReadStrings() []string { return readAs(f, (*Reply).AsStrSlice) }
 
 // ReadUint64 reads a number that is too large for a script, and so a string to it.
 func (f *ReplyReader) ReadUint64() uint64 {

@@ -41,8 +41,14 @@ type scriptReply struct {
 	err     error
 }
 
-// try calls a script once. It puts the time before args.
-func (t *scriptTransport) try(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
+// try calls a script once. It puts the time before args. If durable is set it returns an error unless
+// a replica has confirmed what the script did, where the transport awaits replicas.
+func (t *scriptTransport) try(
+	ctx context.Context, durable bool, p *Partition, sc *lua.Script, args ...string,
+) (Reply, error) {
+	if durable && t.awaitsReplicas {
+		return t.tryDurably(ctx, p, sc, args...)
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	args = append([]string{t.clock.nowArg()}, args...)
@@ -53,10 +59,13 @@ func (t *scriptTransport) try(ctx context.Context, p *Partition, sc *lua.Script,
 	return m, err
 }
 
-// tryAll makes calls of a script once, those to a server in one go.
-func (t *scriptTransport) tryAll(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
-	if len(calls) == 0 {
+// tryAll makes calls of a script once, as try does, those to a server in one go.
+func (t *scriptTransport) tryAll(ctx context.Context, durable bool, sc *lua.Script, calls []Call) []scriptReply {
+	switch {
+	case len(calls) == 0:
 		return nil
+	case durable && t.awaitsReplicas:
+		return t.tryAllDurably(ctx, sc, calls)
 	}
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -64,7 +73,7 @@ func (t *scriptTransport) tryAll(ctx context.Context, sc *lua.Script, calls []Ca
 	for i, result := range t.conn.DoMulti(limited, t.commands(sc, calls)...) {
 		a := &replies[i]
 		if a.message, a.err = result.ToMessage(); isScriptMissing(a.err) {
-			a.message, a.err = t.try(ctx, calls[i].Partition, sc, calls[i].Args...)
+			a.message, a.err = t.try(ctx, false, calls[i].Partition, sc, calls[i].Args...)
 		}
 	}
 	return replies
@@ -97,15 +106,11 @@ func isScriptMissing(err error) bool {
 // errNotReplicated is returned if what was done may be lost with a server.
 var errNotReplicated = errors.New("no replica has confirmed it")
 
-// tryDurably is try for what must not be lost: it returns an error unless a replica has
-// confirmed it, where the transport awaits replicas. WAIT speaks of the connection that it
+// tryDurably is try for what must not be lost. WAIT speaks of the connection that it
 // comes by, which so is the one of the script: a redirection to another server is an error.
 func (t *scriptTransport) tryDurably(
 	ctx context.Context, p *Partition, sc *lua.Script, args ...string,
 ) (m Reply, err error) {
-	if !t.awaitsReplicas {
-		return t.try(ctx, p, sc, args...)
-	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	args = append([]string{t.clock.nowArg()}, args...)
@@ -129,9 +134,6 @@ func (t *scriptTransport) tryDurably(
 // tryAllDurably is tryAll for what must not be lost: see tryDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
 func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
-	if !t.awaitsReplicas {
-		return t.tryAll(ctx, sc, calls)
-	}
 	replies := make([]scriptReply, len(calls))
 	for i := range replies {
 		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done

@@ -22,11 +22,7 @@ func (c *Client) TryUpdates(
 	ctx context.Context, durable bool, sc *lua.Script, calls []Call,
 ) iter.Seq2[int, UpdateReply] {
 	startSeq := c.replySeq.Load()
-	try := c.transport.tryAll
-	if durable {
-		try = c.transport.tryAllDurably
-	}
-	replies := try(ctx, sc, calls)
+	replies := c.transport.tryAll(ctx, durable, sc, calls)
 	return func(yield func(int, UpdateReply) bool) {
 		for i, a := range replies {
 			if !yield(i, c.applyReply(calls[i].Partition, startSeq, a)) {
@@ -70,11 +66,7 @@ func (c *Client) RunUpdate(
 ) (text string, retried bool, err error) {
 	retried, err = c.retry(ctx, p, func() error {
 		startSeq := c.replySeq.Load()
-		try := c.transport.try
-		if durable {
-			try = c.transport.tryDurably
-		}
-		m, err := try(ctx, p, sc, args...)
+		m, err := c.transport.try(ctx, durable, p, sc, args...)
 		r := c.applyReply(p, startSeq, scriptReply{m, err})
 		text, err = r.Text()
 		return err
