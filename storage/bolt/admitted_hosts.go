@@ -35,22 +35,11 @@ type admittedHostCounter struct {
 	total        int                // hosts counted
 }
 
-// unwritten returns the hosts that the file lacks, the newest first.
-func (c *admittedHostCounter) unwritten() []*unwrittenNewHosts {
-	layers := make([]*unwrittenNewHosts, 0, 2)
-	for _, l := range []*unwrittenNewHosts{c.pending, c.beingWritten} {
-		if l != nil {
-			layers = append(layers, l)
-		}
-	}
-	return layers
-}
-
 // count looks up a host and the number of its domain.
 func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	count := storage.HostAdmissionCounts{Hosts: c.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
-	for _, l := range c.unwritten() {
+	for _, l := range nonNil(c.pending, c.beingWritten) {
 		if _, found := l.hosts[string(key)]; found {
 			count.IncludesHost = true
 		}

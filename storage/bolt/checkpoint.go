@@ -129,15 +129,12 @@ func (f *originCheckpoint) putRecord(origins checksummedBucket) error {
 
 func (f *originCheckpoint) applyURLChanges(urls checksummedBucket) error {
 	key := make([]byte, 0, urlKeyLen)
-	for c := f.urls.cursorFrom(slotChange{laneSlot: laneSlot{0, firstPosition}}); ; c.advance() {
-		change, ok := c.peek()
-		if !ok {
-			return nil
-		}
+	for change := range f.urls.all {
 		if err := putOrDeleteIfNil(urls.Bucket, appendURLKey(key, f.originNumber, change.laneSlot), change.value); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // putOrDeleteIfNil puts a value that ends with its checksum; a nil value deletes the key.
@@ -150,13 +147,7 @@ func putOrDeleteIfNil(b *bbolt.Bucket, key, value []byte) error {
 
 func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error {
 	added := make([]urlFingerprint, 0, f.seenURLFingerprints.len())
-	for c := f.seenURLFingerprints.cursorFrom(0); ; c.advance() {
-		p, ok := c.peek()
-		if !ok {
-			return addFingerprints(fingerprints, f.originNumber, added)
-		}
-		added = append(added, p)
-	}
+	return addFingerprints(fingerprints, f.originNumber, slices.AppendSeq(added, f.seenURLFingerprints.all))
 }
 
 func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {

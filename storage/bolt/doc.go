@@ -97,6 +97,7 @@
 // must, and leave the work to a part. A part calls those below it, and none calls a Store:
 //
 //	Store, Notes         the verbs
+//	noteTable            the verbs that both have
 //	leaseTable           leases
 //	urlQueues            URLs in their lanes
 //	seenSet              fingerprints

@@ -248,8 +248,8 @@ func (e *engine) lockAndReportDamage(place, format string, args ...any) {
 	e.damage.reportOnce(place, format, args...)
 }
 
-// fileStats returns how large the file is.
-func (e *engine) fileStats() (FileStats, error) {
+// FileStats returns how large the file is.
+func (e *engine) FileStats() (FileStats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f, err := e.file.stats()
@@ -257,8 +257,8 @@ func (e *engine) fileStats() (FileStats, error) {
 	return f, err
 }
 
-// flush makes all earlier calls durable. If the last write has failed, it tries again.
-func (e *engine) flush(ctx context.Context) error {
+// Flush makes all earlier calls durable. If the last write has failed, it tries again.
+func (e *engine) Flush(ctx context.Context) error {
 	if err := e.lockIfOpen(ctx); err != nil {
 		return err
 	}

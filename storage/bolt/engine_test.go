@@ -23,8 +23,8 @@ func TestEngine(t *testing.T) {
 		e.journal.markChanged(o)
 	}
 	must(t, e.changeOrigin(t.Context(), name, change))
-	must(t, e.flush(t.Context()))
-	if stats, err := e.fileStats(); err != nil || stats.Size == 0 || stats.UnappliedLogChanges == 0 {
+	must(t, e.Flush(t.Context()))
+	if stats, err := e.FileStats(); err != nil || stats.Size == 0 || stats.UnappliedLogChanges == 0 {
 		t.Errorf("file stats %+v (%v), want a change in the log", stats, err)
 	}
 	ended := false
@@ -33,7 +33,7 @@ func TestEngine(t *testing.T) {
 		t.Error("the last changes were not asked for")
 	}
 	for call, err := range map[string]error{
-		"change": e.changeOrigin(t.Context(), name, change), "flush": e.flush(t.Context()), "close": e.close(func() {}),
+		"change": e.changeOrigin(t.Context(), name, change), "flush": e.Flush(t.Context()), "close": e.close(func() {}),
 		"view": e.viewOrigin(t.Context(), name, func(*bbolt.Tx, *loadedOrigin) {}),
 	} {
 		if !errors.Is(err, storage.ErrClosed) {

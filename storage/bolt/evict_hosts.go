@@ -23,11 +23,9 @@ func (x *originIndex) evictHostIfClean(h *loadedHost) {
 	}
 	for o := range h.Host.OriginsWithURLs {
 		x.heads.remove(o)
-		delete(x.origins, o.name)
-		delete(x.originsByNumber, o.number)
+		x.detach(o)
 	}
 	x.schedule.EvictHost(&h.Host, h.number, func(o *loadedOrigin) uint32 { return o.number })
-	delete(x.hosts, h.name)
 }
 
 // reloadDueEvictedHosts reads back the idle hosts that Lease must know.

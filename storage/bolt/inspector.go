@@ -129,11 +129,7 @@ func (s *Store) SeenURLFingerprints(
 	var pending sortedSliceSet[urlFingerprint]
 	err := s.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
-			for c := layer.seenURLFingerprints.cursorFrom(0); ; c.advance() {
-				p, ok := c.peek()
-				if !ok {
-					break
-				}
+			for p := range layer.seenURLFingerprints.all {
 				pending.put(p)
 			}
 		}
@@ -141,11 +137,7 @@ func (s *Store) SeenURLFingerprints(
 	if err != nil {
 		return err
 	}
-	for c := pending.cursorFrom(0); ; c.advance() {
-		p, ok := c.peek()
-		if !ok {
-			break
-		}
+	for p := range pending.all {
 		if !yield(uint64(p)) {
 			return nil
 		}
@@ -164,14 +156,4 @@ func (s *Store) SeenURLFingerprints(
 		}
 		return true
 	})
-}
-
-// OriginNames implements storage.OriginLister, a portion at a time as Origins does.
-func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	return s.notes.OriginNames(ctx, yield)
-}
-
-// OriginNotes implements storage.Inspector.
-func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
-	return s.notes.OriginNotes(ctx, name, yield)
 }

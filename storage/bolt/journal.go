@@ -318,14 +318,8 @@ func (r *replayedLogState) getOrCreateOrigin(number uint32) *loadedOrigin {
 	return o
 }
 
-func (r *replayedLogState) getOrCreateOriginChanges(number uint32) *originChanges {
-	return r.getOrCreateOrigin(number).pendingChanges
-}
-
 func (r *replayedLogState) setOrigin(number uint32, value []byte) error {
 	o := r.getOrCreateOrigin(number)
 	delete(r.originsWithoutRecord, number)
 	return parseOriginRecord(value, o)
 }
-
-func (r *replayedLogState) setHost(number uint32, value []byte) { r.hostRecords[number] = value }

@@ -17,9 +17,7 @@ import (
 // Notes keep values by origin and key in a file, and read back nothing else of it. The file has
 // the layout of a Store's: what either wrote, the other reads. Use OpenNotes. All methods may be
 // called at the same time.
-type Notes struct {
-	engine *engine
-}
+type Notes struct{ noteTable }
 
 var _ storage.NoteStore = (*Notes)(nil)
 
@@ -31,11 +29,18 @@ func OpenNotes(path string, opts Options) (*Notes, error) {
 		return nil, err
 	}
 	e.start()
-	return &Notes{e}, nil
+	return &Notes{noteTable{e}}, nil
 }
 
+// Close flushes and closes.
+func (n *Notes) Close() error { return n.close(func() {}) }
+
+// A noteTable holds the notes of origins. Its methods, and those of the engine that are exported, are
+// those that a Store and Notes have in common.
+type noteTable struct{ *engine }
+
 // ReadNote returns what SetNote kept for the origin under key, nil if nothing.
-func (n *Notes) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
+func (n noteTable) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
 	if err := n.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func (n *Notes) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 }
 
 // SetNote keeps value, of at most storage.MaxNoteBytes bytes; nil deletes.
-func (n *Notes) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
+func (n noteTable) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
@@ -73,7 +78,7 @@ func (n *Notes) SetNote(ctx context.Context, name decorum.Origin, key string, va
 
 // OriginNotes calls yield with what SetNote kept for an origin, in no order, until yield returns
 // false. yield must not call n. First come those that are not checkpointed.
-func (n *Notes) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+func (n noteTable) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	pending := make(map[string][]byte)
 	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range slices.Backward(o.pendingLayers()) {
@@ -105,18 +110,9 @@ func (n *Notes) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 
 // OriginNames calls yield with the origins that notes were ever set for, in no order, until yield
 // returns false. The zero Origin is not one. yield must not call n.
-func (n *Notes) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+func (n noteTable) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return forEachOrigin(ctx, n.engine, yield, func(tx *bbolt.Tx, number uint32) (decorum.Origin, bool, error) {
 		name, err := n.engine.index.name(tx, number)
 		return name, !name.IsZero(), err
 	})
 }
-
-// FileStats returns how large the file is.
-func (n *Notes) FileStats() (FileStats, error) { return n.engine.fileStats() }
-
-// Flush makes all earlier calls durable. If the last write has failed, it tries again.
-func (n *Notes) Flush(ctx context.Context) error { return n.engine.flush(ctx) }
-
-// Close flushes and closes.
-func (n *Notes) Close() error { return n.engine.close(func() {}) }

@@ -69,30 +69,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.PostInterruptionDelay <= 0 {
-		o.PostInterruptionDelay = time.Second
-	}
-	if o.FlushEvery <= 0 {
-		o.FlushEvery = 200 * time.Millisecond
-	}
-	if o.FlushAfterChanges <= 0 {
-		o.FlushAfterChanges = 1 << 15
-	}
-	if o.MaxBufferedChanges <= 0 {
-		o.MaxBufferedChanges = 3 << 17
-	}
-	if o.PrefetchCount <= 0 {
-		o.PrefetchCount = 64
-	}
-	if o.MaxCachedURLs <= 0 {
-		o.MaxCachedURLs = 1 << 17
-	}
-	if o.MaxHostsInMemory <= 0 {
-		o.MaxHostsInMemory = 1 << 14
-	}
-	if o.maxCheckpointPages == 0 {
-		o.maxCheckpointPages = maxCheckpointPages
-	}
+	o.PostInterruptionDelay = positiveOr(o.PostInterruptionDelay, time.Second)
+	o.FlushEvery = positiveOr(o.FlushEvery, 200*time.Millisecond)
+	o.FlushAfterChanges = positiveOr(o.FlushAfterChanges, 1<<15)
+	o.MaxBufferedChanges = positiveOr(o.MaxBufferedChanges, 3<<17)
+	o.PrefetchCount = positiveOr(o.PrefetchCount, 64)
+	o.MaxCachedURLs = positiveOr(o.MaxCachedURLs, 1<<17)
+	o.MaxHostsInMemory = positiveOr(o.MaxHostsInMemory, 1<<14)
+	o.maxCheckpointPages = positiveOr(o.maxCheckpointPages, maxCheckpointPages)
 	if o.BeforeWrite == nil {
 		o.BeforeWrite = func() error { return nil }
 	}
@@ -109,6 +93,14 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	return o
+}
+
+// positiveOr returns n if it is above 0, and otherwise byDefault.
+func positiveOr[T int | time.Duration](n, byDefault T) T {
+	if n > 0 {
+		return n
+	}
+	return byDefault
 }
 
 // bufferedChangeLimit returns how many changes the store may hold: see MaxBufferedChanges.

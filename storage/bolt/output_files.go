@@ -35,9 +35,23 @@ type outputFiles struct {
 }
 
 // load reads the lengths of all files.
-func (o *outputFiles) load(tx *bbolt.Tx) (err error) {
-	o.extents, err = loadOutputFileRecords(tx)
-	return err
+func (o *outputFiles) load(tx *bbolt.Tx) error {
+	o.extents = make(map[string]OutputFileExtent)
+	return openChecksummedBucket(tx, bucketFiles).ForEach(func(key, value []byte) error {
+		value, err := verifyAndTrimChecksum(key, value)
+		if err != nil {
+			return err
+		}
+		r := binaryrecord.Reader{RemainingData: value}
+		f := OutputFileExtent{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
+		o.extents[f.Path] = f
+		return r.CheckFullyRead()
+	})
+}
+
+// byPath returns the files in the order of their paths.
+func (o *outputFiles) byPath() []OutputFileExtent {
+	return slices.SortedFunc(maps.Values(o.extents), func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // changed returns those of files of which the file of the store holds another length, or none.
@@ -77,23 +91,6 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	return nil
 }
 
-// loadOutputFileRecords reads the lengths of all files.
-func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFileExtent, error) {
-	files := make(map[string]OutputFileExtent)
-	b := openChecksummedBucket(tx, bucketFiles)
-	err := b.ForEach(func(key, value []byte) error {
-		value, err := verifyAndTrimChecksum(key, value)
-		if err != nil {
-			return err
-		}
-		r := binaryrecord.Reader{RemainingData: value}
-		f := OutputFileExtent{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
-		files[f.Path] = f
-		return r.CheckFullyRead()
-	})
-	return files, err
-}
-
 // ReadOutputFileRecords returns the files that the store at path knows, and whether they are whole
 // (see OutputMayBeTorn). No process may have the store open. ReadOutputFileRecords changes nothing. A
 // missing store, and one of a format before 4, knows no files. An empty file is an error.
@@ -120,8 +117,9 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 			if n, err := readFormatVersion(meta); err != nil || n != formatVersion || tx.Bucket([]byte(bucketFiles)) == nil {
 				return errors.Join(err, checkNotTruncated(tx))
 			}
-			known, err := loadOutputFileRecords(tx)
-			files = outputFilesByPath(known)
+			var known outputFiles
+			err := known.load(tx)
+			files = known.byPath()
 			return err
 		})
 	})
@@ -129,9 +127,4 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 		return nil, false, explainOpenError(path, err)
 	}
 	return files, clean, nil
-}
-
-// outputFilesByPath returns files in the order of their paths.
-func outputFilesByPath(files map[string]OutputFileExtent) []OutputFileExtent {
-	return slices.SortedFunc(maps.Values(files), func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) })
 }

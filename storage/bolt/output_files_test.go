@@ -23,7 +23,7 @@ func TestOutputFileLengths(t *testing.T) {
 	must(t, f.update(func(tx *bbolt.Tx) error { return writeOutputFileLengths(tx, changed) }))
 	var again outputFiles
 	must(t, f.view(again.load))
-	if got := outputFilesByPath(again.extents); !slices.Equal(got, changed) {
+	if got := again.byPath(); !slices.Equal(got, changed) {
 		t.Errorf("the file holds %v, want %v", got, changed)
 	}
 }

@@ -119,43 +119,37 @@ func (r *redoLogBuffer) takeSegments() [][]byte {
 	return segments
 }
 
-// A logReplayTarget takes the changes of a log as they were made.
-type logReplayTarget interface {
-	getOrCreateOriginChanges(number uint32) *originChanges // of the origin
-	setOrigin(number uint32, record []byte) error
-	setHost(number uint32, record []byte)
-}
-
 // replaySegment reads a segment of the log, of which the changes take parts, and
 // returns how many changes it is.
-func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
+func replaySegment(segment []byte, to *replayedLogState) (n int, err error) {
 	for r := (redoLogSegmentReader{binaryrecord.Reader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
+		changes := func() *originChanges { return to.getOrCreateOrigin(number).pendingChanges }
 		switch op {
 		case opPut:
 			s := r.readSlot()
-			to.getOrCreateOriginChanges(number).putURL(s, r.Bytes())
+			changes().putURL(s, r.Bytes())
 		case opPutFormat3:
 			s := r.readSlot()
-			to.getOrCreateOriginChanges(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
+			changes().putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
 		case opDelete:
-			to.getOrCreateOriginChanges(number).putURL(r.readSlot(), nil)
+			changes().putURL(r.readSlot(), nil)
 		case opAddSeen:
-			to.getOrCreateOriginChanges(number).addSeen(urlFingerprint(r.Uint64()))
+			changes().addSeen(urlFingerprint(r.Uint64()))
 		case opSetNote:
 			key := r.String()
-			to.getOrCreateOriginChanges(number).setNote(key, r.Bytes())
+			changes().setNote(key, r.Bytes())
 		case opDeleteNote:
-			to.getOrCreateOriginChanges(number).setNote(r.String(), nil)
+			changes().setNote(r.String(), nil)
 		case opSetRevisit:
 			p := urlFingerprint(r.Uint64())
-			to.getOrCreateOriginChanges(number).setURLRevisitPosition(p, r.readLanePosition())
+			changes().setURLRevisitPosition(p, r.readLanePosition())
 		case opOrigin:
 			if err := to.setOrigin(number, r.Bytes()); err != nil {
 				return n, err
 			}
 		case opHost:
-			to.setHost(number, r.Bytes())
+			to.hostRecords[number] = r.Bytes()
 		default:
 			r.MarkDamaged()
 		}

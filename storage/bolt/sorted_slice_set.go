@@ -45,14 +45,7 @@ func (r *sortedSliceSet[T]) put(x T) {
 
 func (r *sortedSliceSet[T]) mergeUnmerged() {
 	merged := make([]T, 0, len(r.mergedElements)+len(r.mergedElements)/4+len(r.unmergedElements))
-	for c := (sortedSliceSetCursor[T]{r.mergedElements, r.unmergedElements}); ; c.advance() {
-		x, ok := c.peek()
-		if !ok {
-			break
-		}
-		merged = append(merged, x)
-	}
-	r.mergedElements, r.unmergedElements = merged, nil
+	r.mergedElements, r.unmergedElements = slices.AppendSeq(merged, r.all), nil
 }
 
 // takeFirstN takes the first n elements out of the run, and returns them.
@@ -74,6 +67,15 @@ func (r *sortedSliceSet[T]) get(x T) (T, bool) {
 		return r.unmergedElements[at], true
 	}
 	return x, false
+}
+
+// all yields the elements in order. The set must not change meanwhile.
+func (r *sortedSliceSet[T]) all(yield func(T) bool) {
+	for c := (sortedSliceSetCursor[T]{r.mergedElements, r.unmergedElements}); ; c.advance() {
+		if x, ok := c.peek(); !ok || !yield(x) {
+			return
+		}
+	}
 }
 
 // cursorFrom returns a cursor at the first element that is not before x.

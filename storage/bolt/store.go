@@ -18,11 +18,10 @@ import (
 // Its methods lock the engine, read the file where they must, and leave the work to the part
 // that has the data.
 type Store struct {
-	engine *engine // whose lock guards the other parts
-	notes  Notes
-	seen   seenSet
-	queues urlQueues
-	leases leaseTable
+	noteTable // with the engine, whose lock guards the other parts
+	seen      seenSet
+	queues    urlQueues
+	leases    leaseTable
 }
 
 var (
@@ -40,7 +39,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{engine: e, notes: Notes{e}}
+	s := &Store{noteTable: noteTable{e}}
 	s.seen = seenSet{journal: e.journal, damage: &e.damage, count: totals.seenCount}
 	s.queues = urlQueues{
 		journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount,
@@ -136,22 +135,18 @@ func (s *Store) Lease(
 	s.leases.expire(now)
 	var leases []storage.Lease
 	err := s.engine.file.view(func(tx *bbolt.Tx) error {
-		if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil {
-			return err
-		}
-		for len(leases) < max {
+		for { // in the end, too, every host is in memory that the schedule must know
+			if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil || len(leases) >= max {
+				return err
+			}
 			origin := s.engine.index.schedule.NextOrigin(now)
 			if origin == nil {
-				break
+				return nil
 			}
 			if l, ok := s.leases.leaseNext(tx, origin.Queue, now, now.Add(ttl)); ok {
 				leases = append(leases, l)
 			}
-			if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil {
-				return err
-			}
 		}
-		return nil
 	})
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
@@ -280,16 +275,6 @@ func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storag
 	return unparked, err
 }
 
-// ReadNote implements storage.Store.
-func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) ([]byte, error) {
-	return s.notes.ReadNote(ctx, name, key)
-}
-
-// SetNote implements storage.Store.
-func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
-	return s.notes.SetNote(ctx, name, key, value)
-}
-
 // AdmitHostsWithinLimits implements storage.Store.
 func (s *Store) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
@@ -391,9 +376,6 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	return counts, nil
 }
 
-// Flush implements storage.Store. If the last write has failed, it tries again.
-func (s *Store) Flush(ctx context.Context) error { return s.engine.flush(ctx) }
-
 // FailureChannel implements storage.FailureNotifier.
 func (s *Store) FailureChannel() <-chan struct{} { return s.engine.status.failedForGood }
 
@@ -403,19 +385,16 @@ func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
 		return nil, err
 	}
 	defer s.engine.mu.Unlock()
-	return outputFilesByPath(s.engine.outputFiles.extents), nil
+	return s.engine.outputFiles.byPath(), nil
 }
 
 // OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
 // order before Open, or before an earlier Open, and has written no lengths since.
 func (s *Store) OutputMayBeTorn() bool { return s.engine.outputFiles.mayBeTorn }
 
-// FileStats returns how large the file is.
-func (s *Store) FileStats() (FileStats, error) { return s.engine.fileStats() }
-
 // Close implements storage.Store. Hosts of which a URL was out rest their LostVisitDelay
 // from now on, and PostInterruptionDelay at least, for those that have none yet: the end
 // of its visit is not known.
 func (s *Store) Close() error {
-	return s.engine.close(func() { s.leases.delayHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
+	return s.close(func() { s.leases.delayHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
 }
