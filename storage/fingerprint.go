@@ -1,8 +1,6 @@
 package storage
 
-import (
-	"github.com/decorum-crawler/decorum"
-)
+import "github.com/decorum-crawler/decorum"
 
 // Fingerprint returns what stands for u among the URLs of its origin where only
 // so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
@@ -15,7 +13,8 @@ func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery(
 func (e *Entry) RequestFingerprint() uint64 {
 	h := Fingerprint(e.URL)
 	if e.Request != nil {
-		h = e.Request.addToFingerprint(h)
+		// No path holds the line feeds that set method and body apart.
+		h = fnv1a(fnv1a(h, "\n"+e.Request.Method+"\n"), e.Request.Body)
 	}
 	return h
 }

@@ -71,13 +71,3 @@ func (k *StoredEntry) check(o decorum.Origin) error {
 	}
 	return nil
 }
-
-// ValidateDumps returns an error if no Store may take one of the dumps.
-func ValidateDumps(dumps []OriginDump) error {
-	for i := range dumps {
-		if err := dumps[i].validate(); err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-	}
-	return nil
-}

@@ -38,12 +38,6 @@ func (r *NonGETRequest) BodyReader() io.Reader {
 	return bytes.NewReader(r.Body)
 }
 
-// addToFingerprint goes on with a fingerprint. No path holds the line feeds that set method
-// and body apart.
-func (r *NonGETRequest) addToFingerprint(h uint64) uint64 {
-	return fnv1a(fnv1a(h, "\n"+r.Method+"\n"), r.Body)
-}
-
 // checkRequest returns an error if no Store may keep what e says of its request.
 func (e *Entry) checkRequest() error {
 	r := e.Request

@@ -24,16 +24,6 @@ func (e *Entry) Validate() error {
 	return e.checkRequest()
 }
 
-// ValidateEntries returns an error if no Store may add one of the entries.
-func ValidateEntries(entries []Entry) error {
-	for i := range entries {
-		if err := entries[i].Validate(); err != nil {
-			return fmt.Errorf("add: %w", err)
-		}
-	}
-	return nil
-}
-
 // validate returns an error if no Store may take the ack.
 func (a *Ack) validate() error {
 	if a.HostState != nil && len(a.HostState.EncodedStats) > MaxStatsBytes {
@@ -42,11 +32,22 @@ func (a *Ack) validate() error {
 	return a.Lease.Validate()
 }
 
+// ValidateEntries returns an error if no Store may add one of the entries.
+func ValidateEntries(entries []Entry) error { return validateAll("add", entries, (*Entry).Validate) }
+
 // ValidateAcks returns an error if no Store may take one of the acks.
-func ValidateAcks(acks []Ack) error {
-	for i := range acks {
-		if err := acks[i].validate(); err != nil {
-			return fmt.Errorf("ack: %w", err)
+func ValidateAcks(acks []Ack) error { return validateAll("ack", acks, (*Ack).validate) }
+
+// ValidateDumps returns an error if no Store may take one of the dumps.
+func ValidateDumps(dumps []OriginDump) error {
+	return validateAll("import", dumps, (*OriginDump).validate)
+}
+
+// validateAll returns the first error of validate, as one of the call.
+func validateAll[T any](call string, all []T, validate func(*T) error) error {
+	for i := range all {
+		if err := validate(&all[i]); err != nil {
+			return fmt.Errorf("%s: %w", call, err)
 		}
 	}
 	return nil
