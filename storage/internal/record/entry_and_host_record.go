@@ -40,7 +40,7 @@ const (
 // AppendEntry appends e but for its origin, which its key tells.
 func AppendEntry(b []byte, e *storage.Entry) []byte {
 	base := e.URL.Origin().String()
-	referrer, flags := e.Referrer, entryFlags(e)
+	referrer, flags, more := e.Referrer, entryFlags(e), moreEntryFlags(e)
 	if referrer != "" {
 		flags |= hasReferrer
 		if path, sameOrigin := strings.CutPrefix(referrer, base); sameOrigin {
@@ -48,6 +48,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 			flags |= sameOriginReferrer
 		}
 	}
+	flags |= flagIf(more != 0, hasMoreFlags)
 	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	b = binaryrecord.AppendString(b, e.URL.PathAndQuery())
@@ -67,31 +68,13 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		b = binaryrecord.AppendString(b, e.UncleanedURL.PathAndQuery())
 	}
 	if flags&hasMoreFlags != 0 {
-		b = appendEntryOptionalFields(b, e)
+		b = appendEntryOptionalFields(b, e, more)
 	}
 	return b
 }
 
-func appendEntryOptionalFields(b []byte, e *storage.Entry) []byte {
-	var more byte
-	if e.PriorityRank > 0 {
-		more |= hasRank
-	}
-	if e.VisitHistorySummary != nil {
-		more |= hasVisitHistorySummary
-	}
-	if e.Redirects > 0 {
-		more |= hasRedirects
-	}
-	if e.HTTPSUpgradeTried {
-		more |= isHTTPSUpgradeTried
-	}
-	if e.Request != nil {
-		more |= hasRequest
-	}
-	if e.Sent {
-		more |= isSent
-	}
+// appendEntryOptionalFields appends more, and what it says to be set.
+func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 	b = append(b, more)
 	if e.PriorityRank > 0 {
 		b = binary.AppendUvarint(b, uint64(e.PriorityRank))
@@ -129,27 +112,26 @@ func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummar
 	}
 }
 
-// entryFlags returns what of e is set, the referrer apart.
-func entryFlags(e *storage.Entry) (flags byte) {
-	if !e.RobotsFor.IsZero() {
-		flags |= hasRobotsFor
+// entryFlags returns what of e is set, the referrer and what moreEntryFlags returns apart.
+func entryFlags(e *storage.Entry) byte {
+	return flagIf(!e.RobotsFor.IsZero(), hasRobotsFor) | flagIf(len(e.CallbackData) > 0, hasContext) |
+		flagIf(e.FailedAttempts > 0, hasFailedAttempts) | flagIf(!e.UncleanedURL.IsZero(), hasUncleanedURL) |
+		flagIf(e.UseUncleanedURL, useUncleanedURL)
+}
+
+// moreEntryFlags returns what else of e is set.
+func moreEntryFlags(e *storage.Entry) byte {
+	return flagIf(e.PriorityRank > 0, hasRank) | flagIf(e.VisitHistorySummary != nil, hasVisitHistorySummary) |
+		flagIf(e.Redirects > 0, hasRedirects) | flagIf(e.HTTPSUpgradeTried, isHTTPSUpgradeTried) |
+		flagIf(e.Request != nil, hasRequest) | flagIf(e.Sent, isSent)
+}
+
+// flagIf returns flag if set is true, and 0 otherwise.
+func flagIf(set bool, flag byte) byte {
+	if set {
+		return flag
 	}
-	if len(e.CallbackData) > 0 {
-		flags |= hasContext
-	}
-	if e.FailedAttempts > 0 {
-		flags |= hasFailedAttempts
-	}
-	if !e.UncleanedURL.IsZero() {
-		flags |= hasUncleanedURL
-	}
-	if e.UseUncleanedURL {
-		flags |= useUncleanedURL
-	}
-	if e.PriorityRank > 0 || e.VisitHistorySummary != nil || e.Redirects > 0 || e.HTTPSUpgradeTried || e.Request != nil || e.Sent {
-		flags |= hasMoreFlags
-	}
-	return flags
+	return 0
 }
 
 // ParseEntry reads what AppendEntry wrote for a URL of origin o.
