@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -57,13 +56,9 @@ func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.
 	o.leasedSlots = append(o.leasedSlots, at)
 	t.lastToken++
 	t.leases[t.lastToken] = &lease{t.schedule.BeginLease(&o.Origin, t.lastToken, now, expires), e, at}
-	leased := storage.Lease{Entry: e, HostState: o.host.HostState, Token: t.lastToken, Expires: expires}
-	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
-	if e.VisitHistorySummary != nil {
-		history := *e.VisitHistorySummary
-		leased.VisitHistorySummary = &history
-	}
-	return leased, true
+	return storage.Lease{
+		Entry: schedule.CloneEntry(e), HostState: o.host.HostState, Token: t.lastToken, Expires: expires,
+	}, true
 }
 
 // find returns the lease that l is of; nil if it has ended.

@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // Ack implements storage.Store.
@@ -21,8 +21,8 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	var errs []error
 	for i := range acks {
 		a := &acks[i]
-		l := m.leases[a.Lease.Token]
-		if l == nil || l.entry.URL != a.Lease.URL {
+		l := m.findLease(&a.Lease)
+		if l == nil {
 			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
 			continue
 		}
@@ -34,19 +34,17 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 
 // endLeaseWithOutcome ends the lease as a says.
 func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
-	e := a.Lease.Entry
+	e := schedule.CloneEntry(a.Lease.Entry)
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
 	case storage.RetryAt:
 		l.origin.Queue.addDelayed(e, a.NotBefore)
 	case storage.RevisitAt:
-		if !e.RobotsFor.IsZero() {
-			break
+		if e.RobotsFor.IsZero() { // else it is a hop, and done
+			m.seenURLs[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
 		}
-		m.seenURLs[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
 	case storage.Park:
 		m.parkEntry(l.origin, e)
 	}
@@ -62,8 +60,8 @@ func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 		return err
 	}
 	defer m.mu.Unlock()
-	leased := m.leases[l.Token]
-	if leased == nil || leased.entry.URL != l.URL {
+	leased := m.findLease(&l)
+	if leased == nil {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	leased.entry.Sent = sent

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -25,9 +26,6 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	if m.admittedHosts.hosts == nil {
-		m.admittedHosts = admittedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
-	}
 	results := make([]storage.HostAdmissionResult, len(hosts))
 	for i, h := range hosts {
 		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)

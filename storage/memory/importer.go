@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 var _ storage.Importer = (*Store)(nil)
@@ -72,8 +73,7 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 }
 
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
-	e := k.Entry
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
+	e := schedule.CloneEntry(k.Entry)
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		m.seenURLs[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)

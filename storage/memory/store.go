@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -71,6 +70,8 @@ func New(cfg Config) *Store {
 		origins:  make(map[decorum.Origin]*memoryOrigin),
 		seenURLs: make(map[seenKey]*queuedEntry),
 		leases:   make(map[uint64]*memoryLease),
+
+		admittedHosts: admittedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)},
 	}
 }
 
@@ -132,8 +133,7 @@ func (m *Store) addEntryIfNew(e storage.Entry, maxPerOrigin int) storage.AddOutc
 			return storage.Duplicate
 		}
 	}
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
-	o.Queue.addEntry(e)
+	o.Queue.addEntry(schedule.CloneEntry(e))
 	m.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added
 }
@@ -225,17 +225,7 @@ func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], now, expires time.T
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := storage.Lease{Entry: e, HostState: o.Host.HostState, Token: m.lastLeaseToken, Expires: expires}
-	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary) // its holder may write to them
-	return l, nil
-}
-
-func cloneVisitHistorySummary(p *storage.VisitHistorySummary) *storage.VisitHistorySummary {
-	if p == nil {
-		return nil
-	}
-	clone := *p
-	return &clone
+	return storage.Lease{Entry: schedule.CloneEntry(e), HostState: o.Host.HostState, Token: m.lastLeaseToken, Expires: expires}, nil
 }
 
 // expireLeases gives back the URLs of leases that ran out.
@@ -252,14 +242,22 @@ func (m *Store) expireLeases(now time.Time) {
 	}
 }
 
+// findLease returns the lease that l is of; nil if it has ended.
+func (m *Store) findLease(l *storage.Lease) *memoryLease {
+	if found := m.leases[l.Token]; found != nil && found.entry.URL == l.URL {
+		return found
+	}
+	return nil
+}
+
 // Renew implements storage.Store.
 func (m *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	leased := m.leases[l.Token]
-	if leased == nil || leased.entry.URL != l.URL || !leased.Expires.After(now) {
+	leased := m.findLease(&l)
+	if leased == nil || !leased.Expires.After(now) {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	m.schedule.Advance(now)

@@ -7,6 +7,7 @@
 package schedule
 
 import (
+	"bytes"
 	"math"
 	"time"
 
@@ -250,4 +251,14 @@ func NoteLastmod(e *storage.Entry, modified time.Time) bool {
 	}
 	history.SitemapLastmod, e.VisitHistorySummary = modified, &history
 	return true
+}
+
+// CloneEntry returns e with copies of what its holder may write to.
+func CloneEntry(e storage.Entry) storage.Entry {
+	e.CallbackData = bytes.Clone(e.CallbackData)
+	if e.VisitHistorySummary != nil {
+		history := *e.VisitHistorySummary
+		e.VisitHistorySummary = &history
+	}
+	return e
 }
