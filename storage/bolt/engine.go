@@ -143,13 +143,27 @@ func (e *engine) trimAndCommitIfDueThenUnlock() {
 	}
 }
 
-// viewOrigin calls do with an origin, if it was ever met.
-func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
+// view makes a call that reads the file, and changes nothing on disk.
+func (e *engine) view(ctx context.Context, do func(*bbolt.Tx) error) error {
 	if err := e.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer e.trimAndCommitIfDueThenUnlock()
-	return e.file.view(func(tx *bbolt.Tx) error {
+	return e.file.view(do)
+}
+
+// change makes a call that changes something, and reads the file.
+func (e *engine) change(ctx context.Context, do func(*bbolt.Tx) error) error {
+	if err := e.lockForChange(ctx); err != nil {
+		return err
+	}
+	defer e.trimAndCommitIfDueThenUnlock()
+	return e.file.view(do)
+}
+
+// viewOrigin calls do with an origin, if it was ever met.
+func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
+	return e.view(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.find(tx, name)
 		if o != nil && err == nil {
 			do(tx, o)
@@ -160,11 +174,7 @@ func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*b
 
 // changeOrigin makes a change to an origin, new if need be.
 func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change func(*loadedOrigin)) error {
-	if err := e.lockForChange(ctx); err != nil {
-		return err
-	}
-	defer e.trimAndCommitIfDueThenUnlock()
-	return e.file.view(func(tx *bbolt.Tx) error {
+	return e.change(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.getOrCreate(tx, name)
 		if err == nil {
 			change(o)

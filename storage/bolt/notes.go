@@ -41,11 +41,7 @@ type noteTable struct{ *engine }
 
 // ReadNote returns what SetNote kept for the origin under key, nil if nothing.
 func (n noteTable) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
-	if err := n.engine.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer n.engine.trimAndCommitIfDueThenUnlock()
-	err = n.engine.file.view(func(tx *bbolt.Tx) error {
+	err = n.engine.view(ctx, func(tx *bbolt.Tx) error {
 		o, err := n.engine.index.find(tx, name)
 		if o == nil || err != nil {
 			return err

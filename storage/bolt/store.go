@@ -57,12 +57,8 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
-	if err := s.engine.lockForChange(ctx); err != nil {
-		return nil, err
-	}
-	defer s.engine.trimAndCommitIfDueThenUnlock()
 	results := make([]storage.AddOutcome, len(entries))
-	err := s.engine.file.view(func(tx *bbolt.Tx) (err error) {
+	err := s.engine.change(ctx, func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		for i := range entries {
 			if results[i], err = s.addEntryIfNew(tx, c, &entries[i], maxPerOrigin); err != nil {
@@ -203,11 +199,7 @@ func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, 
 func (s *Store) RescheduleByLastmod(
 	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
 ) (rescheduled int, err error) {
-	if err := s.engine.lockForChange(ctx); err != nil {
-		return 0, err
-	}
-	defer s.engine.trimAndCommitIfDueThenUnlock()
-	err = s.engine.file.view(func(tx *bbolt.Tx) error {
+	err = s.engine.change(ctx, func(tx *bbolt.Tx) error {
 		for _, g := range lastmods {
 			o, err := s.engine.index.find(tx, g.URL.Origin())
 			if err != nil {
@@ -232,10 +224,7 @@ func (s *Store) UnparkMatchingURLs(
 	}
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
-		if err := s.engine.lockForChange(ctx); err != nil {
-			return unparked, err
-		}
-		err := s.engine.file.view(func(tx *bbolt.Tx) (err error) {
+		err := s.engine.change(ctx, func(tx *bbolt.Tx) (err error) {
 			o, err := s.engine.index.find(tx, name)
 			if o == nil || o.parkedCount == 0 || err != nil {
 				more = false
@@ -250,7 +239,6 @@ func (s *Store) UnparkMatchingURLs(
 			s.engine.index.schedule.UpdateOrigin(&o.Origin)
 			return nil
 		})
-		s.engine.trimAndCommitIfDueThenUnlock()
 		if err != nil {
 			return unparked, err
 		}
@@ -282,12 +270,8 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	if err := s.engine.lockForChange(ctx); err != nil {
-		return nil, err
-	}
-	defer s.engine.trimAndCommitIfDueThenUnlock()
 	results := make([]storage.HostAdmissionResult, len(hosts))
-	err := s.engine.file.view(func(tx *bbolt.Tx) error {
+	err := s.engine.change(ctx, func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.engine.admittedHosts.count(tx, h)
 			if err != nil {
@@ -310,11 +294,7 @@ func (s *Store) AdmitHostsWithinLimits(
 func (s *Store) AdmittedHostTotalsFor(
 	ctx context.Context, h storage.HostToAdmit,
 ) (count storage.HostAdmissionCounts, err error) {
-	if err := s.engine.lockIfOpen(ctx); err != nil {
-		return count, err
-	}
-	defer s.engine.trimAndCommitIfDueThenUnlock()
-	err = s.engine.file.view(func(tx *bbolt.Tx) error {
+	err = s.engine.view(ctx, func(tx *bbolt.Tx) error {
 		count, err = s.engine.admittedHosts.count(tx, h)
 		return err
 	})
@@ -327,11 +307,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 		return err
 	}
 	for i := range dumps {
-		if err := s.engine.lockForChange(ctx); err != nil {
-			return err
-		}
-		err := s.engine.file.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
-		s.engine.trimAndCommitIfDueThenUnlock()
+		err := s.engine.change(ctx, func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
 		if err != nil {
 			return err
 		}
