@@ -29,10 +29,6 @@ type hostVisitState struct {
 	activeVisits int       // visits that go on
 }
 
-func newDelayChecker() delayChecker {
-	return delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]pendingRequest{}}
-}
-
 // startRun begins a run.
 func (p *delayChecker) startRun() { p.runNumber++ }
 

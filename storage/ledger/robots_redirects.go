@@ -12,10 +12,6 @@ type robotsRedirectTracker struct {
 	redirectedFetches map[robotsFetchKey]bool  // answered by a redirect, or with an unknown answer
 }
 
-func newRobotsRedirectTracker() robotsRedirectTracker {
-	return robotsRedirectTracker{unansweredFetches: map[int64]robotsFetchKey{}, redirectedFetches: map[robotsFetchKey]bool{}}
-}
-
 // addAndCheckRequest adds a request for a robots.txt, and reports whether it is at its origin, or
 // may be the target of a recorded redirect from there.
 func (k *robotsRedirectTracker) addAndCheckRequest(n int64, q *Request) (follows bool) {

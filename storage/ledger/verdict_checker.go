@@ -34,10 +34,6 @@ const cachedRules = 500
 // robots.MaxFileBytes.
 const maxRobotsFileBytes = 16 << 20
 
-func newVerdictChecker(dir string) verdictChecker {
-	return verdictChecker{robotsDir: dir, intactByHash: map[string]bool{}}
-}
-
 // startRun has files read as a run does.
 func (j *verdictChecker) startRun(run *RunStart) error {
 	agent, err := run.robotsAgent()

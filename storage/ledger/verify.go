@@ -118,9 +118,11 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, isHeadKnown: true, possibleHeads: [2]chainHead{genesisHead(), genesisHead()},
-		verdictChecker: newVerdictChecker(filepath.Join(dir, robotsDir)), delayChecker: newDelayChecker(),
-		expectedHashesFound: make([]bool, len(opts.ExpectedRecordHashes)), robotsRedirects: newRobotsRedirectTracker(),
-		report: VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}
+		verdictChecker:      verdictChecker{robotsDir: filepath.Join(dir, robotsDir), intactByHash: map[string]bool{}},
+		delayChecker:        delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]pendingRequest{}},
+		robotsRedirects:     robotsRedirectTracker{map[int64]robotsFetchKey{}, map[robotsFetchKey]bool{}},
+		expectedHashesFound: make([]bool, len(opts.ExpectedRecordHashes)),
+		report:              VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.checkSegment(&all[i]); v.report.StoppedAtFaultLimit {
 			break
