@@ -41,13 +41,13 @@ func (c *hostCounter) AdmitHostsWithinLimits(
 	}
 	defer end()
 	commonArgs := []string{
-		strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts),
+		strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), client.BoolArg(limits.RefuseNewHosts),
 	}
 	results := make([]storage.HostAdmissionResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, client.MaxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
-			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
+			args = append(args, hostFingerprintArg(h.Host), h.Domain, client.BoolArg(h.IgnoreLimits))
 		}
 		reply, _, err := c.client.RunUpdate(ctx, c.client.Partitions()[0], true, lua.AdmitHosts, args...)
 		if err == nil && len(reply) != len(chunk) {

@@ -63,7 +63,7 @@ func (i *importItem) scriptArgs() []string {
 // appendImportItems appends the items of a dump, in their order.
 func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		hold := []string{c.TimeArg(p.HeldUntil), boolArg(p.Suspended)}
+		hold := []string{c.TimeArg(p.HeldUntil), client.BoolArg(p.Suspended)}
 		items = append(items, importItem{"h", p.Origin, append(hold, hostStateArgs(c, p.HostState)...)})
 	}
 	for i := range p.URLs {

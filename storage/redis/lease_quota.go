@@ -63,6 +63,6 @@ func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLease
 // what is left.
 func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
-		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.refreshInterval + rand.N(l.refreshInterval)).UnixMicro())
+		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.summaries.interval + rand.N(l.summaries.interval)).UnixMicro())
 	}
 }

@@ -21,13 +21,11 @@ const unreachableRetryDelay = time.Second
 
 // leaser leases URLs, of the hosts first that are due longest.
 type leaser struct {
-	client           *client.Client
-	summaries        *summaryRefresher
-	held             *heldLeases
-	ttls             *leaseTTLRecorder
-	refreshInterval  time.Duration // Options.PartitionRefreshInterval
-	interruptedDelay time.Duration // how long a host rests at least whose visit was cut short
-	onDamaged        func(error)   // Options.OnDamaged
+	client    *client.Client
+	summaries *summaryRefresher
+	held      *heldLeases
+	ttls      *leaseTTLRecorder
+	onDamaged func(error) // Options.OnDamaged
 }
 
 // Lease implements storage.Store. It goes by what calls have said of the
@@ -113,7 +111,7 @@ func (l *leaser) leaseFromPartitions(
 	calls := make([]client.Call, len(quotas))
 	for i, q := range quotas {
 		maxLeases := min(q.maxLeases, client.MaxBatchItems)
-		args := leaseArgs(l.client.Clock(), ttl, q.dueBy, l.interruptedDelay, maxLeases)
+		args := leaseArgs(l.client.Clock(), ttl, q.dueBy, l.summaries.interruptedDelay, maxLeases)
 		calls[i] = client.Call{Partition: q.Partition, Args: args}
 	}
 	sentAt := time.Now()
@@ -224,7 +222,7 @@ func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: retryAt}
 	}
 	if !l.client.Clock().UsesCallerTime() {
-		next.PollAt = client.MicrosToTime(now).Add(l.refreshInterval)
+		next.PollAt = client.MicrosToTime(now).Add(l.summaries.interval)
 	}
 	next.LossGeneration = l.client.Failovers()
 	return next

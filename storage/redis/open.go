@@ -29,20 +29,12 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := ensureFormat(ctx, c, &opts); err != nil {
 		return nil, errors.Join(err, c.Close(func() error { return nil }))
 	}
-	return newStore(c, &opts), nil
-}
-
-// newStore puts a store together from its parts.
-func newStore(c *client.Client, opts *Options) *Store {
 	held, ttls, interrupted := newHeldLeases(), newLeaseTTLRecorder(c, opts.Timeout), opts.interruptedDelay()
 	summaries := &summaryRefresher{client: c, interval: opts.PartitionRefreshInterval, interruptedDelay: interrupted}
 	return &Store{
 		client:       c,
 		flushTimeout: flushTimeouts * opts.Timeout,
-		leaser: leaser{
-			client: c, summaries: summaries, held: held, ttls: ttls, refreshInterval: opts.PartitionRefreshInterval,
-			interruptedDelay: interrupted, onDamaged: opts.OnDamaged,
-		},
+		leaser:       leaser{client: c, summaries: summaries, held: held, ttls: ttls, onDamaged: opts.OnDamaged},
 		leaseHolder: leaseHolder{
 			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
 		},
@@ -52,7 +44,7 @@ func newStore(c *client.Client, opts *Options) *Store {
 		hostCounter:      hostCounter{c},
 		inspector:        inspector{c},
 		importer:         importer{c},
-	}
+	}, nil
 }
 
 // keyFormat is that of the keys.

@@ -35,7 +35,14 @@ func (r *revisitScheduler) RescheduleByLastmod(
 		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
 		err := r.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m client.Reply) error {
-			return parseAwaitingRevisitRecords(m, b.Indexes, records)
+			found, err := m.AsStrSlice() // empty for a page that does not rest
+			if err != nil || len(found) != len(b.Indexes) {
+				return client.ErrBadReply
+			}
+			for k, i := range b.Indexes {
+				records[i] = found[k]
+			}
+			return nil
 		}, b.Args...)
 		if err != nil {
 			return rescheduled, fmt.Errorf("recall: %w", err)
@@ -57,23 +64,6 @@ func (r *revisitScheduler) RescheduleByLastmod(
 		}
 	}
 	return rescheduled, nil
-}
-
-// parseAwaitingRevisitRecords reads what awaiting_revisit.lua returns: records, or nothing, of the items.
-func parseAwaitingRevisitRecords(m client.Reply, items []int, existing []string) error {
-	records, err := m.ToArray()
-	if err != nil || len(records) != len(items) {
-		return client.ErrBadReply
-	}
-	for k, m := range records {
-		if m.IsNil() {
-			continue
-		}
-		if existing[items[k]], err = m.ToString(); err != nil {
-			return client.ErrBadReply
-		}
-	}
-	return nil
 }
 
 // rescheduleModifiedURL makes a page due now whose record is oldRecord, and returns its new

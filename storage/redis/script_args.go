@@ -22,14 +22,6 @@ func fingerprintArg(fingerprint uint64) string { return strconv.FormatInt(int64(
 // encodeEntry returns the record of an entry.
 func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
 
-// boolArg returns b as an argument of a script.
-func boolArg(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
 // chunkSize is how many URLs, or origins, one call goes through.
 const chunkSize = 256
 

@@ -77,14 +77,8 @@ func (s *SharedLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m Hea
 // scriptArgs returns the arguments of heartbeat.lua.
 func (r *HeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	digit := func(b bool) string {
-		if b {
-			return "1"
-		}
-		return "0"
-	}
 	return []string{r.WorkerName, client.DurationArg(r.ExpiresAfter),
-		digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+		client.BoolArg(r.Joining), client.BoolArg(r.Leaving), client.BoolArg(r.ResetCountsIfLimitReached),
 		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), client.DurationArg(r.Limits.MaxWorkingTime),
 		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

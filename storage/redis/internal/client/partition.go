@@ -121,13 +121,6 @@ func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.summary = p.summary.withUpcomingHostsDeferred(until)
 }
 
-// markUnreachable notes that the server of the partition does not answer.
-func (p *Partition) markUnreachable() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.unreachable = true
-}
-
 // LastSummary returns the last summary of the partition, and false if its server has not
 // answered since.
 func (p *Partition) LastSummary() (Summary, bool) {

@@ -83,7 +83,9 @@ func (c *Client) retry(ctx context.Context, p *Partition, attempt func() error) 
 // MarkUnreachable notes that the server of a partition does not answer, and tells err if
 // all did before.
 func (c *Client) MarkUnreachable(p *Partition, err error) {
-	p.markUnreachable()
+	p.mu.Lock()
+	p.unreachable = true
+	p.mu.Unlock()
 	if !c.stalled.Swap(true) {
 		c.onStallChange(err)
 	}
