@@ -31,21 +31,14 @@ type writeBatch struct {
 	trimmedChangeCount int                // changes of the log that go with that
 }
 
-// An originCheckpoint is what becomes of one origin.
+// An originCheckpoint is what becomes of one origin. Of the origin and its host it reads the names and
+// numbers alone, which do not change.
 type originCheckpoint struct {
 	*originChanges
-	origin         *loadedOrigin
-	originNumber   uint32
-	isNew          bool // perhaps not in names yet
-	name           string
-	record         []byte          // nil if only some of the fingerprints are checkpointed
-	hostCheckpoint *hostCheckpoint // if it has changed
-}
-
-type hostCheckpoint struct {
-	number uint32
-	name   string
-	record []byte
+	origin     *loadedOrigin
+	isNew      bool   // perhaps not in names yet
+	record     []byte // nil if only some of the fingerprints are checkpointed
+	hostRecord []byte // if the host has changed
 }
 
 // apply writes w, bucket by bucket, in the order of keys: neighbours share a page.
@@ -104,33 +97,34 @@ func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 }
 
 func (f *originCheckpoint) putNamesIfNew(names checksummedBucket) error {
-	if !f.isNew || names.Get(originNameKey(f.name)) != nil {
+	key := originNameKey(f.origin.name.String())
+	if !f.isNew || names.Get(key) != nil {
 		return nil
 	}
-	if err := names.setOrDelete(originNameKey(f.name), numberKey(f.originNumber)); err != nil {
+	if err := names.setOrDelete(key, numberKey(f.origin.number)); err != nil {
 		return err
 	}
-	return names.setOrDelete(hostNameKey(f.hostCheckpoint.name), numberKey(f.hostCheckpoint.number))
+	return names.setOrDelete(hostNameKey(f.origin.host.name), numberKey(f.origin.host.number))
 }
 
 func (f *originCheckpoint) putHostIfChanged(hosts checksummedBucket) error {
-	if f.hostCheckpoint == nil {
+	if f.hostRecord == nil {
 		return nil
 	}
-	return hosts.setOrDelete(numberKey(f.hostCheckpoint.number), f.hostCheckpoint.record)
+	return hosts.setOrDelete(numberKey(f.origin.host.number), f.hostRecord)
 }
 
 func (f *originCheckpoint) putRecord(origins checksummedBucket) error {
 	if f.record == nil {
 		return nil
 	}
-	return origins.setOrDelete(numberKey(f.originNumber), f.record)
+	return origins.setOrDelete(numberKey(f.origin.number), f.record)
 }
 
 func (f *originCheckpoint) applyURLChanges(urls checksummedBucket) error {
 	key := make([]byte, 0, urlKeyLen)
 	for change := range f.urls.all {
-		if err := putOrDeleteIfNil(urls.Bucket, appendURLKey(key, f.originNumber, change.laneSlot), change.value); err != nil {
+		if err := putOrDeleteIfNil(urls.Bucket, appendURLKey(key, f.origin.number, change.laneSlot), change.value); err != nil {
 			return err
 		}
 	}
@@ -147,16 +141,16 @@ func putOrDeleteIfNil(b *bbolt.Bucket, key, value []byte) error {
 
 func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error {
 	added := make([]urlFingerprint, 0, f.seenURLFingerprints.len())
-	return addFingerprints(fingerprints, f.originNumber, slices.AppendSeq(added, f.seenURLFingerprints.all))
+	return addFingerprints(fingerprints, f.origin.number, slices.AppendSeq(added, f.seenURLFingerprints.all))
 }
 
 func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 	for _, p := range slices.Sorted(maps.Keys(f.revisitPositions)) {
 		var value []byte
 		if at := f.revisitPositions[p]; at != noLanePosition {
-			value = appendURLKey(nil, f.originNumber, laneSlot{schedule.AwaitingRevisit, at})
+			value = appendURLKey(nil, f.origin.number, laneSlot{schedule.AwaitingRevisit, at})
 		}
-		if err := revisits.setOrDelete(appendFingerprintKey(nil, f.originNumber, p), value); err != nil {
+		if err := revisits.setOrDelete(appendFingerprintKey(nil, f.origin.number, p), value); err != nil {
 			return err
 		}
 	}
@@ -165,7 +159,7 @@ func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 
 func (f *originCheckpoint) putNotes(notes checksummedBucket) error {
 	for _, key := range slices.Sorted(maps.Keys(f.notes)) {
-		if err := notes.setOrDelete(appendNoteKey(nil, f.originNumber, key), f.notes[key]); err != nil {
+		if err := notes.setOrDelete(appendNoteKey(nil, f.origin.number, key), f.notes[key]); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,13 @@ func (s *Store) forEachEntryInLane(
 	ctx context.Context, name decorum.Origin, lane schedule.LaneID, yield func(storage.Entry, time.Time) bool,
 ) (more bool, err error) {
 	for from := (laneSlot{lane, firstPosition}); ; {
-		number, items, more, err := s.readLanePage(ctx, name, from)
+		var number uint32
+		var items []storedURL
+		more = false // if the origin was never met
+		err := s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
+			number = o.number
+			items, more = s.queues.firstUnleased(tx, o, from, batchSize)
+		})
 		if err != nil {
 			return false, err
 		}
@@ -99,18 +105,6 @@ func (s *Store) forEachEntryInLane(
 		from.lanePosition = items[len(items)-1].lanePosition
 		from.seq++
 	}
-}
-
-// readLanePage returns the first URLs of a lane from the slot on, with the number of their
-// origin, and whether there may be more.
-func (s *Store) readLanePage(
-	ctx context.Context, name decorum.Origin, from laneSlot,
-) (number uint32, items []storedURL, more bool, err error) {
-	err = s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
-		number = o.number
-		items, more = s.queues.firstUnleased(tx, o, from, batchSize)
-	})
-	return number, items, more, err
 }
 
 // HasSeen implements storage.Inspector.

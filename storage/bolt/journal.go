@@ -228,13 +228,12 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 // takeChangesForCheckpoint takes the changes of an origin.
 func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 	f := originCheckpoint{
-		originChanges: o.pendingChanges, origin: o, originNumber: o.number, isNew: o.isNew,
-		name: o.name.String(), record: appendOriginRecord(nil, o),
+		originChanges: o.pendingChanges, origin: o, isNew: o.isNew, record: appendOriginRecord(nil, o),
 	}
 	o.pendingChanges, o.checkpointingChanges, o.isNew = nil, o.pendingChanges, false
 	if h := o.host; h.uncheckpointed || f.isNew {
 		h.uncheckpointed = false
-		f.hostCheckpoint = &hostCheckpoint{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
+		f.hostRecord = record.AppendHostState(nil, &h.HostState)
 	}
 	return f
 }
@@ -244,7 +243,7 @@ func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 // Until the sweep is over they are in the log too, with the URLs they are of.
 func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
 	taken := &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}
-	f := originCheckpoint{originChanges: taken, origin: o, originNumber: o.number}
+	f := originCheckpoint{originChanges: taken, origin: o}
 	o.checkpointingChanges = f.originChanges
 	return f
 }

@@ -62,11 +62,10 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey
 
 func (o *loadedOrigin) info() storage.OriginInfo {
 	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
-	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: o.name, HostState: o.host.HostState, HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
 		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit,
-		ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
+		ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: o.NextDue(),
 	}
 }
 

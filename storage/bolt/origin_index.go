@@ -309,7 +309,7 @@ func (x *originIndex) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	info := o.info()
 	if waitingSince, isEvicted := x.evictedOriginWaitingSince(h, number); isEvicted {
-		info.NextDue, _ = schedule.EvictedOriginNextDue(&o.Origin, waitingSince)
+		info.NextDue = schedule.EvictedOriginNextDue(&o.Origin, waitingSince)
 	}
 	return info, nil
 }

@@ -61,12 +61,11 @@ func (m *Store) leaseCountsByOrigin() map[*memoryOrigin]int {
 }
 
 func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo {
-	queued, _ := o.Queue.TotalAndRobotsHops()
 	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
-	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: name, HostState: o.Host.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended,
-		QueuedURLs: queued, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parkedEntries), SeenURLs: o.seenCount, NextDue: nextDue,
+		QueuedURLs: o.Queue.Total, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parkedEntries),
+		SeenURLs: o.seenCount, NextDue: o.NextDue(),
 	}
 }
 

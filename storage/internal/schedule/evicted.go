@@ -166,11 +166,11 @@ func (s *Schedule[Q]) RestoreEvictedOrigin(o *Origin[Q], waitingSince int64) {
 
 // EvictedOriginNextDue returns when the next URL of an idle origin can be handed out, as
 // Origin.NextDue does.
-func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
+func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) time.Time {
 	o.waitingSince = waitingSince
 	at, ok := o.computeNextDue()
 	if !ok {
-		return time.Time{}, false
+		return time.Time{}
 	}
-	return timecmp.Later(time.Unix(0, at), o.Host.Due), true
+	return timecmp.Later(time.Unix(0, at), o.Host.Due)
 }

@@ -73,12 +73,12 @@ func (o *Origin[Q]) precedesInHeap(p *Origin[Q]) bool { return o.nextDue < p.nex
 func (o *Origin[Q]) heapIndexPtr() *int32             { return &o.hostHeapIndex }
 
 // NextDue returns when the next URL of the origin can be handed out were there a
-// slot of the host; false if there is none.
-func (o *Origin[Q]) NextDue() (time.Time, bool) {
+// slot of the host; zero if there is none.
+func (o *Origin[Q]) NextDue() time.Time {
 	if o.hostHeapIndex == 0 {
-		return time.Time{}, false
+		return time.Time{}
 	}
-	return timecmp.Later(time.Unix(0, o.nextDue), o.Host.Due), true
+	return timecmp.Later(time.Unix(0, o.nextDue), o.Host.Due)
 }
 
 // originSuspensionHeapItem orders the origins under a dormant hold.
