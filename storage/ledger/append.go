@@ -8,8 +8,11 @@ const maxBufferedBytes = 16 << 10
 // writeOrBufferRecord puts a record at the end, and writes it, but for a Response. It requires the
 // lock.
 func (l *Ledger) writeOrBufferRecord(r *Record) error {
-	now, err := l.nextTimeRecordingClockChange(r)
-	if err != nil {
+	var now time.Time
+	var err error
+	if r.SegmentStart != nil { // nothing comes before what begins a file
+		now = l.cfg.now()
+	} else if now, err = l.recordClockChangeIfAny(); err != nil {
 		return err
 	}
 	body, err := r.withEndAdjustedToClock(now).encode()

@@ -47,15 +47,6 @@ func (l *Ledger) recordClockChangeIfAny() (time.Time, error) {
 	return now, nil
 }
 
-// nextTimeRecordingClockChange returns the time of a record that comes next. Nothing comes before what
-// begins a file. It requires the lock.
-func (l *Ledger) nextTimeRecordingClockChange(r *Record) (time.Time, error) {
-	if r.SegmentStart != nil {
-		return l.cfg.now(), nil
-	}
-	return l.recordClockChangeIfAny()
-}
-
 // checkTime enters the time of a record, and says what is wrong with it: no record is of
 // before the one that it follows, but for what is said of the clock, and that is said
 // after what begins a file. Between two runs nobody can say it.

@@ -78,7 +78,11 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	}
 	l.syncTracker.RecordWrite(l.file, l.segmentSize)
 	if l.segmentSize == 0 && s.serial > 1 { // a crash came before its first record
-		if err := l.writeSegmentStart(all[len(all)-2]); err != nil {
+		first, err := l.newSegmentStart(all[len(all)-2])
+		if err == nil {
+			err = l.writeOrBufferRecord(&Record{SegmentStart: first})
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -86,15 +90,6 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 		return nil, nil
 	}
 	return &Recovery{CutBytes: cutBytes}, nil
-}
-
-// writeSegmentStart writes the first record of a segment that follows another.
-func (l *Ledger) writeSegmentStart(previous segment) error {
-	first, err := l.newSegmentStart(previous)
-	if err != nil {
-		return err
-	}
-	return l.writeOrBufferRecord(&Record{SegmentStart: first})
 }
 
 // newSegmentStart returns the record that begins the segment after a compressed one,

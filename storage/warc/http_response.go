@@ -40,12 +40,6 @@ func parseFinalResponse(method string, received []byte, truncated bool) (receive
 	}
 }
 
-// requestMethod returns the method of a request as it was sent.
-func requestMethod(request []byte) string {
-	method, _, _ := bytes.Cut(request, []byte(" "))
-	return string(method)
-}
-
 func parseResponse(method string, received []byte) (receivedResponse, error) {
 	source := bytes.NewReader(received)
 	buffered := bufio.NewReader(source)

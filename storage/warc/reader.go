@@ -3,6 +3,7 @@ package warc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,10 @@ func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	err := r.skipBlock()
+	var err error
+	if r.block != nil {
+		_, err = io.Copy(io.Discard, r.block)
+	}
 	if err == nil {
 		r.recordOffset, err = r.skipRecordSeparators()
 	}
@@ -83,15 +87,6 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	r.err = err
 	return record, err
-}
-
-// skipBlock reads the last record to its end.
-func (r *Reader) skipBlock() error {
-	if r.block == nil {
-		return nil
-	}
-	_, err := io.Copy(io.Discard, r.block)
-	return err
 }
 
 func (r *Reader) memberOrCurrentOffset() int64 {
@@ -162,10 +157,7 @@ func unexpectedEOF(err error) error {
 }
 
 func (r *Reader) readRecord() (*Record, error) {
-	budget := r.MaxHeaderBytes
-	if budget == 0 {
-		budget = DefaultMaxHeaderBytes
-	}
+	budget := cmp.Or(r.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	version, err := readLine(r.input, &budget)
 	if err != nil {
 		return nil, err

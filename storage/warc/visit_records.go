@@ -38,7 +38,9 @@ var ErrNoResponse = errors.New("no answer to archive")
 // encodeRecords returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
 func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
-	m, err := parseFinalResponse(requestMethod(v.Exchange.RawRequest), v.Exchange.RawResponse, v.Exchange.Truncation != decorum.NotTruncated)
+	method, _, _ := bytes.Cut(v.Exchange.RawRequest, []byte(" "))
+	truncated := v.Exchange.Truncation != decorum.NotTruncated
+	m, err := parseFinalResponse(string(method), v.Exchange.RawResponse, truncated)
 	if err != nil {
 		return nil, CaptureDateAndDigest{}, errors.Join(ErrNoResponse, err)
 	}
