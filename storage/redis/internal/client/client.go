@@ -4,9 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -16,11 +13,8 @@ import (
 // return. Use Open. It is safe for concurrent use.
 type Client struct {
 	*callTracker
-	conn          rueidis.Client
-	transport     *scriptTransport
+	*scriptTransport
 	partitions    Partitions
-	clock         *Clock
-	timeout       time.Duration
 	onStallChange func(error)
 
 	stalled              atomic.Bool   // whether the last call of onStallChange had an error
@@ -28,19 +22,6 @@ type Client struct {
 	failovers            atomic.Uint64 // see Failovers
 	unconfirmedUpdateSeq atomic.Uint64 // how many calls changed something, and did not wait until a replica has it
 	confirmedUpdateSeq   atomic.Uint64 // how many of them have been confirmed since
-}
-
-// newClient returns a client that calls the partitions by conn.
-func newClient(conn rueidis.Client, cfg *Config) *Client {
-	c := &Client{
-		conn: conn, partitions: makePartitions(cfg.Prefix, cfg.Partitions), clock: &Clock{usesCallerTime: cfg.UsesCallerTime},
-		callTracker: newCallTracker(), timeout: cfg.Timeout, onStallChange: cfg.OnStallChange,
-	}
-	c.transport = &scriptTransport{
-		conn: conn, clock: c.clock, timeout: cfg.Timeout, awaitsReplicas: cfg.Durability != DurabilityNone,
-		servers: &partitionServers{conn: conn, partitions: c.partitions, timeout: cfg.Timeout},
-	}
-	return c
 }
 
 // Close cancels the calls that wait for a server, waits for the end of all calls, calls
@@ -86,7 +67,7 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
-		for i, a := range c.transport.tryAll(ctx, false, sc, CallsTo(c.partitions)) {
+		for i, a := range c.tryAll(ctx, false, sc, CallsTo(c.partitions)) {
 			if a.err != nil {
 				return a.err
 			}
@@ -105,7 +86,7 @@ func (c *Client) RunQuery(
 	ctx context.Context, p *Partition, sc *lua.Script, read func(Reply) error, args ...string,
 ) error {
 	_, err := c.retry(ctx, p, func() error {
-		m, err := c.transport.try(ctx, false, p, sc, args...)
+		m, err := c.try(ctx, false, p, sc, args...)
 		if err != nil {
 			return err
 		}
@@ -116,7 +97,7 @@ func (c *Client) RunQuery(
 
 // TryQuery calls a script that changes nothing, once.
 func (c *Client) TryQuery(ctx context.Context, p *Partition, sc *lua.Script, args ...string) (Reply, error) {
-	return c.transport.try(ctx, false, p, sc, args...)
+	return c.try(ctx, false, p, sc, args...)
 }
 
 // A callTracker says which calls may begin and run: all, until it is closed. Closing it

@@ -51,7 +51,15 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		conn.Close()
 		return nil, err
 	}
-	return newClient(conn, &cfg), nil
+	partitions := makePartitions(cfg.Prefix, cfg.Partitions)
+	transport := &scriptTransport{
+		conn: conn, clock: &Clock{usesCallerTime: cfg.UsesCallerTime}, timeout: cfg.Timeout,
+		servers:        &partitionServers{conn: conn, partitions: partitions, timeout: cfg.Timeout},
+		awaitsReplicas: cfg.Durability != DurabilityNone,
+	}
+	return &Client{
+		callTracker: newCallTracker(), scriptTransport: transport, partitions: partitions, onStallChange: cfg.OnStallChange,
+	}, nil
 }
 
 // connect returns a client that keeps what it reads in memory where the servers can tell it

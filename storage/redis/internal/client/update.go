@@ -22,7 +22,7 @@ func (c *Client) TryUpdates(
 	ctx context.Context, durable bool, sc *lua.Script, calls []Call,
 ) iter.Seq2[int, UpdateReply] {
 	startSeq := c.replySeq.Load()
-	replies := c.transport.tryAll(ctx, durable, sc, calls)
+	replies := c.tryAll(ctx, durable, sc, calls)
 	return func(yield func(int, UpdateReply) bool) {
 		for i, a := range replies {
 			if !yield(i, c.applyReply(calls[i].Partition, startSeq, a)) {
@@ -66,7 +66,7 @@ func (c *Client) RunUpdate(
 ) (text string, retried bool, err error) {
 	retried, err = c.retry(ctx, p, func() error {
 		startSeq := c.replySeq.Load()
-		m, err := c.transport.try(ctx, durable, p, sc, args...)
+		m, err := c.try(ctx, durable, p, sc, args...)
 		r := c.applyReply(p, startSeq, scriptReply{m, err})
 		text, err = r.Text()
 		return err
@@ -119,7 +119,7 @@ func (c *Client) CountUnconfirmedUpdate() { c.unconfirmedUpdateSeq.Add(1) }
 // ConfirmEarlierUpdates runs a script that writes on each partition, until a replica has
 // confirmed it and so all before it, unless all that was changed is confirmed already.
 func (c *Client) ConfirmEarlierUpdates(ctx context.Context, sc *lua.Script, args ...string) error {
-	if !c.transport.awaitsReplicas {
+	if !c.awaitsReplicas {
 		return nil
 	}
 	unconfirmed := c.unconfirmedUpdateSeq.Load()
