@@ -13,12 +13,3 @@ type OriginLister interface {
 	// until yield returns false. yield must not call the Store.
 	OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error
 }
-
-// OriginNames calls yield with the name of every origin that s ever met, until yield
-// returns false. It uses an OriginLister if s is one.
-func OriginNames(ctx context.Context, s Inspector, yield func(decorum.Origin) bool) error {
-	if l, ok := s.(OriginLister); ok {
-		return l.OriginNames(ctx, yield)
-	}
-	return s.Origins(ctx, func(o OriginInfo) bool { return yield(o.Origin) })
-}

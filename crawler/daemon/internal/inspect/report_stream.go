@@ -123,7 +123,7 @@ const (
 // newHostOriginStatusIndex lists the names of all origins.
 func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostReportMarks, error) {
 	index := hostReportMarks{hashSeed: maphash.MakeSeed()}
-	err := storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
+	err := q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
 		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
 		return true
 	})

@@ -142,7 +142,7 @@ func (q *Inspector) findAndYieldHost(ctx context.Context, name string, yield fun
 
 // HostOrigins returns the origins of a host: none if the crawl has not met it.
 func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []decorum.Origin, err error) {
-	err = storage.OriginNames(ctx, q.FrontierStore, func(o decorum.Origin) bool {
+	err = q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
 		if o.Host() == host {
 			origins = append(origins, o)
 		}
