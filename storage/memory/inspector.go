@@ -121,7 +121,7 @@ func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []inspectedEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
 		l := inspectedEntry{Entry: w.Entry}
 		if lane.IsTimed() {
-			l.notBefore = w.notBefore().UTC()
+			l.notBefore = time.Unix(0, w.sortKey).UTC()
 		}
 		all = append(all, l)
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 // memoryQueue is what waits for one origin in a Store.
 type memoryQueue struct {
-	lanes              [schedule.NumLanes]entryHeap
+	lanes              [schedule.NumLanes]schedule.IndexedHeap[*queuedEntry]
 	revisitAlternation schedule.RevisitAlternation
 	lastSequence       int64 // the last number given
 	schedule.OriginQueueCounts
@@ -68,7 +67,7 @@ func (q *memoryQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *q
 	if lane.IsLIFO() {
 		w.sequence = -w.sequence
 	}
-	heap.Push(&q.lanes[lane], w)
+	q.lanes[lane].PushOrMove(w)
 	q.AddURLs(lane, 1)
 	return w
 }
@@ -80,7 +79,7 @@ func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Ti
 		return false
 	}
 	w.sortKey = min(w.sortKey, schedule.Nanos(now))
-	heap.Fix(&q.lanes[schedule.AwaitingRevisit], w.heapIndex)
+	q.lanes[schedule.AwaitingRevisit].PushOrMove(w)
 	return true
 }
 
@@ -100,7 +99,9 @@ func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 		return storage.Entry{}, false
 	}
 	q.AddURLs(first, -1)
-	return heap.Pop(&q.lanes[first]).(*queuedEntry).Entry, true
+	w := q.lanes[first][0]
+	q.lanes[first].Remove(w)
+	return w.Entry, true
 }
 
 // laneHasDueURL reports whether the lane has a URL to hand out.
@@ -113,38 +114,16 @@ func (q *memoryQueue) laneHasDueURL(lane schedule.LaneID, now time.Time) bool {
 type queuedEntry struct {
 	sortKey   int64 // rank, or not before, in nanoseconds, in lanes that are timed
 	sequence  int64
-	heapIndex int // in its line
+	heapIndex int32
 	storage.Entry
 }
-
-func (w *queuedEntry) notBefore() time.Time { return time.Unix(0, w.sortKey) }
-
-// An entryHeap implements heap.Interface: what goes first is first.
-type entryHeap []*queuedEntry
-
-func (l entryHeap) Len() int { return len(l) }
-
-func (l entryHeap) Swap(i, j int) {
-	l[i], l[j] = l[j], l[i]
-	l[i].heapIndex, l[j].heapIndex = i, j
-}
-
-func (l *entryHeap) Push(x any) {
-	w := x.(*queuedEntry)
-	w.heapIndex = len(*l)
-	*l = append(*l, w)
-}
-
-func (l entryHeap) Less(i, j int) bool { return l[i].compare(l[j]) < 0 }
 
 func (w *queuedEntry) compare(v *queuedEntry) int {
 	return cmp.Or(cmp.Compare(w.sortKey, v.sortKey), cmp.Compare(w.sequence, v.sequence))
 }
 
-func (l *entryHeap) Pop() any {
-	last := len(*l) - 1
-	x := (*l)[last]
-	(*l)[last] = nil
-	*l = (*l)[:last]
-	return x
-}
+// PrecedesInHeap implements schedule.HeapItem: what goes first is first.
+func (w *queuedEntry) PrecedesInHeap(v *queuedEntry) bool { return w.compare(v) < 0 }
+
+// HeapIndexPtr implements schedule.HeapItem.
+func (w *queuedEntry) HeapIndexPtr() *int32 { return &w.heapIndex }

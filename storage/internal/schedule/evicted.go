@@ -34,31 +34,31 @@ type EvictedOriginStub struct {
 	WaitingSince int64  // for Restore
 }
 
-func (h *EvictedHostStub) precedesInHeap(g *EvictedHostStub) bool { return h.nextDue < g.nextDue }
-func (h *EvictedHostStub) heapIndexPtr() *int32                   { return &h.dueHeapIndex }
+func (h *EvictedHostStub) PrecedesInHeap(g *EvictedHostStub) bool { return h.nextDue < g.nextDue }
+func (h *EvictedHostStub) HeapIndexPtr() *int32                   { return &h.dueHeapIndex }
 
 // evictedHostSuspensionHeapItem orders the idle hosts with URLs under a dormant hold.
 type evictedHostSuspensionHeapItem struct{ *EvictedHostStub }
 
-func (h evictedHostSuspensionHeapItem) precedesInHeap(g evictedHostSuspensionHeapItem) bool {
+func (h evictedHostSuspensionHeapItem) PrecedesInHeap(g evictedHostSuspensionHeapItem) bool {
 	return h.firstSuspensionEnd < g.firstSuspensionEnd
 }
-func (h evictedHostSuspensionHeapItem) heapIndexPtr() *int32 { return &h.suspensionHeapIndex }
+func (h evictedHostSuspensionHeapItem) HeapIndexPtr() *int32 { return &h.suspensionHeapIndex }
 
 // evictedHostByRevisitTime orders the idle hosts with resting pages.
 type evictedHostByRevisitTime struct{ *EvictedHostStub }
 
-func (h evictedHostByRevisitTime) precedesInHeap(g evictedHostByRevisitTime) bool {
+func (h evictedHostByRevisitTime) PrecedesInHeap(g evictedHostByRevisitTime) bool {
 	return h.earliestRevisitTime < g.earliestRevisitTime
 }
-func (h evictedHostByRevisitTime) heapIndexPtr() *int32 { return &h.revisitHeapIndex }
+func (h evictedHostByRevisitTime) HeapIndexPtr() *int32 { return &h.revisitHeapIndex }
 
 // evictedHosts is all idle hosts.
 type evictedHosts struct {
 	byNumber        map[uint32]*EvictedHostStub
-	byDue           indexedHeap[*EvictedHostStub]
-	bySuspensionEnd indexedHeap[evictedHostSuspensionHeapItem]
-	byRevisit       indexedHeap[evictedHostByRevisitTime]
+	byDue           IndexedHeap[*EvictedHostStub]
+	bySuspensionEnd IndexedHeap[evictedHostSuspensionHeapItem]
+	byRevisit       IndexedHeap[evictedHostByRevisitTime]
 }
 
 // EvictHost takes a host without leases, and all its origins that have anything to
@@ -82,21 +82,21 @@ func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint
 		if o.awaitingRevisitCount > 0 {
 			evicted.earliestRevisitTime = min(evicted.earliestRevisitTime, o.earliestRevisitTime)
 		}
-		h.origins.remove(o)
-		s.originsBySuspensionEnd.remove(originSuspensionHeapItem[Q]{o})
-		s.originsByRevisit.remove(originByRevisit[Q]{o})
+		h.origins.Remove(o)
+		s.originsBySuspensionEnd.Remove(originSuspensionHeapItem[Q]{o})
+		s.originsByRevisit.Remove(originByRevisit[Q]{o})
 	}
-	s.hostsByDue.remove(h)
+	s.hostsByDue.Remove(h)
 	if s.evicted.byNumber == nil {
 		s.evicted.byNumber = make(map[uint32]*EvictedHostStub)
 	}
 	s.evicted.byNumber[number] = evicted
-	s.evicted.byDue.pushOrMove(evicted)
+	s.evicted.byDue.PushOrMove(evicted)
 	if evicted.suspendedURLCount > 0 {
-		s.evicted.bySuspensionEnd.pushOrMove(evictedHostSuspensionHeapItem{evicted})
+		s.evicted.bySuspensionEnd.PushOrMove(evictedHostSuspensionHeapItem{evicted})
 	}
 	if evicted.awaitingRevisitCount > 0 {
-		s.evicted.byRevisit.pushOrMove(evictedHostByRevisitTime{evicted})
+		s.evicted.byRevisit.PushOrMove(evictedHostByRevisitTime{evicted})
 	}
 }
 
@@ -146,9 +146,9 @@ func (s *Schedule[Q]) NextHostToRestore() *EvictedHostStub {
 // its origins.
 func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHostStub) {
 	delete(s.evicted.byNumber, h.HostNumber)
-	s.evicted.byDue.remove(h)
-	s.evicted.bySuspensionEnd.remove(evictedHostSuspensionHeapItem{h})
-	s.evicted.byRevisit.remove(evictedHostByRevisitTime{h})
+	s.evicted.byDue.Remove(h)
+	s.evicted.bySuspensionEnd.Remove(evictedHostSuspensionHeapItem{h})
+	s.evicted.byRevisit.Remove(evictedHostByRevisitTime{h})
 	s.queuedURLCount -= int(h.queuedURLCount)
 	s.suspendedURLCount -= int(h.suspendedURLCount)
 	s.awaitingRevisitCount -= int(h.awaitingRevisitCount)

@@ -14,14 +14,14 @@ type testItem struct {
 	index int32
 }
 
-func (n *testItem) precedesInHeap(m *testItem) bool { return n.value < m.value }
-func (n *testItem) heapIndexPtr() *int32            { return &n.index }
+func (n *testItem) PrecedesInHeap(m *testItem) bool { return n.value < m.value }
+func (n *testItem) HeapIndexPtr() *int32            { return &n.index }
 
 // The heap is compared with a slice that is searched, through random puts,
 // moves and takes.
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var h indexedHeap[*testItem]
+	var h IndexedHeap[*testItem]
 	var present, removed []*testItem
 	for range 100 {
 		removed = append(removed, new(testItem))
@@ -32,15 +32,15 @@ func TestHeap(t *testing.T) {
 			n := removed[len(removed)-1]
 			removed, present = removed[:len(removed)-1], append(present, n)
 			n.value = r.IntN(50)
-			h.pushOrMove(n)
+			h.PushOrMove(n)
 		case i == 1 && len(present) > 0:
 			n := present[r.IntN(len(present))]
 			n.value = r.IntN(50)
-			h.pushOrMove(n)
+			h.PushOrMove(n)
 		case len(present) > 0:
 			k := r.IntN(len(present))
-			h.remove(present[k])
-			h.remove(present[k]) // what is in no heap stays out
+			h.Remove(present[k])
+			h.Remove(present[k]) // what is in no heap stays out
 			removed, present = append(removed, present[k]), slices.Delete(present, k, k+1)
 		}
 		if len(h) != len(present) {

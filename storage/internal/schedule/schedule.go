@@ -69,8 +69,8 @@ type Origin[Q OriginURLQueue] struct {
 	revisitHeapIndex    int32
 }
 
-func (o *Origin[Q]) precedesInHeap(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
-func (o *Origin[Q]) heapIndexPtr() *int32             { return &o.hostHeapIndex }
+func (o *Origin[Q]) PrecedesInHeap(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
+func (o *Origin[Q]) HeapIndexPtr() *int32             { return &o.hostHeapIndex }
 
 // NextDue returns when the next URL of the origin can be handed out were there a
 // slot of the host; zero if there is none.
@@ -84,33 +84,33 @@ func (o *Origin[Q]) NextDue() time.Time {
 // originSuspensionHeapItem orders the origins under a dormant hold.
 type originSuspensionHeapItem[Q OriginURLQueue] struct{ *Origin[Q] }
 
-func (o originSuspensionHeapItem[Q]) precedesInHeap(p originSuspensionHeapItem[Q]) bool {
+func (o originSuspensionHeapItem[Q]) PrecedesInHeap(p originSuspensionHeapItem[Q]) bool {
 	return o.HeldUntil.Before(p.HeldUntil)
 }
-func (o originSuspensionHeapItem[Q]) heapIndexPtr() *int32 { return &o.suspensionHeapIndex }
+func (o originSuspensionHeapItem[Q]) HeapIndexPtr() *int32 { return &o.suspensionHeapIndex }
 
 // originByRevisit orders the origins with resting pages.
 type originByRevisit[Q OriginURLQueue] struct{ *Origin[Q] }
 
-func (o originByRevisit[Q]) precedesInHeap(p originByRevisit[Q]) bool {
+func (o originByRevisit[Q]) PrecedesInHeap(p originByRevisit[Q]) bool {
 	return o.earliestRevisitTime < p.earliestRevisitTime
 }
-func (o originByRevisit[Q]) heapIndexPtr() *int32 { return &o.revisitHeapIndex }
+func (o originByRevisit[Q]) HeapIndexPtr() *int32 { return &o.revisitHeapIndex }
 
 // A Host is to whom politeness is owed, for all its origins together.
 type Host[Q OriginURLQueue] struct {
 	storage.HostState
 	LeasesOut int // leases
 
-	origins      indexedHeap[*Origin[Q]] // with URLs to hand out, now or some time
+	origins      IndexedHeap[*Origin[Q]] // with URLs to hand out, now or some time
 	queuedURLs   int
 	nextDue      int64 // when its next URL can be handed out
 	dueHeapIndex int32
 	inHostCount  bool // counted in Schedule.hostCount
 }
 
-func (h *Host[Q]) precedesInHeap(g *Host[Q]) bool { return h.nextDue < g.nextDue }
-func (h *Host[Q]) heapIndexPtr() *int32           { return &h.dueHeapIndex }
+func (h *Host[Q]) PrecedesInHeap(g *Host[Q]) bool { return h.nextDue < g.nextDue }
+func (h *Host[Q]) HeapIndexPtr() *int32           { return &h.dueHeapIndex }
 
 // A Lease is a URL that is out.
 type Lease[Q OriginURLQueue] struct {
@@ -122,13 +122,13 @@ type Lease[Q OriginURLQueue] struct {
 
 // Of leases that run out together the latest goes back first, so that the
 // earliest ends at the head of the queue.
-func (l *Lease[Q]) precedesInHeap(m *Lease[Q]) bool {
+func (l *Lease[Q]) PrecedesInHeap(m *Lease[Q]) bool {
 	if l.Expires.Equal(m.Expires) {
 		return l.Token > m.Token
 	}
 	return l.Expires.Before(m.Expires)
 }
-func (l *Lease[Q]) heapIndexPtr() *int32 { return &l.expiryHeapIndex }
+func (l *Lease[Q]) HeapIndexPtr() *int32 { return &l.expiryHeapIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
 type Schedule[Q OriginURLQueue] struct {
@@ -138,15 +138,12 @@ type Schedule[Q OriginURLQueue] struct {
 	awaitingRevisitCount int
 
 	now                    time.Time                                // the latest it was told
-	hostsByDue             indexedHeap[*Host[Q]]                    // hosts with a URL to hand out and a slot free
-	originsBySuspensionEnd indexedHeap[originSuspensionHeapItem[Q]] // origins with URLs under a dormant hold
-	originsByRevisit       indexedHeap[originByRevisit[Q]]
-	leasesByExpiry         indexedHeap[*Lease[Q]] // by when they run out
+	hostsByDue             IndexedHeap[*Host[Q]]                    // hosts with a URL to hand out and a slot free
+	originsBySuspensionEnd IndexedHeap[originSuspensionHeapItem[Q]] // origins with URLs under a dormant hold
+	originsByRevisit       IndexedHeap[originByRevisit[Q]]
+	leasesByExpiry         IndexedHeap[*Lease[Q]] // by when they run out
 	evicted                evictedHosts
 }
-
-// Now returns the latest time the schedule was told.
-func (s *Schedule[Q]) Now() time.Time { return s.now }
 
 // Advance tells the schedule the time. Time does not run backwards.
 func (s *Schedule[Q]) Advance(now time.Time) {
@@ -192,7 +189,7 @@ func (s *Schedule[Q]) NextOriginOfHost(h *Host[Q]) (*Origin[Q], time.Time) {
 // BeginLease takes a slot for a URL that was taken out of the origin's queue.
 func (s *Schedule[Q]) BeginLease(o *Origin[Q], token uint64, now, expires time.Time) *Lease[Q] {
 	l := &Lease[Q]{Token: token, Origin: o, Expires: expires}
-	s.leasesByExpiry.pushOrMove(l)
+	s.leasesByExpiry.PushOrMove(l)
 	o.Host.LeasesOut++
 	o.waitingSince = Nanos(now)
 	s.UpdateOrigin(o)
@@ -202,12 +199,12 @@ func (s *Schedule[Q]) BeginLease(o *Origin[Q], token uint64, now, expires time.T
 // RenewLease lets the lease run until expires.
 func (s *Schedule[Q]) RenewLease(l *Lease[Q], expires time.Time) {
 	l.Expires = expires
-	s.leasesByExpiry.pushOrMove(l)
+	s.leasesByExpiry.PushOrMove(l)
 }
 
 // EndLease gives the lease's slot free.
 func (s *Schedule[Q]) EndLease(l *Lease[Q]) {
-	s.leasesByExpiry.remove(l)
+	s.leasesByExpiry.Remove(l)
 	l.Origin.Host.LeasesOut--
 	s.UpdateOrigin(l.Origin)
 }

@@ -12,9 +12,9 @@ func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
 	h := o.Host
 	if at, ok := o.computeNextDue(); ok {
 		o.nextDue = at
-		h.origins.pushOrMove(o)
+		h.origins.PushOrMove(o)
 	} else {
-		h.origins.remove(o)
+		h.origins.Remove(o)
 	}
 	s.requeueHost(h)
 }
@@ -36,9 +36,9 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	s.suspendedURLCount += suspended - o.suspendedURLCount
 	o.suspendedURLCount = suspended
 	if suspended > 0 {
-		s.originsBySuspensionEnd.pushOrMove(originSuspensionHeapItem[Q]{o})
+		s.originsBySuspensionEnd.PushOrMove(originSuspensionHeapItem[Q]{o})
 	} else {
-		s.originsBySuspensionEnd.remove(originSuspensionHeapItem[Q]{o})
+		s.originsBySuspensionEnd.Remove(originSuspensionHeapItem[Q]{o})
 	}
 	s.updateAwaitingRevisit(o)
 }
@@ -49,14 +49,14 @@ func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
 	s.awaitingRevisitCount += n - o.awaitingRevisitCount
 	o.awaitingRevisitCount = n
 	if n == 0 {
-		s.originsByRevisit.remove(originByRevisit[Q]{o})
+		s.originsByRevisit.Remove(originByRevisit[Q]{o})
 		return
 	}
 	o.earliestRevisitTime = firstDue
 	if o.Suspended {
 		o.earliestRevisitTime = max(firstDue, Nanos(o.HeldUntil))
 	}
-	s.originsByRevisit.pushOrMove(originByRevisit[Q]{o})
+	s.originsByRevisit.PushOrMove(originByRevisit[Q]{o})
 }
 
 // computeNextDue returns when the next URL of the origin can be handed out. It is not
@@ -83,11 +83,11 @@ func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 		}
 	}
 	if len(h.origins) == 0 || h.LeasesOut >= max(h.Slots, 1) {
-		s.hostsByDue.remove(h)
+		s.hostsByDue.Remove(h)
 		return
 	}
 	h.nextDue = max(Nanos(h.Due), h.origins[0].nextDue)
-	s.hostsByDue.pushOrMove(h)
+	s.hostsByDue.PushOrMove(h)
 }
 
 // Wait returns what is left, and when to ask again.
