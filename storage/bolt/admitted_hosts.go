@@ -30,16 +30,16 @@ type unwrittenNewHosts struct {
 // store.
 type admittedHostCounter struct {
 	damage       *damageReporter
-	pending      *unwrittenNewHosts // counted since the last write; nil: none
-	beingWritten *unwrittenNewHosts // nil: none
-	total        int                // hosts counted
+	pending      unwrittenNewHosts // counted since the last write
+	beingWritten unwrittenNewHosts
+	total        int // hosts counted
 }
 
 // count looks up a host and the number of its domain.
 func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	count := storage.HostAdmissionCounts{Hosts: c.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
-	for _, l := range nonNil(c.pending, c.beingWritten) {
+	for _, l := range []unwrittenNewHosts{c.pending, c.beingWritten} { // the newest first
 		if _, found := l.hosts[string(key)]; found {
 			count.IncludesHost = true
 		}
@@ -66,8 +66,8 @@ func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storag
 
 // add counts a host, the n-th of its domain.
 func (c *admittedHostCounter) add(h storage.HostToAdmit, n int) {
-	if c.pending == nil {
-		c.pending = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
+	if c.pending.hosts == nil {
+		c.pending = unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
 	c.total++
 	// The names may be parts of a long URL: a copy does not keep it in memory.
@@ -75,27 +75,16 @@ func (c *admittedHostCounter) add(h storage.HostToAdmit, n int) {
 	c.pending.hostCountByDomain[strings.Clone(h.Domain)] = n
 }
 
-// takePending takes the new hosts for the next write; nil: there are none.
-func (c *admittedHostCounter) takePending() *unwrittenNewHosts {
-	if c.pending == nil {
-		return nil
-	}
-	c.beingWritten, c.pending = c.pending, nil
+// takePending takes the new hosts for the next write.
+func (c *admittedHostCounter) takePending() unwrittenNewHosts {
+	c.beingWritten, c.pending = c.pending, unwrittenNewHosts{}
 	c.beingWritten.totalHostCount = c.total
 	return c.beingWritten
 }
 
-// pendingCount returns how many new hosts wait for the next write.
-func (c *admittedHostCounter) pendingCount() int {
-	if c.pending == nil {
-		return 0
-	}
-	return len(c.pending.hosts)
-}
-
 // write writes the new hosts in the order of their keys.
 func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
-	if c == nil {
+	if len(c.hosts) == 0 {
 		return nil
 	}
 	values := make(map[string][]byte, len(c.hosts)+len(c.hostCountByDomain)+1)

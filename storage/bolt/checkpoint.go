@@ -26,9 +26,9 @@ type writeBatch struct {
 	segments           [][]byte
 	firstSegment       uint64 // number of the first segment
 	originCheckpoints  []originCheckpoint
-	newHosts           *unwrittenNewHosts // new hosts; nil: no host is new
-	trimBeforeSegment  uint64             // the whole log before this segment is checkpointed; 0: a part is not
-	trimmedChangeCount int                // changes of the log that go with that
+	newHosts           unwrittenNewHosts
+	trimBeforeSegment  uint64 // the whole log before this segment is checkpointed; 0: a part is not
+	trimmedChangeCount int    // changes of the log that go with that
 }
 
 // An originCheckpoint is what becomes of one origin. Of the origin and its host it reads the names and

@@ -26,15 +26,6 @@ type committer struct {
 	done     chan struct{} // closed by it
 }
 
-func newCommitter(
-	mu *sync.Mutex, opts *Options, file *storeFile, j *journal, outputFiles *outputFiles, checkpointed func(*loadedOrigin),
-) *committer {
-	return &committer{
-		mu: mu, opts: opts, file: file, journal: j, outputFiles: outputFiles, checkpointed: checkpointed,
-		requests: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
-	}
-}
-
 // run writes every FlushEvery, when it is asked, and on and on while so much is held that calls
 // may have to wait, until stop is called.
 func (c *committer) run() {

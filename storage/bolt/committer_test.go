@@ -29,7 +29,11 @@ func TestCommitter(t *testing.T) {
 	j, files := newTestJournal(), &outputFiles{}
 	must(t, f.view(files.load))
 	var checkpointed []*loadedOrigin
-	c := newCommitter(&mu, &opts, f, j, files, func(o *loadedOrigin) { checkpointed = append(checkpointed, o) })
+	c := &committer{
+		mu: &mu, opts: &opts, file: f, journal: j, outputFiles: files,
+		checkpointed: func(o *loadedOrigin) { checkpointed = append(checkpointed, o) },
+		requests:     make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
 	go c.run()
 
 	o := newTestOrigin(t, 1, "https://a.example")

@@ -40,10 +40,14 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals o
 	e.status = newWriteStatus(path, e.opts.OnStallChange)
 	e.file = storeFile{path: path, status: e.status}
 	e.admittedHosts.damage = &e.damage
-	e.journal = newJournal(&e.opts, &e.damage, &e.admittedHosts)
+	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
 	e.index = newOriginIndex(&e.opts, &e.damage, e.journal, &e.heads)
-	e.committer = newCommitter(&e.mu, &e.opts, &e.file, e.journal, &e.outputFiles, e.index.keepRecent)
+	e.committer = &committer{
+		mu: &e.mu, opts: &e.opts, file: &e.file, journal: e.journal, outputFiles: &e.outputFiles,
+		checkpointed: e.index.keepRecent,
+		requests:     make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
 	err = e.file.open(e.opts.noSync, func() (err error) {
 		meta, totals, err = e.load()
 		return err

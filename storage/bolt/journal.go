@@ -47,10 +47,6 @@ type journal struct {
 	originsToCheckpoint []*loadedOrigin // to be checkpointed in this one, in the order of their numbers
 }
 
-func newJournal(opts *Options, damage *damageReporter, newHosts *admittedHostCounter) *journal {
-	return &journal{opts: opts, damage: damage, newHosts: newHosts, nextSegment: 1}
-}
-
 // markChanged takes note that o changes, and returns its changes.
 func (j *journal) markChanged(o *loadedOrigin) *originChanges {
 	if !o.hasUnloggedChanges {
@@ -153,7 +149,7 @@ func (j *journal) shouldCheckpointWhileBusy(unwritten int) bool {
 
 // unwrittenChangeCount returns how many changes are to be written, about.
 func (j *journal) unwrittenChangeCount() int {
-	return j.redoLog.changeCount + len(j.unloggedOrigins) + len(j.unloggedHosts) + j.newHosts.pendingCount()
+	return j.redoLog.changeCount + len(j.unloggedOrigins) + len(j.unloggedHosts) + len(j.newHosts.pending.hosts)
 }
 
 // buildWriteBatch makes the next write; nil if there is nothing to write.
@@ -256,10 +252,8 @@ func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*loadedOrigi
 		f.origin.checkpointingChanges = nil
 		checkpointed(f.origin)
 	}
-	if w.newHosts != nil {
-		j.bufferedChangeCount -= len(w.newHosts.hosts)
-		j.newHosts.beingWritten = nil
-	}
+	j.bufferedChangeCount -= len(w.newHosts.hosts)
+	j.newHosts.beingWritten = unwrittenNewHosts{}
 	j.loggedChangeCount -= w.trimmedChangeCount
 	j.batchToWrite, j.lastWrittenBatchNumber = nil, w.number
 }

@@ -11,7 +11,7 @@ import (
 func newTestJournal() *journal {
 	opts := Options{}.withDefaults()
 	damage := &damageReporter{onDamaged: func(error) {}}
-	return newJournal(&opts, damage, &admittedHostCounter{damage: damage})
+	return &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 }
 
 // newTestOrigin returns an origin that is not in the file, with a host.

@@ -176,13 +176,8 @@ func (c *originChanges) estimateDBPages() int {
 
 // pendingLayers are what is not in the file of an origin, the newest first.
 func (o *loadedOrigin) pendingLayers() []*originChanges {
-	return nonNil(o.pendingChanges, o.checkpointingChanges)
-}
-
-// nonNil returns those of two layers of changes that there are.
-func nonNil[T any](newest, older *T) []*T {
-	layers := make([]*T, 0, 2)
-	for _, c := range []*T{newest, older} {
+	layers := make([]*originChanges, 0, 2)
+	for _, c := range []*originChanges{o.pendingChanges, o.checkpointingChanges} {
 		if c != nil {
 			layers = append(layers, c)
 		}

@@ -15,7 +15,7 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
 	t.Helper()
 	opts = opts.withDefaults()
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
-	j := newJournal(&opts, damage, &admittedHostCounter{damage: damage})
+	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 	x := newOriginIndex(&opts, damage, j, &headCache{opts: &opts})
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		log, err := j.replay(tx)
