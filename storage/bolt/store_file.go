@@ -11,6 +11,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A storeFile is the open file of a store.
@@ -203,11 +205,7 @@ func (f *storeFile) checkNotReplaced() error {
 // failed, the system may take pages for written that are not; another fsync
 // would not say so. bbolt writes all other pages of a transaction anew.
 func (f *storeFile) rewriteMetaPages() error {
-	pages := make([]byte, 2*f.db.Info().PageSize)
-	if _, err := f.osFile.ReadAt(pages, 0); err != nil {
-		return err
-	}
-	if _, err := f.osFile.WriteAt(pages, 0); err != nil {
+	if err := disk.RewriteSameBytes(f.osFile, 0, 2*int64(f.db.Info().PageSize)); err != nil {
 		return err
 	}
 	return f.osFile.Sync()

@@ -57,7 +57,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.recoverEndFromSegment(s, durableSize)
+	runEnded, err := l.recoverEndFromSegment(s, durableSize)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 			return nil, err
 		}
 	}
-	if cutBytes == 0 && (end.runEnded || l.head.number == 0) {
+	if cutBytes == 0 && (runEnded || l.head.number == 0) {
 		return nil, nil
 	}
 	return &Recovery{CutBytes: cutBytes}, nil
@@ -104,7 +104,7 @@ func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	if l.cfg.LastDurableExtent.SegmentSerial > s.serial {
 		return nil, l.missingSegmentError(s)
 	}
-	end, err := l.recoverEndFromSegment(s, -1)
+	runEnded, err := l.recoverEndFromSegment(s, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.beginSegment(s.serial+1, first); err != nil || end.runEnded {
+	if err := l.beginSegment(s.serial+1, first); err != nil || runEnded {
 		return nil, err
 	}
 	return &Recovery{}, nil
@@ -144,14 +144,11 @@ func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	return err
 }
 
-// A runEndTracker is how a ledger ends.
-type runEndTracker struct {
-	runEnded bool // by a RunEnd, and perhaps a checkpoint after it, before which the clock may have been set
-}
-
-// update tells t of the next record.
-func (t *runEndTracker) update(r *Record) {
-	t.runEnded = r.RunEnd != nil || t.runEnded && (r.Checkpoint != nil || r.ClockChange != nil)
+// runIsEndedAfter reports whether a ledger ends with that of a run, if r is its last record: by a RunEnd,
+// and perhaps a checkpoint after it, before which the clock may have been set. endedBefore says
+// whether that was so before r.
+func runIsEndedAfter(r *Record, endedBefore bool) bool {
+	return r.RunEnd != nil || endedBefore && (r.Checkpoint != nil || r.ClockChange != nil)
 }
 
 // lastSegmentDurableSize returns how many bytes of the last segment are known to be on the disk; -1:
@@ -183,7 +180,7 @@ var errBadRecord = errors.New("the rest is cut")
 // its last whole record. The first durableSize bytes must be whole. The rest is not part of
 // the ledger from the first bad record on: a loss of power may leave any bytes there.
 // If durableSize is -1, only one torn record may follow the last whole one.
-func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (t runEndTracker, err error) {
+func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded bool, err error) {
 	var badLine error // what is wrong with the last line
 	first := s.serial > 1 && s.isCompressed && l.head.number == 0
 	err = s.forEachLine(l.cfg.Dir, func(number int, line []byte) error {
@@ -207,7 +204,7 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (t runEndTr
 		}
 		l.head = head
 		l.segmentSize += int64(len(line))
-		t.update(r)
+		runEnded = runIsEndedAfter(r, runEnded)
 		return nil
 	})
 	if s.isCompressed {
@@ -222,7 +219,7 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (t runEndTr
 	case errors.Is(err, errLineTooLong) && durableSize >= 0 && l.segmentSize >= durableSize: // zeros have no line end
 		err = nil
 	}
-	return t, err
+	return runEnded, err
 }
 
 // damagedSegmentError returns the error for a segment that is not whole up to its durable length. bad

@@ -93,7 +93,7 @@ type verifier struct {
 	previousSegment       *segment       // that has been read
 	previousSegmentSHA256 string         // its SHA-256, in hex; empty: it could not be read to its end
 	lastRecordTime        time.Time      // of the last record, had nobody set the clock
-	runEndTracker         runEndTracker  //
+	runEnded              bool           // see runIsEndedAfter
 	isLastLineTorn        bool           // the last line is
 	runStart              *RunStart      // nil: none has begun
 	runRequestCount       int64          // of the run
@@ -213,7 +213,7 @@ func (v *verifier) checkLine(line []byte) {
 	}
 	v.recordNumber = r.Number
 	v.checkTime(r)
-	v.runEndTracker.update(r)
+	v.runEnded = runIsEndedAfter(r, v.runEnded)
 	v.checkRecord(r)
 }
 
@@ -223,7 +223,7 @@ func (v *verifier) handleUndecodableLine(line []byte, err error) {
 	v.isLastLineTorn = errors.Is(err, errTorn)
 	v.report.Records--
 	v.report.UnsignedRecords--
-	v.runEndTracker = runEndTracker{}
+	v.runEnded = false
 	if v.isLastLineTorn {
 		return // what that means is known at the end
 	}
@@ -265,7 +265,7 @@ func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 
 // checkEnd checks how the ledger ends.
 func (v *verifier) checkEnd() {
-	v.report.Closed = v.runEndTracker.runEnded && !v.isLastLineTorn
+	v.report.Closed = v.runEnded && !v.isLastLineTorn
 	v.report.UnansweredRequests += int64(len(v.delayChecker.unansweredRequests))
 	v.report.RobotsFiles = len(v.verdictChecker.intactByHash)
 	for _, f := range v.verdictChecker.fileFindings {

@@ -278,11 +278,11 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 
 // Flush implements storage.Store: there is nothing to do.
 func (m *Store) Flush(ctx context.Context) error {
-	if err := m.lockIfOpen(ctx); err != nil {
-		return err
+	err := m.lockIfOpen(ctx)
+	if err == nil {
+		m.mu.Unlock()
 	}
-	m.mu.Unlock()
-	return nil
+	return err
 }
 
 // Close implements storage.Store. The URLs and notes of the Store are gone.
