@@ -38,12 +38,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		leaseHolder: leaseHolder{
 			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
 		},
-		revisitScheduler: revisitScheduler{c, opts.OnDamaged},
-		parkedURLs:       parkedURLs{c, opts.OnDamaged},
-		noteStore:        noteStore{c},
-		hostCounter:      hostCounter{c},
-		inspector:        inspector{c},
-		importer:         importer{c},
+		parking:     parking{c, opts.OnDamaged},
+		noteStore:   noteStore{c},
+		hostCounter: hostCounter{c},
+		inspector:   inspector{c},
+		importer:    importer{c},
 	}, nil
 }
 

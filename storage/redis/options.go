@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -71,12 +72,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Partitions == 0 {
-		o.Partitions = 64
-	}
-	if o.Durability == "" {
-		o.Durability = DurabilityReplica
-	}
+	o.Partitions = cmp.Or(o.Partitions, 64)
+	o.Durability = cmp.Or(o.Durability, DurabilityReplica)
 	if o.PostInterruptionDelay <= 0 {
 		o.PostInterruptionDelay = time.Second
 	}

@@ -151,12 +151,12 @@ func TestImporterAndInspector(t *testing.T) {
 
 // Parked URLs that match are queued, each once, whatever was parked meanwhile; the others
 // stay parked.
-func TestParkedURLs(t *testing.T) {
+func TestParkingUnpark(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
-	k := &parkedURLs{client: c}
+	k := &parking{client: c}
 	importTestPages(t, c, chunkSize+44, storage.StateParked, time.Time{})
-	if o := must1(k.origins(t.Context())); !slices.Equal(o, []decorum.Origin{shopOrigin}) {
+	if o := must1(k.parkedOrigins(t.Context())); !slices.Equal(o, []decorum.Origin{shopOrigin}) {
 		t.Errorf("origins with parked URLs are %v", o)
 	}
 	unparked := must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(e storage.Entry) bool { return strings.HasSuffix(e.URL.String(), "0") }))
@@ -166,13 +166,13 @@ func TestParkedURLs(t *testing.T) {
 		t.Errorf("%d were queued and %d are parked, want 30 and 270", unparked, left)
 	}
 	must1(k.UnparkMatchingURLs(t.Context(), shopOrigin, func(storage.Entry) bool { return true }))
-	if o := must1(k.origins(t.Context())); len(o) > 0 {
+	if o := must1(k.parkedOrigins(t.Context())); len(o) > 0 {
 		t.Errorf("origins with parked URLs are %v, when none is parked", o)
 	}
 }
 
 // A page that was modified since its last visit is visited earlier; one that was not stays.
-func TestRevisitScheduler(t *testing.T) {
+func TestParkingReschedule(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
 	due := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -189,7 +189,7 @@ func TestRevisitScheduler(t *testing.T) {
 	}
 	read()
 	pages = slices.SortedFunc(maps.Keys(dueAt), func(a, b decorum.URL) int { return strings.Compare(a.String(), b.String()) })
-	r := &revisitScheduler{client: c}
+	r := &parking{client: c}
 	lastmods := []storage.SitemapLastmod{{URL: pages[0], Modified: now}, {URL: pages[1], Modified: due.Add(-2 * time.Hour)},
 		{URL: pageEntry("https://shop.example/other").URL, Modified: now}}
 	if k := must1(r.RescheduleByLastmod(t.Context(), now, lastmods)); k != 1 {

@@ -22,8 +22,7 @@ type Store struct {
 
 	leaser
 	leaseHolder
-	revisitScheduler
-	parkedURLs
+	parking
 	noteStore
 	hostCounter
 	inspector

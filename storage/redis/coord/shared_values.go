@@ -50,22 +50,17 @@ func (s *SharedValues) ReadIfChanged(
 	if err != nil {
 		return nil, "", fmt.Errorf("board: %w", err)
 	}
-	return parseSharedValues(m)
-}
-
-// parseSharedValues reads what get_shared_values.lua returns.
-func parseSharedValues(m client.Reply) (values map[string]string, version string, err error) {
 	f := client.NewReplyReader(m)
-	version = f.ReadString()
-	list, ok := f.ReadElement()
-	if f.Err() != nil || !ok {
-		return nil, "", client.ErrBadReply
+	newVersion = f.ReadString()
+	list, _ := f.ReadElement()
+	if f.Err() != nil {
+		return nil, "", f.Err()
 	}
 	if list.IsNil() {
-		return nil, version, nil
+		return nil, newVersion, nil
 	}
 	if values, err = list.AsStrMap(); err != nil {
 		return nil, "", client.ErrBadReply
 	}
-	return values, version, nil
+	return values, newVersion, nil
 }

@@ -1,25 +1,28 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// parkedURLs are the URLs that are parked, by their origins.
-type parkedURLs struct {
+// parking brings back URLs that are parked, and pages that await their next visit.
+type parking struct {
 	client    *client.Client
 	onDamaged func(error) // Options.OnDamaged
 }
 
-// origins returns the origins that have parked URLs.
-func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err error) {
+// parkedOrigins returns the origins that have parked URLs.
+func (k *parking) parkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := k.client.BeginCall(ctx)
 	if err != nil {
 		return nil, err
@@ -47,8 +50,8 @@ func (k *parkedURLs) origins(ctx context.Context) (origins []decorum.Origin, err
 }
 
 // unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs.
-func (k *parkedURLs) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	origins, err := k.origins(ctx)
+func (k *parking) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	origins, err := k.parkedOrigins(ctx)
 	for i := 0; i < len(origins) && err == nil; i++ {
 		var n int
 		n, err = k.UnparkMatchingURLs(ctx, origins[i], shouldUnpark)
@@ -58,7 +61,7 @@ func (k *parkedURLs) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(s
 }
 
 // UnparkMatchingURLs implements storage.Store. Each portion is atomic.
-func (k *parkedURLs) UnparkMatchingURLs(
+func (k *parking) UnparkMatchingURLs(
 	ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
 	if o.IsZero() {
@@ -95,7 +98,7 @@ func (k *parkedURLs) UnparkMatchingURLs(
 }
 
 // readChunk returns what read_parked.lua returns.
-func (k *parkedURLs) readChunk(
+func (k *parking) readChunk(
 	ctx context.Context, o decorum.Origin,
 ) (takenCount int64, parkedCount int, records []string, err error) {
 	err = k.client.RunQuery(ctx, k.client.PartitionOfHost(o.Host()), lua.ReadParked, func(m client.Reply) error {
@@ -108,7 +111,7 @@ func (k *parkedURLs) readChunk(
 
 // unparkArgs returns where each record goes, and how many are queued. A record that makes
 // no sense stays.
-func (k *parkedURLs) unparkArgs(
+func (k *parking) unparkArgs(
 	o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool,
 ) (args []string, unparked int) {
 	for _, r := range records {
@@ -124,4 +127,74 @@ func (k *parkedURLs) unparkArgs(
 		args = append(args, lane, rank)
 	}
 	return args, unparked
+}
+
+// RescheduleByLastmod implements storage.Store.
+func (k *parking) RescheduleByLastmod(
+	ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod,
+) (rescheduled int, err error) {
+	ctx, end, err := k.client.BeginCall(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	records := make([]string, len(lastmods))
+	for _, b := range k.client.Partitions().Batches(len(lastmods), func(i int) (string, []string) {
+		u := lastmods[i].URL
+		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
+	}) {
+		err := k.client.RunQuery(ctx, b.Partition, lua.AwaitingRevisit, func(m client.Reply) error {
+			found, err := m.AsStrSlice() // empty for a page that does not rest
+			if err != nil || len(found) != len(b.Indexes) {
+				return client.ErrBadReply
+			}
+			for n, i := range b.Indexes {
+				records[i] = found[n]
+			}
+			return nil
+		}, b.Args...)
+		if err != nil {
+			return rescheduled, fmt.Errorf("recall: %w", err)
+		}
+	}
+	rewritten := make(map[decorum.URL]string) // what this call has made of a page
+	for i, g := range lastmods {
+		oldRecord := cmp.Or(rewritten[g.URL], records[i])
+		if oldRecord == "" {
+			continue
+		}
+		newRecord, err := k.rescheduleModifiedURL(ctx, now, g, oldRecord)
+		if err != nil {
+			return rescheduled, fmt.Errorf("recall: %w", err)
+		}
+		if newRecord != "" {
+			rewritten[g.URL] = newRecord
+			rescheduled++
+		}
+	}
+	return rescheduled, nil
+}
+
+// rescheduleModifiedURL makes a page due now whose record is oldRecord, and returns its new
+// record: empty if it was not rescheduled. Where others have changed the record since, theirs
+// is as new as ours.
+func (k *parking) rescheduleModifiedURL(
+	ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string,
+) (newRecord string, err error) {
+	o := g.URL.Origin()
+	e, err := record.ParseEntry([]byte(oldRecord), o)
+	if err != nil {
+		k.onDamaged(fmt.Errorf("%v: %w", g.URL, err))
+		return "", nil
+	}
+	if !schedule.NoteLastmod(&e, g.Modified) {
+		return "", nil
+	}
+	newRecord = encodeEntry(&e)
+	reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
+		k.client.Clock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+	if err != nil || reply != "1" && !retried {
+		return "", err
+	}
+	return newRecord, nil
 }
