@@ -31,6 +31,14 @@ type Inspector interface {
 	OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
 }
 
+// An OriginLister is an Inspector that lists the names of origins faster than Origins
+// reads what it holds of them.
+type OriginLister interface {
+	// OriginNames calls yield with the origins that Origins tells of, in no order,
+	// until yield returns false. yield must not call the Store.
+	OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error
+}
+
 // An EntryState is where a URL is kept.
 type EntryState uint8
 
