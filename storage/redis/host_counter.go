@@ -74,7 +74,9 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (c *hostCounter) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+func (c *hostCounter) AdmittedHostTotalsFor(
+	ctx context.Context, h storage.HostToAdmit,
+) (storage.HostAdmissionCounts, error) {
 	ctx, end, err := c.client.BeginCall(ctx)
 	if err != nil {
 		return storage.HostAdmissionCounts{}, err

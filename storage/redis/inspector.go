@@ -230,7 +230,9 @@ func (n *inspector) forEachInQueue(
 
 // forEachParked calls yield with each parked URL of an origin, within a call that has begun, until
 // yield returns false. Records that make no sense are passed by.
-func (n *inspector) forEachParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+func (n *inspector) forEachParked(
+	ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool,
+) error {
 	p := n.client.PartitionOfHost(o.Host())
 	for from := int64(0); ; from += chunkSize {
 		all, err := n.client.ListChunk(ctx, p, "k:"+o.String(), from, chunkSize)
@@ -264,7 +266,9 @@ func (n *inspector) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err 
 }
 
 // SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
-func (n *inspector) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (n *inspector) SeenURLFingerprints(
+	ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool,
+) error {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err

@@ -114,10 +114,11 @@ func (h *leaseHolder) Ack(ctx context.Context, acks []storage.Ack) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = h.replicateDueTimes(ctx, longDelays)
+	}
 	if err != nil {
 		err = fmt.Errorf("ack: %w", err)
-	} else {
-		err = h.replicateDueTimes(ctx, longDelays)
 	}
 	return errors.Join(append(stale, err)...)
 }
@@ -142,11 +143,7 @@ func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack
 		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
 		return name, []string{name, h.client.Clock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
 	})
-	err := h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
-	if err != nil {
-		return fmt.Errorf("ack: %w", err)
-	}
-	return nil
+	return h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 }
 
 // ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop

@@ -36,7 +36,9 @@ func (n *noteStore) get(ctx context.Context, o decorum.Origin, key string) (valu
 }
 
 // OriginNotes implements storage.Inspector, one value at a time: they may be large.
-func (n *noteStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+func (n *noteStore) OriginNotes(
+	ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool,
+) error {
 	ctx, end, err := n.client.BeginCall(ctx)
 	if err != nil {
 		return err

@@ -50,7 +50,9 @@ func (k *parking) parkedOrigins(ctx context.Context) (origins []decorum.Origin, 
 }
 
 // unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs.
-func (k *parking) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (k *parking) unparkOfAllOrigins(
+	ctx context.Context, shouldUnpark func(storage.Entry) bool,
+) (unparked int, err error) {
 	origins, err := k.parkedOrigins(ctx)
 	for i := 0; i < len(origins) && err == nil; i++ {
 		var n int

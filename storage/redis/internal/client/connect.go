@@ -58,7 +58,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		awaitsReplicas: cfg.Durability != DurabilityNone,
 	}
 	return &Client{
-		callTracker: newCallTracker(), scriptTransport: transport, partitions: partitions, onStallChange: cfg.OnStallChange,
+		callTracker: newCallTracker(), scriptTransport: transport, partitions: partitions,
+		onStallChange: cfg.OnStallChange,
 	}, nil
 }
 
