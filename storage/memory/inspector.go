@@ -64,8 +64,8 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
 	return storage.OriginInfo{
 		Origin: name, HostState: o.Host.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended,
-		QueuedURLs: o.Queue.Total, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parkedEntries),
-		SeenURLs: o.seenCount, NextDue: o.NextDue(),
+		QueuedURLs: o.Queue.Total, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit,
+		ParkedURLs: len(o.parkedEntries), SeenURLs: o.seenCount, NextDue: o.NextDue(),
 	}
 }
 
@@ -81,32 +81,26 @@ func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 		return nil
 	}
 	for _, l := range m.originEntriesInState(o, state) {
-		if !yield(l.Entry, l.notBefore) {
+		if !yield(l.Entry, l.NotBefore) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// An inspectedEntry is a URL that an Inspector tells of.
-type inspectedEntry struct {
-	storage.Entry
-	notBefore time.Time
-}
-
 // originEntriesInState returns the URLs of o that are in the state.
-func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []inspectedEntry) {
+func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []storage.StoredEntry) {
 	switch s {
 	case storage.StateParked:
 		for _, e := range o.parkedEntries {
-			all = append(all, inspectedEntry{Entry: e})
+			all = append(all, storage.StoredEntry{Entry: e})
 		}
 	case storage.StateAwaitingRevisit:
 		all = o.Queue.laneEntries(schedule.AwaitingRevisit)
 	case storage.StateQueued:
 		for _, l := range m.leases {
 			if l.origin == o {
-				all = append(all, inspectedEntry{Entry: l.entry})
+				all = append(all, storage.StoredEntry{Entry: l.entry})
 			}
 		}
 		for lane := range schedule.AwaitingRevisit {
@@ -117,11 +111,11 @@ func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all
 }
 
 // laneEntries returns what waits in the lane, in its order.
-func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []inspectedEntry) {
+func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []storage.StoredEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
-		l := inspectedEntry{Entry: w.Entry}
+		l := storage.StoredEntry{Entry: w.Entry}
 		if lane.IsTimed() {
-			l.notBefore = time.Unix(0, w.sortKey).UTC()
+			l.NotBefore = time.Unix(0, w.sortKey).UTC()
 		}
 		all = append(all, l)
 	}

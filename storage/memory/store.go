@@ -225,7 +225,9 @@ func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], now, expires time.T
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	return storage.Lease{Entry: schedule.CloneEntry(e), HostState: o.Host.HostState, Token: m.lastLeaseToken, Expires: expires}, nil
+	return storage.Lease{
+		Entry: schedule.CloneEntry(e), HostState: o.Host.HostState, Token: m.lastLeaseToken, Expires: expires,
+	}, nil
 }
 
 // expireLeases gives back the URLs of leases that ran out.
