@@ -124,19 +124,18 @@ func (f *originCheckpoint) putRecord(origins checksummedBucket) error {
 func (f *originCheckpoint) applyURLChanges(urls checksummedBucket) error {
 	key := make([]byte, 0, urlKeyLen)
 	for change := range f.urls.all {
-		if err := putOrDeleteIfNil(urls.Bucket, appendURLKey(key, f.origin.number, change.laneSlot), change.value); err != nil {
+		key = appendURLKey(key[:0], f.origin.number, change.laneSlot)
+		var err error
+		if change.value == nil {
+			err = urls.Delete(key)
+		} else {
+			err = urls.Put(key, change.value) // it ends with its checksum
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// putOrDeleteIfNil puts a value that ends with its checksum; a nil value deletes the key.
-func putOrDeleteIfNil(b *bbolt.Bucket, key, value []byte) error {
-	if value == nil {
-		return b.Delete(key)
-	}
-	return b.Put(key, value)
 }
 
 func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error {

@@ -42,7 +42,10 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals o
 	e.admittedHosts.damage = &e.damage
 	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
-	e.index = newOriginIndex(&e.opts, &e.damage, e.journal, &e.heads)
+	e.index = &originIndex{
+		opts: &e.opts, damage: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*loadedHost),
+		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
+	}
 	e.committer = &committer{
 		mu: &e.mu, opts: &e.opts, file: &e.file, journal: e.journal, outputFiles: &e.outputFiles,
 		checkpointed: e.index.keepRecent,

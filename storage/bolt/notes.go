@@ -74,7 +74,9 @@ func (n noteTable) SetNote(ctx context.Context, name decorum.Origin, key string,
 
 // OriginNotes calls yield with what SetNote kept for an origin, in no order, until yield returns
 // false. yield must not call n. First come those that are not checkpointed.
-func (n noteTable) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+func (n noteTable) OriginNotes(
+	ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool,
+) error {
 	pending := make(map[string][]byte)
 	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range slices.Backward(o.pendingLayers()) {

@@ -39,14 +39,6 @@ type originIndex struct {
 	recentOrigins      []*loadedOrigin          // looked at, and kept for a while though they may hold nothing
 }
 
-func newOriginIndex(opts *Options, damage *damageReporter, j *journal, heads *headCache) *originIndex {
-	return &originIndex{
-		opts: opts, damage: damage, journal: j, heads: heads,
-		hosts: make(map[string]*loadedHost), origins: make(map[decorum.Origin]*loadedOrigin),
-		originsByNumber: make(map[uint32]*loadedOrigin),
-	}
-}
-
 // An originTotals is what origins hold together.
 type originTotals struct{ seenCount, parkedCount int }
 

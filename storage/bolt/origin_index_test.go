@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -16,7 +17,10 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
 	opts = opts.withDefaults()
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
 	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
-	x := newOriginIndex(&opts, damage, j, &headCache{opts: &opts})
+	x := &originIndex{
+		opts: &opts, damage: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*loadedHost),
+		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
+	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		log, err := j.replay(tx)
 		if err == nil {

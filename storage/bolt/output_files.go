@@ -51,7 +51,8 @@ func (o *outputFiles) load(tx *bbolt.Tx) error {
 
 // byPath returns the files in the order of their paths.
 func (o *outputFiles) byPath() []OutputFileExtent {
-	return slices.SortedFunc(maps.Values(o.extents), func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) })
+	byPath := func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) }
+	return slices.SortedFunc(maps.Values(o.extents), byPath)
 }
 
 // changed returns those of files of which the file of the store holds another length, or none.

@@ -35,10 +35,7 @@ type seenSet struct {
 // has reports whether the seen set holds a fingerprint, and whether that is sure: it
 // is unsure where the file is damaged.
 func (s *seenSet) has(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen, certain bool) {
-	for _, changes := range [...]*originChanges{o.pendingChanges, o.checkpointingChanges} {
-		if changes == nil {
-			continue
-		}
+	for _, changes := range o.pendingLayers() {
 		if _, seen := changes.seenURLFingerprints.get(p); seen {
 			return true, true
 		}

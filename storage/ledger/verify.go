@@ -118,8 +118,10 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, isHeadKnown: true, possibleHeads: [2]chainHead{genesisHead(), genesisHead()},
-		verdictChecker:      verdictChecker{robotsDir: filepath.Join(dir, robotsDir), intactByHash: map[string]bool{}},
-		delayChecker:        delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]pendingRequest{}},
+		verdictChecker: verdictChecker{robotsDir: filepath.Join(dir, robotsDir), intactByHash: map[string]bool{}},
+		delayChecker: delayChecker{
+			hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]pendingRequest{},
+		},
 		robotsRedirects:     robotsRedirectTracker{map[int64]robotsFetchKey{}, map[robotsFetchKey]bool{}},
 		expectedHashesFound: make([]bool, len(opts.ExpectedRecordHashes)),
 		report:              VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}

@@ -66,7 +66,8 @@ func TestLanes(t *testing.T) {
 	normal := LaneOf(&storage.Entry{URL: u, PriorityClass: storage.ClassNormal})
 	late := LaneOf(&storage.Entry{URL: u, PriorityClass: storage.ClassLate})
 	order := []LaneID{
-		hop.ReturnedLane(), hop.DelayedLane(), hop, late.ReturnedLane(), normal.DelayedLane(), normal, late.DelayedLane(), late,
+		hop.ReturnedLane(), hop.DelayedLane(), hop,
+		late.ReturnedLane(), normal.DelayedLane(), normal, late.DelayedLane(), late,
 	}
 	if !slices.IsSorted(order) || len(slices.Compact(slices.Clone(order))) != len(order) || order[7] >= NumLanes {
 		t.Errorf("lanes %v, want them to go up, below %d", order, NumLanes)
