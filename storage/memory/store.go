@@ -22,7 +22,7 @@ type Config struct {
 type Store struct {
 	maxURLs int
 
-	mu             sync.Mutex
+	mu             sync.Mutex // guards the fields below
 	closed         bool
 	schedule       schedule.Schedule[*memoryQueue]
 	hosts          map[string]*memoryHost
