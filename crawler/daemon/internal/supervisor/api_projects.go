@@ -128,9 +128,7 @@ func sha256Hex(text []byte) string {
 
 // isProjectFileFromAPI reports whether the file of a project still has the text that the API wrote.
 func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Contains(w.state.APIProjects[project].FileHashes, sha256Hex(text))
+	return slices.Contains(w.current().APIProjects[project].FileHashes, sha256Hex(text))
 }
 
 // addAPIProjectFileHash records that the API is about to write the file of a project.
@@ -146,9 +144,7 @@ func (w *daemonStateStore) setAPIProjectFileHash(project, sum string) error {
 
 // isKnownOutputFile reports whether a project that came by the API has begun a file of lines.
 func (w *daemonStateStore) isKnownOutputFile(project, path string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Contains(w.state.APIProjects[project].OutputPaths, path)
+	return slices.Contains(w.current().APIProjects[project].OutputPaths, path)
 }
 
 // addKnownOutputFile records that a project from the API begins a file of lines. It forgets the

@@ -38,7 +38,7 @@ func openOperatorBrakes(
 		active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.SharedBrakes{},
 	}
 	var brakes []politeness.Brake
-	for _, b := range stateStore.brakes() {
+	for _, b := range stateStore.current().Brakes {
 		if brake := toPolitenessBrake(b); !brake.Expired(time.Now()) {
 			brakes = append(brakes, brake)
 		}

@@ -29,7 +29,7 @@ type daemonStateStore struct {
 
 	mu         sync.Mutex // guards the fields below
 	state      daemonState
-	needsWrite bool // the disk lacks a part of state: see markDaemonRunning and setDesiredStateEvenIfFull
+	needsWrite bool // the disk lacks a part of state: see updateEvenIfFull
 }
 
 // daemonState is the content of the file.
@@ -75,32 +75,22 @@ func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Ti
 	default:
 		previousEnd = w.state.EndedAt
 	}
-	err = w.update(func(t *daemonState) { t.EndedAt = time.Time{} })
-	if !previousEnd.IsZero() && disk.IsFull(err) {
-		w.mu.Lock()
-		w.needsWrite = true
-		w.mu.Unlock()
-		err = nil
+	update := w.updateEvenIfFull
+	if previousEnd.IsZero() {
+		update = w.update
 	}
-	return previousEnd, err
+	return previousEnd, update(func(t *daemonState) { t.EndedAt = time.Time{} })
 }
 
-// retryWrite writes the records for which markDaemonRunning and setDesiredStateEvenIfFull found no room. No visit may
-// begin until it returns nil.
+// retryWrite writes the changes for which updateEvenIfFull found no room. No visit may begin until it
+// returns nil.
 func (w *daemonStateStore) retryWrite() error {
 	w.mu.Lock()
-	needsWrite := w.needsWrite
-	w.mu.Unlock()
-	if !needsWrite {
+	defer w.mu.Unlock()
+	if !w.needsWrite {
 		return nil
 	}
-	if err := w.update(func(t *daemonState) { t.EndedAt = time.Time{} }); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.needsWrite = false
-	return nil
+	return w.updateLocked(func(*daemonState) {}, false)
 }
 
 // update makes a change that is on the disk when it returns; or, if it returns an
@@ -108,37 +98,47 @@ func (w *daemonStateStore) retryWrite() error {
 func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.updateLocked(apply, false)
+}
+
+// updateEvenIfFull is update, but does not fail on a full disk: the change takes effect, and the next
+// one writes it.
+func (w *daemonStateStore) updateEvenIfFull(apply func(*daemonState)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.updateLocked(apply, true)
+}
+
+// updateLocked is update, or, if evenIfFull is set, updateEvenIfFull, for callers that hold w.mu.
+func (w *daemonStateStore) updateLocked(apply func(*daemonState), evenIfFull bool) error {
 	next := w.state
-	next.DesiredStates, next.Brakes, next.LastSharedBrakes = maps.Clone(next.DesiredStates), slices.Clone(next.Brakes), maps.Clone(next.LastSharedBrakes)
-	next.APIProjects = maps.Clone(next.APIProjects)
+	next.DesiredStates, next.APIProjects = maps.Clone(next.DesiredStates), maps.Clone(next.APIProjects)
+	next.Brakes, next.LastSharedBrakes = slices.Clone(next.Brakes), maps.Clone(next.LastSharedBrakes)
 	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
 		err = datadir.WriteFileAtomic(w.filePath, append(text, '\n'))
 	}
-	if err != nil {
+	if err != nil && !(evenIfFull && disk.IsFull(err)) {
 		return fmt.Errorf("cannot keep what the daemon was told: %w", err)
 	}
-	w.state = next
+	w.state, w.needsWrite = next, err != nil
 	return nil
+}
+
+// current returns the state as it is now, to be read only: update replaces it.
+func (w *daemonStateStore) current() daemonState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
 }
 
 // desiredState returns the desired state of a project: stopped if none is recorded.
 func (w *daemonStateStore) desiredState(project string) desiredState {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if desired, ok := w.state.DesiredStates[project]; ok {
+	if desired, ok := w.current().DesiredStates[project]; ok {
 		return desired
 	}
 	return desiredState{State: api.StateStopped}
-}
-
-// hasDesiredState reports whether a desired state of a project is recorded.
-func (w *daemonStateStore) hasDesiredState(project string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, ok := w.state.DesiredStates[project]
-	return ok
 }
 
 // setDesiredState records the desired state of a project.
@@ -146,43 +146,7 @@ func (w *daemonStateStore) setDesiredState(project string, desired desiredState)
 	return w.update(func(t *daemonState) { t.DesiredStates[project] = desired })
 }
 
-// setDesiredStateEvenIfFull is setDesiredState, but does not fail on a full disk: the state takes
-// effect, and the next change writes it.
-func (w *daemonStateStore) setDesiredStateEvenIfFull(project string, desired desiredState) error {
-	err := w.setDesiredState(project, desired)
-	if !disk.IsFull(err) {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.state.DesiredStates = maps.Clone(w.state.DesiredStates)
-	w.state.DesiredStates[project] = desired
-	w.needsWrite = true
-	return nil
-}
-
 // deleteProject removes all records of a project.
 func (w *daemonStateStore) deleteProject(project string) error {
 	return w.update(func(t *daemonState) { delete(t.DesiredStates, project); delete(t.APIProjects, project) })
-}
-
-// projectNames returns the names of all projects with a desired state, sorted.
-func (w *daemonStateStore) projectNames() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Sorted(maps.Keys(w.state.DesiredStates))
-}
-
-// lastSharedBrakes returns the brakes that a Redis store had when it was read last.
-func (w *daemonStateStore) lastSharedBrakes(redisKey string) map[string]string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.state.LastSharedBrakes[redisKey]
-}
-
-// brakes returns the brakes that are on.
-func (w *daemonStateStore) brakes() []api.Brake {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.state.Brakes)
 }

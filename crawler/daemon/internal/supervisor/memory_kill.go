@@ -221,7 +221,8 @@ func (w *memoryUsageRecorder) markStoppedAfterMemoryKills(project string, stateS
 	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
 		"and start it again", maxMemoryKills, w.record.PreviousKillEvidence)
-	if err := stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
+	stopped := desiredState{State: api.StateStopped, Reason: reason}
+	if err := stateStore.updateEvenIfFull(func(t *daemonState) { t.DesiredStates[project] = stopped }); err != nil {
 		return err
 	}
 	w.log.Error("the project comes up stopped", "project", project, "why", reason)

@@ -15,8 +15,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 		p.UserAgent = loaded.project.UserAgent()
 	}
 	// Say what it did, and why nothing happens if that is so.
-	p.Stats, p.RecentThroughput = r.statsTracker.totalStats(), r.statsTracker.recentThroughput()
-	p.MachinePauseReason, p.MachineLoadVisitLimit = r.statsTracker.machinePauseAndLoadLimit()
+	r.statsTracker.setStats(&p)
 	if p.MachinePauseReason != "" && p.StateReason == "" {
 		p.StateReason = "visits are paused, and no host is charged: " + p.MachinePauseReason
 	}

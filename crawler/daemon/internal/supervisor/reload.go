@@ -43,7 +43,8 @@ func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	}
 	r = s.newProjectRunner(name)
 	result := s.reloadProjectFile(r)
-	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
+	_, hasDesiredState := s.stateStore.current().DesiredStates[name]
+	if s.startNewProjects && result.Outcome == "new" && !hasDesiredState {
 		if err := r.state.setDesired(api.StateRunning); err != nil {
 			r.env.Log.Error("the new project is not started", "error", err)
 		}

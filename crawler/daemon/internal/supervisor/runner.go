@@ -119,7 +119,8 @@ func (r *projectRunner) runCommandLoop() {
 		}
 		if running {
 			// After a failure the next start opens the stores again.
-			if mustReopen := r.runCrawl(o); mustReopen || r.state.hasFailed() {
+			mustReopen := r.runCrawl(o)
+			if state, _ := r.state.current(); mustReopen || state == api.StateFailed {
 				isAcquired = r.releaseStores()
 			}
 			continue
@@ -263,8 +264,8 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		hostDueStore := *r.HostDueStore
 		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
 		g.HostDueStore = &hostDueStore
-		g.ResetCountsIfLimitReached = r.statsTracker.sharedCountsMustReset()
-		g.OnLimitCountsReset = r.statsTracker.sharedCountsWereReset
+		g.ResetCountsIfLimitReached = r.statsTracker.mustResetSharedCounts.Load()
+		g.OnLimitCountsReset = func() { r.statsTracker.mustResetSharedCounts.Store(false) }
 	}
 	return g, err
 }

@@ -199,15 +199,12 @@ func (rs *runnerState) setLocked(s api.ProjectState, reason string) {
 		return
 	}
 	rs.state, rs.reason, rs.since = s, reason, time.Now().UTC()
-	rs.log.Info("the project is "+string(s), reasonAttrs(reason)...)
-	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: s, Message: reason})
-}
-
-func reasonAttrs(reason string) []any {
-	if reason == "" {
-		return nil
+	log := rs.log
+	if reason != "" {
+		log = log.With("why", reason)
 	}
-	return []any{"why", reason}
+	log.Info("the project is " + string(s))
+	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: s, Message: reason})
 }
 
 // set is setLocked for callers that do not hold rs.mu.
@@ -261,8 +258,7 @@ func (rs *runnerState) current() (api.ProjectState, string) {
 
 // hasRemoteStore reports whether the project's state is in Redis.
 func (rs *runnerState) hasRemoteStore() bool {
-	loaded := rs.loadedProject()
-	return loaded != nil && loaded.project.Store.Redis.IsUsed()
+	return rs.redisStoreIdentity() != ""
 }
 
 // redisStoreIdentity returns which Redis store the project file names; "" if it names none.
@@ -292,13 +288,6 @@ func (rs *runnerState) setInactive(o runnerTarget) {
 	default:
 		rs.set(api.StateStopped, o.desired.Reason)
 	}
-}
-
-// hasFailed reports whether the last run did.
-func (rs *runnerState) hasFailed() bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.state == api.StateFailed
 }
 
 // setFailed reports that the project cannot go on. Others do.

@@ -51,7 +51,7 @@ func TestRunnerState(t *testing.T) {
 	if err := rs.setDesired(api.StateRunning); err != nil {
 		t.Fatal(err)
 	}
-	if !rs.stats.sharedCountsMustReset() || rs.stateStore.desiredState("shop").State != api.StateRunning {
+	if !rs.stats.mustResetSharedCounts.Load() || rs.stateStore.desiredState("shop").State != api.StateRunning {
 		t.Error("the start is not recorded, or its limits do not begin anew")
 	}
 

@@ -50,7 +50,7 @@ func (o *operatorBrakes) mergeSharedBrakes(
 		return nil, false
 	}
 	// Compare what the store has with what it had, and take its changes over.
-	lastShared := o.stateStore.lastSharedBrakes(key)
+	lastShared := o.stateStore.current().LastSharedBrakes[key]
 	if shared == nil {
 		shared = lastShared
 	}
@@ -140,7 +140,7 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
 		// A store without the brake has none to remove.
-		shared := maps.Clone(o.stateStore.lastSharedBrakes(c.StoreID))
+		shared := maps.Clone(o.stateStore.current().LastSharedBrakes[c.StoreID])
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}

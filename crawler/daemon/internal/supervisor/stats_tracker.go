@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -21,7 +22,8 @@ type projectStatsTracker struct {
 	limitPeriodRunTime    time.Duration
 	runStart              time.Time // of the run that goes on
 	throughputHistory     throughputHistory
-	mustResetSharedCounts bool // counts of limits that processes share must begin anew, and have not yet
+
+	mustResetSharedCounts atomic.Bool // counts of limits that processes share must begin anew, and have not yet
 }
 
 // remainingLimits are what is left of a project's limits; 0: no limit.
@@ -34,21 +36,8 @@ type remainingLimits struct {
 func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.limitPeriodStartStats, m.limitPeriodRunTime, m.mustResetSharedCounts = m.totalStatsLocked(), 0, true
-}
-
-// sharedCountsMustReset reports whether shared limits that are reached must count anew.
-func (m *projectStatsTracker) sharedCountsMustReset() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mustResetSharedCounts
-}
-
-// sharedCountsWereReset records that the shared limits count anew.
-func (m *projectStatsTracker) sharedCountsWereReset() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mustResetSharedCounts = false
+	m.limitPeriodStartStats, m.limitPeriodRunTime = m.totalStatsLocked(), 0
+	m.mustResetSharedCounts.Store(true)
 }
 
 // remainingLimits returns what is left of the limits, or which of them is reached.
@@ -56,26 +45,20 @@ func (m *projectStatsTracker) remainingLimits(l project.LimitSettings) (remainin
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.totalStatsLocked()
-	remaining.pages = int64(l.Pages) - (s.Pages - m.limitPeriodStartStats.Pages)
-	remaining.bytes = int64(l.Bytes) - (s.Bytes - m.limitPeriodStartStats.Bytes)
-	remaining.duration = time.Duration(l.Duration) - m.limitPeriodRunTime
-	switch {
-	case l.Pages == 0:
-		remaining.pages = 0
-	case remaining.pages <= 0:
-		return remaining, crawler.ErrPages
+	if l.Pages != 0 {
+		if remaining.pages = int64(l.Pages) - (s.Pages - m.limitPeriodStartStats.Pages); remaining.pages <= 0 {
+			return remaining, crawler.ErrPages
+		}
 	}
-	switch {
-	case l.Bytes == 0:
-		remaining.bytes = 0
-	case remaining.bytes <= 0:
-		return remaining, crawler.ErrBytes
+	if l.Bytes != 0 {
+		if remaining.bytes = int64(l.Bytes) - (s.Bytes - m.limitPeriodStartStats.Bytes); remaining.bytes <= 0 {
+			return remaining, crawler.ErrBytes
+		}
 	}
-	switch {
-	case l.Duration == 0:
-		remaining.duration = 0
-	case remaining.duration <= 0:
-		return remaining, engine.ErrTimeLimit
+	if l.Duration != 0 {
+		if remaining.duration = time.Duration(l.Duration) - m.limitPeriodRunTime; remaining.duration <= 0 {
+			return remaining, engine.ErrTimeLimit
+		}
 	}
 	return remaining, nil
 }
@@ -96,26 +79,19 @@ func (m *projectStatsTracker) endRun() {
 	m.currentCrawler = nil
 }
 
-// totalStats returns what the project has done.
-func (m *projectStatsTracker) totalStats() api.ProjectStats {
+// setStats sets in p what the project has done, on the whole and in the last seconds; why no visit may
+// begin now, and the limit of concurrent visits while the machine is too busy: see crawler.Stats.
+func (m *projectStatsTracker) setStats(p *api.Project) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.totalStatsLocked()
-}
-
-// machinePauseAndLoadLimit returns why no visit may begin now, and the limit of concurrent visits while
-// the machine is too busy: see crawler.Stats.
-func (m *projectStatsTracker) machinePauseAndLoadLimit() (machinePauseReason string, concurrencyLimit int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.currentCrawler == nil {
-		return "", 0
+	p.Stats, p.RecentThroughput = m.totalStatsLocked(), m.throughputHistory.recentThroughput()
+	if m.currentCrawler != nil {
+		s := m.currentCrawler.Stats()
+		p.MachinePauseReason, p.MachineLoadVisitLimit = s.MachinePauseReason, s.MachineConcurrencyLimit
 	}
-	s := m.currentCrawler.Stats()
-	return s.MachinePauseReason, s.MachineConcurrencyLimit
 }
 
-// totalStatsLocked is totalStats for callers that hold m.mu.
+// totalStatsLocked returns what the project has done. It needs m.mu.
 func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s := m.finishedRunsStats
 	if m.currentCrawler == nil {
@@ -142,13 +118,6 @@ func (m *projectStatsTracker) takeSample(now time.Time, queued int) api.Throughp
 	return m.throughputHistory.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
 }
 
-// recentThroughput returns what was done in the last seconds, on average.
-func (m *projectStatsTracker) recentThroughput() api.ThroughputSample {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.throughputHistory.recentThroughput()
-}
-
 // throughputSamples returns what was done lately.
 func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.ThroughputSample {
 	m.mu.Lock()
@@ -157,4 +126,85 @@ func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.Throughput
 		return m.throughputHistory.perMinuteSamples.samples()
 	}
 	return m.throughputHistory.perSecondSamples.samples()
+}
+
+// How many samples of a project's throughput are stored.
+const (
+	maxSecondSamples  = 600  // one a second
+	maxMinuteSamples  = 1440 // one a minute
+	rateWindowSamples = 10   // of the fine ones, that a project's rate is of
+)
+
+// A throughputHistory holds samples of what a project did lately. Callers serialize its methods.
+type throughputHistory struct {
+	perSecondSamples, perMinuteSamples sampleRing
+	currentMinuteSeconds               int // of the minute that goes on
+	lastSnapshot                       statsSnapshot
+	minuteStartSnapshot                statsSnapshot // when it began
+}
+
+// A statsSnapshot is the totals of a project at a moment.
+type statsSnapshot struct {
+	at    time.Time
+	stats api.ProjectStats
+}
+
+// addSnapshot takes a sample of the second before now.
+func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.ThroughputSample {
+	if t.lastSnapshot.at.IsZero() {
+		t.lastSnapshot, t.minuteStartSnapshot = snapshot, snapshot
+	}
+	s := rateBetween(t.lastSnapshot, snapshot, queued)
+	t.lastSnapshot = snapshot
+	t.perSecondSamples.add(s, maxSecondSamples)
+	if t.currentMinuteSeconds++; t.currentMinuteSeconds >= 60 {
+		t.perMinuteSamples.add(rateBetween(t.minuteStartSnapshot, snapshot, queued), maxMinuteSamples)
+		t.minuteStartSnapshot, t.currentMinuteSeconds = snapshot, 0
+	}
+	return s
+}
+
+// recentThroughput returns the average of the last seconds.
+func (t *throughputHistory) recentThroughput() api.ThroughputSample {
+	var mean api.ThroughputSample
+	recent := t.perSecondSamples.samples()
+	recent = recent[max(0, len(recent)-rateWindowSamples):]
+	for _, s := range recent {
+		mean.At, mean.QueuedURLs = s.At, s.QueuedURLs
+		mean.PagesPerSecond += s.PagesPerSecond / float64(len(recent))
+		mean.BytesPerSecond += s.BytesPerSecond / float64(len(recent))
+		mean.ErrorsPerSecond += s.ErrorsPerSecond / float64(len(recent))
+	}
+	return mean
+}
+
+// rateBetween returns what happened per second from one snapshot to another.
+func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
+	s := api.ThroughputSample{At: to.at.UTC(), QueuedURLs: queued}
+	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
+		s.PagesPerSecond = float64(to.stats.Pages-from.stats.Pages) / seconds
+		s.BytesPerSecond = float64(to.stats.Bytes-from.stats.Bytes) / seconds
+		s.ErrorsPerSecond = float64(to.stats.Errors-from.stats.Errors) / seconds
+	}
+	return s
+}
+
+// A sampleRing keeps the newest samples.
+type sampleRing struct {
+	buf  []api.ThroughputSample
+	next int // the oldest, once it is full
+}
+
+func (r *sampleRing) add(s api.ThroughputSample, capacity int) {
+	if len(r.buf) < capacity {
+		r.buf = append(r.buf, s)
+		return
+	}
+	r.buf[r.next] = s
+	r.next = (r.next + 1) % capacity
+}
+
+// samples returns a copy, the oldest first.
+func (r *sampleRing) samples() []api.ThroughputSample {
+	return append(append(make([]api.ThroughputSample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,7 +142,7 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 // projectNamesWithData returns the names of all projects that have a state or a directory, though
 // their files may be gone.
 func (s *Supervisor) projectNamesWithData() []string {
-	names := s.stateStore.projectNames()
+	names := slices.Collect(maps.Keys(s.stateStore.current().DesiredStates))
 	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // none before the first project
 	for _, e := range entries {
 		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
