@@ -72,7 +72,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	out := sinks.NewJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = sinks.OpenJSONLRecorder(sinks.JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.Stdout}); err != nil {
+		if out, err = sinks.OpenJSONLRecorder(sinks.Config{JSONLPath: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.Stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

@@ -101,22 +101,16 @@ func (c *Paths) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, er
 	if err != nil {
 		return nil, err
 	}
-	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
-		if base != c.ProjectDir {
-			err = c.refuseDaemonDir(dir)
-		}
-		if err == nil && part != "." {
+	for part := range strings.SplitSeq("./"+filepath.ToSlash(rel), "/") { // the base is checked, too
+		if part != "." {
 			dir, err = enterSubdir(dir, part, createMode)
+		}
+		if err == nil && base != c.ProjectDir {
+			err = c.refuseDaemonDir(dir)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), dir.Close())
 		}
-	}
-	if base != c.ProjectDir {
-		err = c.refuseDaemonDir(dir)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), dir.Close())
 	}
 	return dir, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -18,7 +20,7 @@ type Dependencies struct {
 	StandardOutput io.Writer       // for output.jsonl: "-"
 	Handlers       Handlers        // of the program
 	BodyMemory     *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
-	OnDiskFull     func(error)     // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
+	OnDiskFull     func(error)     // called when outputs wait for room on the disk, see sinks.Config; may be nil
 }
 
 // BoltOptions returns how the state of a project is opened. Each time before it
@@ -43,4 +45,18 @@ func (e *Dependencies) LogStoreWriteState(err error) {
 // LogStoreDamage tells of something in the state that makes no sense.
 func (e *Dependencies) LogStoreDamage(err error) {
 	e.Log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
+}
+
+// NewMemoryPressureMonitor returns the PressureMonitor that refuses new hosts while the memory of the
+// process is nearly used up. It logs low memory once for the process; decorum report gives
+// the number of refused links.
+func NewMemoryPressureMonitor(limit memlimit.Limit, log *slog.Logger) *memlimit.PressureMonitor {
+	warned := false
+	return memlimit.NewPressureMonitor(limit, nil, func(low bool, liveBytes, limit int64) {
+		if low && !warned {
+			warned = true
+			log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
+				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit", plaintext.FormatBytes(limit))
+		}
+	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -175,11 +174,6 @@ func (r *Engine) EndOutdatedSuspensions(ctx context.Context) error {
 	return r.Frontier.EndSuspensionsExcept(ctx, r.Crawler.ShouldStaySuspended)
 }
 
-// QueueSeeds discovers the project's seeds.
-func (r *Engine) QueueSeeds(ctx context.Context) error {
-	return queueSeeds(ctx, &r.Project, r.pathConfinement.OpenInput, r.Frontier)
-}
-
 // UnparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
@@ -208,15 +202,15 @@ func setFastHostRetries(policy *politeness.Policy) {
 // SeedBatchSize is how many seeds are discovered at a time.
 const SeedBatchSize = 1000
 
-// QueueSeeds discovers all seeds. Those of an earlier start are known already.
-func queueSeeds(ctx context.Context, p *project.Project, open inputfile.OpenFunc, f *frontier.Frontier) error {
+// QueueSeeds discovers the project's seeds. Those of an earlier start are known already.
+func (r *Engine) QueueSeeds(ctx context.Context) error {
 	batch := make([]storage.Entry, 0, SeedBatchSize)
 	flush := func() error {
-		_, err := f.Discover(ctx, batch...)
+		_, err := r.Frontier.Discover(ctx, batch...)
 		batch = batch[:0]
 		return err
 	}
-	for u, err := range p.AllSeeds(open) {
+	for u, err := range r.Project.AllSeeds(r.pathConfinement.OpenInput) {
 		if err == nil && len(batch) == SeedBatchSize {
 			err = flush()
 		}

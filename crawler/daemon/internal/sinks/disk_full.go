@@ -1,9 +1,10 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
-	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
@@ -12,24 +13,17 @@ import (
 // diskFullRetryInterval is how often a write is tried again that found no room.
 const diskFullRetryInterval = time.Second
 
-// writeRetryingDiskFull writes b to w, and while that fails for lack of room waits
-// and goes on from where it came to, until ctx is done. It returns how much of
-// b is left, with the reason.
-func writeRetryingDiskFull(
-	ctx context.Context, w io.Writer, b []byte, log *slog.Logger, onDiskFull func(error),
-) (unwritten int, err error) {
-	err = retryWhileDiskFull(ctx, log, onDiskFull, func() error {
-		n, err := w.Write(b)
-		b = b[n:]
-		return err
-	})
-	return len(b), err
+// A diskFullRetrier has writes wait while the disk is full.
+type diskFullRetrier struct {
+	log        *slog.Logger // nil: slog.Default
+	onDiskFull func(error)  // called with the error when a wait begins, with nil when it ends; may be nil
+	mu         sync.Mutex   // held by the one that waits for all: see retryOneForAll
 }
 
-// retryWhileDiskFull calls write. While write fails for lack of room, retryWhileDiskFull waits and
-// calls it again, until ctx is done. It calls paused, unless that is nil, with the
-// error when the wait begins, and with nil when it ends.
-func retryWhileDiskFull(ctx context.Context, log *slog.Logger, onDiskFull func(error), write func() error) error {
+// retry calls write. While write fails for lack of room, retry waits and calls it again, until ctx
+// is done.
+func (d *diskFullRetrier) retry(ctx context.Context, write func() error) error {
+	log, onDiskFull := cmp.Or(d.log, slog.Default()), d.onDiskFull
 	if onDiskFull == nil {
 		onDiskFull = func(error) {}
 	}
@@ -53,4 +47,15 @@ func retryWhileDiskFull(ctx context.Context, log *slog.Logger, onDiskFull func(e
 		case <-ctx.Done():
 		}
 	}
+}
+
+// retryOneForAll is retry for writes of several goroutines: while there is no room, one waits for all.
+func (d *diskFullRetrier) retryOneForAll(ctx context.Context, write func() error) error {
+	err := write()
+	if !disk.IsFull(err) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.retry(ctx, write)
 }

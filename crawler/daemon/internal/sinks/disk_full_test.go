@@ -46,7 +46,7 @@ func TestOutputWaitsForDiskSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &limitedWriter{capacity: 6, err: syscall.ENOSPC}
 		var logText bytes.Buffer
-		o := &JSONLRecorder{w: w, log: slog.New(slog.NewTextHandler(&logText, nil))}
+		o := &JSONLRecorder{w: w, diskFull: diskFullRetrier{log: slog.New(slog.NewTextHandler(&logText, nil))}}
 		time.AfterFunc(time.Minute, func() { w.addCapacity(100) })
 		begin := time.Now()
 		for _, line := range []string{"one\n", "two\n", "three\n"} {

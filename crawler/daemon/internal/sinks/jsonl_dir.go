@@ -71,12 +71,7 @@ func (d jsonlDir) readDirEntries() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return os.ReadDir(d.path)
 	}
-	dir, err := d.root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	entries, err := dir.ReadDir(-1)
-	return entries, errors.Join(err, dir.Close())
+	return fs.ReadDir(d.root.FS(), ".")
 }
 
 // sync makes the names in the directory durable.

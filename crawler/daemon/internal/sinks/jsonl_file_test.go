@@ -57,7 +57,7 @@ func TestSync(t *testing.T) {
 // TestStoreWaitsForLines: a store that calls Sync before it writes becomes durable only
 // when the lines of output are on the disk, and fails when they may be lost.
 func TestStoreWaitsForLines(t *testing.T) {
-	out, err := OpenJSONLRecorder(JSONLOptions{Path: filepath.Join(t.TempDir(), datadir.OutputFile), FileMode: datadir.PrivateFileMode})
+	out, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(t.TempDir(), datadir.OutputFile), FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}

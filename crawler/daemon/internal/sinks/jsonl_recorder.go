@@ -3,14 +3,10 @@ package sinks
 import (
 	"context"
 	"io"
-	"io/fs"
-	"log/slog"
 	"os"
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -24,36 +20,29 @@ type JSONLRecorder struct {
 	w             io.Writer
 	file          *jsonlFile // w, if it is a file
 	productToken  string
-	bodies        bodyStore    // zero: bodies are not kept
-	log           *slog.Logger // nil: slog.Default
-	onDiskFull    func(error)  // see retryWhileDiskFull
-	firstWriteErr error        // of the first write that failed: nothing is written after it
+	bodies        bodyStore // zero: bodies are not kept
+	diskFull      diskFullRetrier
+	firstWriteErr error // of the first write that failed: nothing is written after it
 }
 
-// JSONLOptions say how a file of lines is opened.
-type JSONLOptions struct {
-	Confinement  *confine.Paths // nil: none
-	Path         string         // "-": stdout
-	MaxFileBytes int64          // the size at which another file is begun, in bytes; 0: none
-	FileMode     fs.FileMode
-	Stdout       io.Writer                    // for "-"
-	Resume       bool                         // append to what an earlier run has left; else the file must be new
-	Durable      datadir.DurableOutputLengths // how much of the file is on the disk
-}
-
-// OpenJSONLRecorder opens a file of lines, or standard output.
-func OpenJSONLRecorder(opts JSONLOptions) (*JSONLRecorder, error) {
-	if opts.Path == "-" {
-		return &JSONLRecorder{w: opts.Stdout}, nil
+// OpenJSONLRecorder opens the file of lines that cfg names, or standard output.
+func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
+	o := &JSONLRecorder{
+		w: cfg.Stdout, productToken: cfg.ProductToken, diskFull: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
 	}
-	if err := refuseOverwrite(opts.Path, opts.Resume); err != nil {
+	if cfg.JSONLPath == "-" {
+		return o, nil
+	}
+	if err := refuseOverwrite(cfg.JSONLPath, cfg.Resume); err != nil {
 		return nil, err
 	}
-	f, err := openJSONLFile(opts.Confinement, opts.Path, opts.MaxFileBytes, opts.FileMode, opts.Durable.Find(opts.Path))
+	durable := cfg.Durable.Find(cfg.JSONLPath)
+	f, err := openJSONLFile(cfg.Confinement, cfg.JSONLPath, cfg.JSONLMaxFileBytes, cfg.FileMode, durable)
 	if err != nil {
 		return nil, err
 	}
-	return &JSONLRecorder{w: f, file: f}, nil
+	o.w, o.file = f, f
+	return o, nil
 }
 
 // NewJSONLRecorder returns a recorder that writes its lines to w.
@@ -90,7 +79,7 @@ func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	}
 	if o.bodies != (bodyStore{}) && r.SHA256 != "" {
 		put := func() error { return o.bodies.putBody(r.SHA256, v.Response.Body) }
-		if err := retryWhileDiskFull(ctx, o.loggerOrDefault(), o.onDiskFull, put); err != nil {
+		if err := o.diskFull.retry(ctx, put); err != nil {
 			return err
 		}
 	}
@@ -107,18 +96,16 @@ func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 	if o.firstWriteErr != nil {
 		return o.firstWriteErr
 	}
-	unwritten, err := writeRetryingDiskFull(ctx, o.w, line, o.loggerOrDefault(), o.onDiskFull)
-	if err != nil && unwritten < len(line) {
+	unwritten := line
+	err := o.diskFull.retry(ctx, func() error {
+		n, err := o.w.Write(unwritten)
+		unwritten = unwritten[n:]
+		return err
+	})
+	if err != nil && len(unwritten) < len(line) {
 		o.firstWriteErr = err // a torn line stands there
 	}
 	return err
-}
-
-func (o *JSONLRecorder) loggerOrDefault() *slog.Logger {
-	if o.log == nil {
-		return slog.Default()
-	}
-	return o.log
 }
 
 // Sync returns when all lines that were written before are on the disk. What

@@ -34,7 +34,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := testfile.Write(t, "out.jsonl", tt.was)
-			o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode, Resume: true})
+			o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode, Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode})
+	o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := OpenJSONLRecorder(JSONLOptions{Path: filepath.Join(b.TempDir(), "out.jsonl"), FileMode: datadir.PrivateFileMode})
+	o, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(b.TempDir(), "out.jsonl"), FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		b.Fatal(err)
 	}

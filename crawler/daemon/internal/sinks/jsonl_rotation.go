@@ -116,8 +116,12 @@ func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 	// Opened before the others are listed, it is one of them at worst.
 	last, lastErr := os.Open(name)
+	var lastInfo fs.FileInfo // nil: there is none
 	if lastErr == nil {
 		defer func() { err = errors.Join(err, last.Close()) }()
+		if lastInfo, err = last.Stat(); err != nil {
+			return err
+		}
 	}
 	rotated, err := RotatedFiles(name)
 	switch {
@@ -127,7 +131,7 @@ func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 		return lastErr
 	}
 	for _, c := range rotated {
-		if err := readIfOtherFile(c.Path, last, read); err != nil {
+		if err := readIfOtherFile(c.Path, lastInfo, read); err != nil {
 			return err
 		}
 	}
@@ -137,28 +141,15 @@ func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 	return read(last)
 }
 
-// readIfOtherFile calls read for a file, unless it is last.
-func readIfOtherFile(name string, last *os.File, read func(io.Reader) error) (err error) {
+// readIfOtherFile calls read for a file, unless it is the one that last describes.
+func readIfOtherFile(name string, last fs.FileInfo, read func(io.Reader) error) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if same, err := sameFile(f, last); same || err != nil {
+	if info, err := f.Stat(); err != nil || os.SameFile(info, last) {
 		return err
 	}
 	return read(f)
-}
-
-// sameFile reports whether two open files are one; none is nobody's.
-func sameFile(a, b *os.File) (bool, error) {
-	if b == nil {
-		return false, nil
-	}
-	x, err := a.Stat()
-	y, err2 := b.Stat()
-	if err := errors.Join(err, err2); err != nil {
-		return false, err
-	}
-	return os.SameFile(x, y), nil
 }

@@ -27,7 +27,7 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: int64(limit), FileMode: datadir.PrivateFileMode, Resume: true})
+		o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: int64(limit), FileMode: datadir.PrivateFileMode, Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: 1, FileMode: datadir.PrivateFileMode, Resume: true})
+			o, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1, FileMode: datadir.PrivateFileMode, Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,9 +175,13 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 	if err != nil || len(full) != 3 {
 		t.Fatalf("%v, %v", full, err)
 	}
+	lastInfo, err := last.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var read []string
 	for _, c := range full {
-		if err := readIfOtherFile(c.Path, last, func(r io.Reader) error {
+		if err := readIfOtherFile(c.Path, lastInfo, func(r io.Reader) error {
 			text, err := io.ReadAll(r)
 			read = append(read, string(text))
 			return err
@@ -197,10 +201,10 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode, Resume: true})
+		o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode, Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}

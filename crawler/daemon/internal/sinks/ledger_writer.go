@@ -2,11 +2,8 @@ package sinks
 
 import (
 	"context"
-	"log/slog"
-	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -14,10 +11,8 @@ import (
 // request is sent, and on the disk before what came of it is acked (see
 // bolt.Options.BeforeWrite). While there is no room for one, all wait.
 type LedgerWriter struct {
-	ledger     *ledger.Ledger
-	log        *slog.Logger
-	onDiskFull func(error) // see retryWhileDiskFull
-	retryMu    sync.Mutex
+	ledger *ledger.Ledger
+	diskFullRetrier
 }
 
 // openLedgerWriter opens the ledger of a crawl; nil if the crawl has none. The crawl's
@@ -36,12 +31,12 @@ func openLedgerWriter(cfg *Config) (*LedgerWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LedgerWriter{ledger: l, log: cfg.Log, onDiskFull: cfg.OnDiskFull}, nil
+	return &LedgerWriter{ledger: l, diskFullRetrier: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull}}, nil
 }
 
 // Append implements crawler.Ledger.
 func (p *LedgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
-	err = p.retryWhileDiskFull(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
+	err = p.retryOneForAll(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
 	return n, err
 }
 
@@ -50,18 +45,7 @@ func (p *LedgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobo
 
 // StoreRobotsFile implements crawler.Ledger.
 func (p *LedgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
-	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobotsFile(hash, body) })
-}
-
-// retryWhileDiskFull writes, and while there is no room for that waits, one for all.
-func (p *LedgerWriter) retryWhileDiskFull(ctx context.Context, write func() error) error {
-	err := write()
-	if !disk.IsFull(err) {
-		return err
-	}
-	p.retryMu.Lock()
-	defer p.retryMu.Unlock()
-	return retryWhileDiskFull(ctx, p.log, p.onDiskFull, write)
+	return p.retryOneForAll(ctx, func() error { return p.ledger.StoreRobotsFile(hash, body) })
 }
 
 // Sync returns when all records that were written before are on the disk.

@@ -32,7 +32,7 @@ type Config struct {
 	Durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
 	Stdout             io.Writer                    // for JSONLPath "-"
 	Log                *slog.Logger
-	OnDiskFull         func(error) // see retryWhileDiskFull; may be nil
+	OnDiskFull         func(error) // see diskFullRetrier; may be nil
 }
 
 // Outputs are the files that a crawl writes its visits to.
@@ -92,15 +92,12 @@ func (o Outputs) DurableExtents(d datadir.StateDir) (files []bolt.OutputFileExte
 // earlier crawl out of the way after it has opened a file that the user chose: if that
 // file cannot be opened, nothing is moved.
 func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
-	dir, openFile := cfg.StateDir, JSONLOptions{
-		Confinement: cfg.Confinement, Path: cfg.JSONLPath, MaxFileBytes: cfg.JSONLMaxFileBytes, FileMode: cfg.FileMode,
-		Stdout: cfg.Stdout, Resume: cfg.Resume, Durable: cfg.Durable,
-	}
-	if openFile.Path != "" {
-		if dir.IsOwnStateFile(openFile.Path) {
-			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", openFile.Path)
+	dir := cfg.StateDir
+	if cfg.JSONLPath != "" {
+		if dir.IsOwnStateFile(cfg.JSONLPath) {
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", cfg.JSONLPath)
 		}
-		if out, err = OpenJSONLRecorder(openFile); err != nil {
+		if out, err = OpenJSONLRecorder(*cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -111,8 +108,9 @@ func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
 		}
 	}
 	if out == nil && err == nil {
-		openFile.Confinement, openFile.Path = nil, dir.Path(datadir.OutputFile)
-		out, err = OpenJSONLRecorder(openFile)
+		ownFile := *cfg
+		ownFile.Confinement, ownFile.JSONLPath = nil, dir.Path(datadir.OutputFile)
+		out, err = OpenJSONLRecorder(ownFile)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -120,7 +118,6 @@ func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
 	if out == nil {
 		return nil, err
 	}
-	out.productToken, out.log, out.onDiskFull = cfg.ProductToken, cfg.Log, cfg.OnDiskFull
 	if cfg.WriteBodies {
 		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), cfg.FileMode); err != nil {
 			return nil, errors.Join(err, out.Close())

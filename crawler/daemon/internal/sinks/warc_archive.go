@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -30,15 +28,13 @@ import (
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
 type WARCArchive struct {
-	archive            *warc.ArchiveWriter
-	dirPath            string // of their directory
-	dir                *os.Root
-	lock               *datadir.DirectoryLock
-	log                *slog.Logger
-	onDiskFull         func(error)   // see retryWhileDiskFull
+	archive *warc.ArchiveWriter
+	dirPath string // of their directory
+	dir     *os.Root
+	lock    *datadir.DirectoryLock
+	diskFullRetrier
 	captureNotes       storage.Notes // records what was archived of URLs that are revisited
 	crawlRevisitsPages bool          // pages are revisited
-	diskFullRetryMu    sync.Mutex
 }
 
 // WARCLockFile is held by the process that writes WARC files to a directory.
@@ -70,7 +66,10 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &WARCArchive{archive: files, dirPath: warcConfig.Dir, dir: dir, lock: lock, log: cfg.Log, onDiskFull: cfg.OnDiskFull}, nil
+	return &WARCArchive{
+		archive: files, dirPath: warcConfig.Dir, dir: dir, lock: lock,
+		diskFullRetrier: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
+	}, nil
 }
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
@@ -107,12 +106,7 @@ func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	}
 	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), PreviousCapture: previous}
 	var written warc.CaptureDateAndDigest
-	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
-	if err = write(); disk.IsFull(err) {
-		a.diskFullRetryMu.Lock()
-		defer a.diskFullRetryMu.Unlock()
-		err = retryWhileDiskFull(ctx, a.log, a.onDiskFull, write)
-	}
+	err = a.retryOneForAll(ctx, func() (err error) { written, err = a.archive.WriteVisit(visit); return err })
 	if errors.Is(err, warc.ErrNoResponse) {
 		a.log.Debug("not archived", "url", v.URL(), "why", err)
 		return nil
