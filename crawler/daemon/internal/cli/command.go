@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/robotstools"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -123,6 +124,18 @@ func (a *program) newRootCommand() *cobra.Command {
 	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env), inspectcmd.NewLedgerCommand(&a.Env),
 		robotstools.NewRobotsCommand(&a.Env), robotstools.NewSitemapCommand(&a.Env), a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
 	return root
+}
+
+const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, add to it, and
+move it to another store. Nothing is sent.
+
+stats, list and add ask the process that runs the crawl if there is one. For export,
+import and compact the crawl must not be running: stop it first, --resume goes on.`
+
+func newFrontierCommand(env *command.Env) *cobra.Command {
+	return command.NewGroup("frontier", "Look into a crawl's queues, add to them, move them", frontierHelp,
+		inspectcmd.NewFrontierStatsCommand(env), inspectcmd.NewFrontierListCommand(env), transfer.NewAddCommand(env),
+		transfer.NewExportCommand(env), transfer.NewImportCommand(env), transfer.NewCompactCommand(env))
 }
 
 // makeBuiltinCommandsStrict makes wrong usage of cobra's own commands an error of usage: by themselves

@@ -110,7 +110,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		total.addHost(total.hosts[i], t, s.startedAt)
 	}
-	total.EndReason, total.Duration = endReasonText(endReason), api.Milliseconds(endTime.Sub(s.startedAt))
+	total.EndReason, total.Duration = endReasonTexts[endReason], api.Milliseconds(endTime.Sub(s.startedAt))
 	slices.SortFunc(total.hosts, func(a, b *hostForecast) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), strings.Compare(a.Host, b.Host))
 	})
@@ -283,17 +283,11 @@ func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forec
 	return n * max(f.RequestsPerFetch, 1)
 }
 
-// endReasonText says why the crawl would end.
-func endReasonText(endReason forecast.EndReason) string {
-	switch endReason {
-	case forecast.PageLimit:
-		return "limits.pages is reached"
-	case forecast.ByteLimit:
-		return "limits.bytes is reached"
-	case forecast.TimeLimit:
-		return "limits.duration is reached"
-	case forecast.NeverDue:
-		return "the hours of visits and those of robots.txt never meet for what is left"
-	}
-	return "nothing is left that can be visited"
+// endReasonTexts say why the crawl would end.
+var endReasonTexts = map[forecast.EndReason]string{
+	forecast.PageLimit:   "limits.pages is reached",
+	forecast.ByteLimit:   "limits.bytes is reached",
+	forecast.TimeLimit:   "limits.duration is reached",
+	forecast.NeverDue:    "the hours of visits and those of robots.txt never meet for what is left",
+	forecast.NothingLeft: "nothing is left that can be visited",
 }

@@ -31,19 +31,16 @@ halves. Serve it at /.well-known/http-message-signatures-directory, as
 application/http-message-signatures-directory+json.`
 
 func (a *program) newIdentityCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: command.RejectUnknownCommand, SuggestionsMinimumDistance: 2,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(&cobra.Command{
-		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
+	return command.NewGroup("identity", "Make keys to sign requests with", identityHelp, &cobra.Command{
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem",
+		Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, names []string) error { return a.createIdentityKey(names[0]) },
 	}, &cobra.Command{
 		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
-		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory",
+		Args:    command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
+		RunE:    func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
 	})
-	return c
 }
 
 func (a *program) createIdentityKey(name string) error {

@@ -8,21 +8,17 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
-	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 const progressFlagUsage = "`HOW` to show progress: auto (a live line on a terminal, else plain), plain or none"
 
 func checkProgressFlag(mode string) error {
-	switch mode {
-	case "auto", "plain", "none":
-		return nil
-	}
-	return usage.Errorf("--progress: %q is not one of auto, plain, none", mode)
+	return command.CheckChoice("--progress", mode, "auto", "plain", "none")
 }
 
 // A progressReporter tells how a crawl goes.

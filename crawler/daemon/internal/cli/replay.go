@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
@@ -136,19 +137,18 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 
 // printReplayReport tells what came of a replay.
 func (a *program) printReplayReport(r replay.Report, limit int) error {
-	if more := r.DifferenceCount - int64(limit); limit > 0 && more > 0 {
-		fmt.Fprintf(a.Stdout, "… and %d differences more: --limit 0 tells them all\n", more)
-	}
-	fmt.Fprintf(a.Stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
+	var s reporttext.Builder
+	more := r.DifferenceCount - int64(limit)
+	s.WriteLineIf(limit > 0 && more > 0, "… and %d differences more: --limit 0 tells them all", more)
+	s.WriteLine("requests: %d, refusals: %d, verdicts derived again: %d, differences: %d",
 		r.Requests, r.Refusals, r.MatchingVerdicts, r.DifferenceCount)
-	if r.HeaderOnlyPages > 0 {
-		fmt.Fprintf(a.Stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.HeaderOnlyPages)
-	}
-	if r.Unanswered > 0 {
-		fmt.Fprintf(a.Stdout, "requests without an answer, not replayed: %d\n", r.Unanswered)
-	}
-	if r.LaterRunRecords > 0 {
-		fmt.Fprintf(a.Stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
+	s.WriteLineIf(r.HeaderOnlyPages > 0,
+		"pages whose content was not to be used, and is not archived: %d; they led to what the ledger says",
+		r.HeaderOnlyPages)
+	s.WriteLineIf(r.Unanswered > 0, "requests without an answer, not replayed: %d", r.Unanswered)
+	s.WriteLineIf(r.LaterRunRecords > 0, "records of later runs, not replayed: %d", r.LaterRunRecords)
+	if _, err := s.WriteTo(a.Stdout); err != nil {
+		return err
 	}
 	if r.DifferenceCount > 0 {
 		return &command.ExitError{Code: command.ExitCheckFailed}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -19,58 +20,41 @@ import (
 // summaryText says what the run has done, how it ended, and what is left and why.
 func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.Crawler.Stats()
-	var b strings.Builder
-	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
-		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
-	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
+	var s reporttext.Builder
+	s.WriteLine("pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d",
+		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(),
+		time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
+	s.WriteLine("errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d",
 		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.RefusalReporter.RefusedURLCount.Load())
-	if failures := failureCountsText(st); failures != "" {
-		fmt.Fprintf(&b, "failed visits: %s\n", failures)
-	}
-	if st.LocalFaults > 0 {
-		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.LocalFaults)
-	}
-	if refused := refusalCountsText(j.Frontier.RefusalsByReason()); refused != "" {
-		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
-	}
-	if st.PagesWithheld > 0 {
-		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
-			st.PagesWithheld, strings.Join(j.Project.Robots.Purposes, ", "))
-	}
-	if st.TDMRepFetches > 0 {
-		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepFetches)
-	}
-	if st.Redirects > 0 {
-		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsToNewURLs)
-	}
-	if st.NonCanonical+st.DuplicateBodies > 0 {
-		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.DuplicateBodies, st.NonCanonical)
-	}
-	if st.HTTPSUpgrades > 0 {
-		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.HTTPSUpgrades)
-	}
-	if st.Revisits > 0 {
-		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.RescheduledBySitemap)
-	}
-	if st.Panics > 0 {
-		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)
-	}
+	failures, refused := failureCountsText(st), refusalCountsText(j.Frontier.RefusalsByReason())
+	s.WriteLineIf(failures != "", "failed visits: %s", failures)
+	s.WriteLineIf(st.LocalFaults > 0, "failed on this machine, and made again: %d visits", st.LocalFaults)
+	s.WriteLineIf(refused != "", "out of scope, by reason: %s", refused)
+	s.WriteLineIf(st.PagesWithheld > 0,
+		"not used: %d pages whose site asks not to use them for %s; their content was not kept",
+		st.PagesWithheld, strings.Join(j.Project.Robots.Purposes, ", "))
+	s.WriteLineIf(st.TDMRepFetches > 0, "tdmrep.json: %d", st.TDMRepFetches)
+	s.WriteLineIf(st.Redirects > 0, "redirects: %d, of them to new URLs: %d", st.Redirects, st.RedirectsToNewURLs)
+	s.WriteLineIf(st.NonCanonical+st.DuplicateBodies > 0,
+		"duplicates: %d with the body of another page, %d naming another URL as canonical",
+		st.DuplicateBodies, st.NonCanonical)
+	s.WriteLineIf(st.HTTPSUpgrades > 0, "links to http taken for https: %d", st.HTTPSUpgrades)
+	s.WriteLineIf(st.Revisits > 0, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d",
+		st.Revisits, st.Unchanged, st.RescheduledBySitemap)
+	s.WriteLineIf(st.Panics > 0, "callbacks that panicked: %d; the log says where", st.Panics)
 	c, err := j.Stores.Frontier.Counts(ctx)
 	switch {
 	case err != nil:
-		fmt.Fprintf(&b, "what is left is not known: %v\n", err)
+		s.WriteLine("what is left is not known: %v", err)
 	case c.SuspendedURLs > 0:
-		fmt.Fprintf(&b, "left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages\n", c.QueuedURLs, c.SuspendedURLs)
+		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages",
+			c.QueuedURLs, c.SuspendedURLs)
 	default:
-		fmt.Fprintf(&b, "left: %d queued\n", c.QueuedURLs)
+		s.WriteLine("left: %d queued", c.QueuedURLs)
 	}
-	if c.AwaitingRevisit > 0 {
-		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.AwaitingRevisit, firstRevisitText(runErr))
-	}
-	if c.ParkedURLs > 0 {
-		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.ParkedURLs)
-	}
-	return b.String()
+	s.WriteLineIf(c.AwaitingRevisit > 0, "resting until their revisit: %d%s", c.AwaitingRevisit, firstRevisitText(runErr))
+	s.WriteLineIf(c.ParkedURLs > 0, "set aside: %d that robots.txt or the scope closes, until that changes", c.ParkedURLs)
+	return s.String()
 }
 
 // failureCountsText says how many visits failed, class by class; nothing if none did.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,14 +33,27 @@ func ArgsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// NewGroup returns a command that only holds others.
+func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: RejectUnknownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(commands...)
+	return c
+}
+
 // CheckFormat returns an error unless format is one of those given.
 func CheckFormat(format string, formats ...string) error {
-	for _, f := range formats {
-		if f == format {
-			return nil
-		}
+	return CheckChoice("--format", format, formats...)
+}
+
+// CheckChoice returns an error unless the value of a flag is one of those given.
+func CheckChoice(flag, value string, choices ...string) error {
+	if slices.Contains(choices, value) {
+		return nil
 	}
-	return usage.Errorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
+	return usage.Errorf("%s: %q is not one of %s", flag, value, strings.Join(choices, ", "))
 }
 
 // ParseHostFlag returns the host that --host names, as the crawl does; empty: none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,12 +197,7 @@ func (w *topSession) fetchProjectActivity(ctx context.Context, v *daemonSnapshot
 
 // projectIndex returns where a project stands in the list; -1 if it does not.
 func (v *daemonSnapshot) projectIndex(name string) int {
-	for i, p := range v.projects {
-		if p.Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(v.projects, func(p api.Project) bool { return p.Name == name })
 }
 
 // handleKey does what a key is for.

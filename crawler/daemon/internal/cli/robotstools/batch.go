@@ -59,7 +59,7 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 			if err != nil {
 				return usage.Errorf("--dialect: %w", err)
 			}
-			in, err := openBatchInput(c.InOrStdin(), names)
+			in, err := openFileOrStdin(c.InOrStdin(), append(names, "-")[0], "questions") // no name: standard input
 			if err != nil {
 				return err
 			}
@@ -71,18 +71,6 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")
 	c.Flags().StringVar(&agent, "agent", "*", "`NAME` of the agent of questions that name none")
 	return c
-}
-
-// openBatchInput opens the file that is named; "-" or no name is stdin.
-func openBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error) {
-	if len(names) == 0 || names[0] == "-" {
-		return io.NopCloser(stdin), nil
-	}
-	f, err := os.Open(names[0])
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the questions: %w", err)
-	}
-	return f, nil
 }
 
 // evaluateBatch answers each line of in by one of out. Answers wait for others

@@ -51,18 +51,7 @@ func readRobotsFile(name string) ([]byte, error) {
 	return body, nil
 }
 
-// loadRobotsBodies reads robots.txt files by name, each from disk or from the web.
-func (q checkOptions) loadRobotsBodies(ctx context.Context, dialect robots.Dialect, names ...string) ([][]byte, error) {
-	bodies := make([][]byte, len(names))
-	for i, name := range names {
-		var err error
-		if bodies[i], err = q.loadRobotsBody(ctx, dialect, name); err != nil {
-			return nil, err
-		}
-	}
-	return bodies, nil
-}
-
+// loadRobotsBody reads a robots.txt from disk or from the web.
 func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
 	if !hasURLScheme(name) {
 		return readRobotsFile(name)
@@ -93,4 +82,16 @@ func (q checkOptions) newProjectFromFlags() *project.File {
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
 	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
 	return d
+}
+
+// openFileOrStdin opens a file; "-" is standard input. what says in errors what is to be read.
+func openFileOrStdin(stdin io.Reader, name, what string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the %s: %w", what, err)
+	}
+	return f, nil
 }

@@ -43,6 +43,12 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
   decorum robots check --agent YandexBot --dialect yandex https://example.com/`
 
+// NewRobotsCommand returns the command robots and its subcommands.
+func NewRobotsCommand(env *command.Env) *cobra.Command {
+	return command.NewGroup("robots", "Ask robots.txt files", "",
+		newCheckCommand(env), newBatchCommand(env), newLintCommand(env), newDiffCommand(env))
+}
+
 // A checkOptions is what somebody asks of robots.txt files.
 type checkOptions struct {
 	env                  *command.Env

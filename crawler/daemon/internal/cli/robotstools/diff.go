@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func newDiffCommand(env *command.Env) *cobra.Command {
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
 		Long: robotsDiffHelp, Example: robotsDiffExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return q.diffRobots(c.Context(), c.InOrStdin(), args[0], args[1])
+			return q.diffRobots(c.Context(), c.InOrStdin(), [2]string(args))
 		},
 	}
 	fs := c.Flags()
@@ -64,7 +63,7 @@ func newDiffCommand(env *command.Env) *cobra.Command {
 }
 
 // diffRobots prints how two files differ.
-func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...string) error {
+func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
@@ -74,11 +73,15 @@ func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names ...s
 			return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
-	bodies, err := q.loadRobotsBodies(ctx, dialect, names...)
-	if err != nil {
-		return err
+	var files [2]*robots.File
+	for i, name := range names {
+		body, err := q.loadRobotsBody(ctx, dialect, name)
+		if err != nil {
+			return err
+		}
+		files[i] = robots.Parse(body, dialect)
 	}
-	old, new := robots.Parse(bodies[0], dialect), robots.Parse(bodies[1], dialect)
+	old, new := files[0], files[1]
 	changes := lint.Diff(old, new)
 	if err := q.printChanges(q.env.Stdout, changes); err != nil {
 		return err
@@ -138,15 +141,11 @@ func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.F
 	if q.urlsFile == "" {
 		return false, nil
 	}
-	in := stdin
-	if q.urlsFile != "-" {
-		f, err := os.Open(q.urlsFile)
-		if err != nil {
-			return false, fmt.Errorf("cannot read the URLs: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := openFileOrStdin(stdin, q.urlsFile, "URLs")
+	if err != nil {
+		return false, err
 	}
+	defer in.Close()
 	agents := q.agentRulesToCompare(old, new)
 	s := bufio.NewScanner(in)
 	n := 1

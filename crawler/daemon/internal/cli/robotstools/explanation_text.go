@@ -1,7 +1,6 @@
 package robotstools
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -32,34 +31,29 @@ func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explan
 
 // robotsExplanationText words what led to a verdict.
 func robotsExplanationText(e gate.Explanation) []byte {
-	var b bytes.Buffer
-	if e.SHA256 != "" {
-		fmt.Fprintf(&b, "  file\tSHA-256 %s\n", e.SHA256)
-	}
-	if e.Group == "" {
-		b.WriteString("  group\tnone speaks to the agent\n")
-	} else {
-		fmt.Fprintf(&b, "  group\t%s (%s)\n", plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLineNumbers))
-	}
-	if e.Exempt {
-		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
-	}
+	var b reporttext.Builder
+	b.WriteLineIf(e.SHA256 != "", "  file\tSHA-256 %s", e.SHA256)
+	b.WriteLineIf(e.Group == "", "  group\tnone speaks to the agent")
+	b.WriteLineIf(e.Group != "", "  group\t%s (%s)",
+		plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLineNumbers))
+	b.WriteLineIf(e.Exempt, "  exempt\trobots.txt itself may always be fetched")
 	if e.IndexingVerdict != nil {
-		fmt.Fprintf(&b, "  index\t%s\n", reporttext.DisallowedForMainRobotText(*e.IndexingVerdict))
+		b.WriteLine("  index\t%s", reporttext.DisallowedForMainRobotText(*e.IndexingVerdict))
 	}
 	for i, m := range e.Matches {
 		role := "loses"
 		if i == 0 {
 			role = "decides"
 		}
-		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength, reporttext.LostRuleReasonText(m, e.Matches[0]))
-		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.PathAndQuery, ruleMatchUnderline(m))
+		b.WriteLine("  %s\t%s (line %d, %d octets)%s", role, plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength,
+			reporttext.LostRuleReasonText(m, e.Matches[0]))
+		b.WriteLine("  \t  %s\n  \t  %s", e.PathAndQuery, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {
-		fmt.Fprintf(&b, "  asks\t%s\n", sinks.UsageSignalText(s))
+		b.WriteLine("  asks\t%s", sinks.UsageSignalText(s))
 	}
 	for _, line := range e.PaceLines {
-		fmt.Fprintf(&b, "  asks\t%s\n", line)
+		b.WriteLine("  asks\t%s", line)
 	}
 	return b.Bytes()
 }

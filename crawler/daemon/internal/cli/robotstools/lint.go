@@ -28,13 +28,8 @@ had, 2 wrong usage.`
 const robotsLintExample = `  decorum robots lint robots.txt
   decorum robots lint --json https://example.com/robots.txt`
 
-// A lintOptions is what somebody asks of one robots.txt.
-type lintOptions struct {
-	checkOptions
-}
-
 func newLintCommand(env *command.Env) *cobra.Command {
-	q := lintOptions{checkOptions{env: env}}
+	q := checkOptions{env: env}
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
 		Long: robotsLintHelp, Example: robotsLintExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
@@ -47,7 +42,7 @@ func newLintCommand(env *command.Env) *cobra.Command {
 }
 
 // lintRobots prints what is found in the robots.txt of that name.
-func (q lintOptions) lintRobots(ctx context.Context, name string) error {
+func (q checkOptions) lintRobots(ctx context.Context, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -108,15 +107,11 @@ func (l *sitemapLister) printProblem(name string, err error) {
 
 // printLocalSitemap reads a sitemap on disk or standard input.
 func (l *sitemapLister) printLocalSitemap(stdin io.Reader, name string, base decorum.URL) error {
-	in := stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("cannot read the sitemap: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := openFileOrStdin(stdin, name, "sitemap")
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	return l.printAndFollowEntries(in, name, pendingSitemap{url: base})
 }
 

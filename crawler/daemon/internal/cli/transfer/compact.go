@@ -43,26 +43,18 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	for _, name := range []string{datadir.StoreFile, datadir.RobotsFile} {
-		before, err := fileSize(dir.Path(name))
+		before, err := os.Stat(dir.Path(name))
 		if err != nil {
 			return err
 		}
 		if err := bolt.Compact(dir.Path(name)); err != nil {
 			return err
 		}
-		after, err := fileSize(dir.Path(name))
+		after, err := os.Stat(dir.Path(name))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
+		fmt.Fprintf(w, "%s: %s, was %s\n", name, plaintext.FormatBytes(after.Size()), plaintext.FormatBytes(before.Size()))
 	}
 	return nil
-}
-
-func fileSize(name string) (int64, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

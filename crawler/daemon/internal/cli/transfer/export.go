@@ -141,9 +141,7 @@ func (x *exporter) writeLine(v any) bool {
 
 // keepFirstError takes note of an error of a store.
 func (x *exporter) keepFirstError(err error) {
-	if x.err == nil {
-		x.err = err
-	}
+	x.err = cmp.Or(x.err, err)
 }
 
 // errCrawlInUse refuses to write what is not of one moment.
