@@ -6,8 +6,12 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
 
 	"github.com/decorum-crawler/decorum/internal/connlimit"
+	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
 // A Role is what somebody may do.
@@ -128,4 +132,38 @@ func checkRole(c Caller, needed Role) error {
 		return nil
 	}
 	return newProblem(http.StatusForbidden, "%s has the role %s, and this needs %s", c.Name, c.Role, needed)
+}
+
+// How often an address may present a token that is none, or be in the audit without
+// a good one, and how many addresses are remembered at least, twice as many at most.
+const (
+	guessesPerSecond  = 0.5
+	guessBurst        = 20
+	throttledNetworks = 10_000
+)
+
+// An untrustedThrottle slows who has no good token.
+type untrustedThrottle struct {
+	mu       sync.Mutex                        // guards limiters
+	limiters recent.Map[string, *rate.Limiter] // by network
+}
+
+// allow reports whether one more may come from an address, and counts it.
+func (t *untrustedThrottle) allow(remote string) bool {
+	network := connlimit.NetworkPrefix(remote)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l, ok := t.limiters.Get(network, throttledNetworks)
+	if !ok {
+		l = rate.NewLimiter(guessesPerSecond, guessBurst)
+		t.limiters.Put(network, l, throttledNetworks)
+	}
+	return l.Allow()
+}
+
+// retryAfterSeconds is how long one waits until another guess is heard.
+const retryAfterSeconds = "2"
+
+func tooManyRequestsProblem() *Problem {
+	return newProblem(http.StatusTooManyRequests, "too many tokens that are none, from this address: wait %s seconds", retryAfterSeconds)
 }

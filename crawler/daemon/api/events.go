@@ -57,7 +57,10 @@ func newEventStreams(max int) *eventStreams {
 
 // begin counts a stream for a caller of a role, which ends with end, or refuses it.
 func (s *eventStreams) begin(role Role) error {
-	limit := s.admissionLimit(role)
+	limit := s.max
+	if role != RoleOperate {
+		limit -= s.max / 4 // reserved for the role operate, so that readers cannot take them all
+	}
 	if s.openCount.Add(1) > int64(limit) {
 		s.openCount.Add(-1)
 		return newProblem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
@@ -70,15 +73,6 @@ func (s *eventStreams) end() { s.openCount.Add(-1) }
 
 // stopAll ends all streams. It may be called more than once.
 func (s *eventStreams) stopAll() { s.stopOnce.Do(func() { close(s.stopSignal) }) }
-
-// admissionLimit returns how many streams may exist when a caller of a role begins one. A
-// quarter is reserved for the role operate, so that readers cannot take them all.
-func (s *eventStreams) admissionLimit(role Role) int {
-	if role == RoleOperate {
-		return s.max
-	}
-	return s.max - s.max/4
-}
 
 // writeEvents writes events, which end with ctx, until that is done or the server stops.
 func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {

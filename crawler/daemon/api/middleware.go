@@ -32,12 +32,7 @@ func setSecurityHeaders(h http.Header) {
 // by TLS. It does nothing on localhost, where services on other ports may have no TLS.
 // Browsers ignore the header for addresses.
 func setHSTS(h http.Header, r *http.Request) {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if r.TLS != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+	if r.TLS != nil && !isLocalhost(hostName(r.Host)) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
@@ -52,16 +47,22 @@ func isExemptFromHostCheck(path string) bool {
 // of loopback, or one of allowedHosts. No name of somebody else's leads here
 // then, whatever it resolves to.
 func isAllowedHostHeader(host string, allowedHosts []string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	host = hostName(host)
+	_, err := netip.ParseAddr(host)
+	isAllowed := func(h string) bool { return strings.EqualFold(h, host) }
+	return err == nil || isLocalhost(host) || slices.ContainsFunc(allowedHosts, isAllowed)
+}
+
+// hostName returns the name in a Host header, in lower case, without port, brackets and final dot.
+func hostName(header string) string {
+	if name, _, err := net.SplitHostPort(header); err == nil {
+		header = name
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if _, err := netip.ParseAddr(host); err == nil {
-		return true
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.ContainsFunc(allowedHosts, func(h string) bool {
-		return strings.EqualFold(h, host)
-	})
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(header, "[]"), "."))
+}
+
+func isLocalhost(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // maxPageFormBytes is how long a form of the page may be: one may be a list of URLs.

@@ -15,14 +15,7 @@ type addURLsForm struct {
 	Problem string             // why not all of them were taken
 }
 
-func (s *webUI) addURLsPage(r *http.Request) (pageView, error) {
-	v, l, err := s.loadProjectView(r, "urls")
-	if err != nil {
-		return pageView{}, err
-	}
-	l.Content = addURLsForm{}
-	return v, nil
-}
+func emptyAddURLsForm(*http.Request, *api.Project) (any, error) { return addURLsForm{}, nil }
 
 func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 	text := r.PostFormValue("urls")

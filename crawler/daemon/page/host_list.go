@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -126,10 +127,7 @@ func offsetOfRequest(r *http.Request) int {
 // queryWithChanges returns q as the query of a link with other values of some keys; an
 // empty value takes a key off.
 func queryWithChanges(q url.Values, keysAndValues ...string) string {
-	next := url.Values{}
-	for key, values := range q {
-		next[key] = values
-	}
+	next := maps.Clone(q)
 	for i := 0; i < len(keysAndValues); i += 2 {
 		if keysAndValues[i+1] == "" {
 			next.Del(keysAndValues[i])

@@ -83,49 +83,47 @@ type projectDashboard struct {
 	Hosts        hostList
 }
 
-func (s *webUI) projectPage(r *http.Request) (pageView, error) {
-	v, l, err := s.loadProjectView(r, "project")
-	if err != nil {
-		return pageView{}, err
+// projectTab returns a page of the project that is named in the path, whose content is what content
+// returns.
+func (s *webUI) projectTab(tab string, content func(*http.Request, *api.Project) (any, error)) pageBuilder {
+	return func(r *http.Request) (pageView, error) {
+		v, l, err := s.loadProjectView(r, tab)
+		if err == nil {
+			l.Content, err = content(r, &l.Project)
+		}
+		return v, err
 	}
+}
+
+func (s *webUI) projectDashboard(r *http.Request, p *api.Project) (_ any, err error) {
 	d := projectDashboard{ShowsDay: r.FormValue("span") == "day"}
 	span, steps := recentPlotSpan, 120
 	if d.ShowsDay {
 		span, steps = dayPlotSpan, 144
 	}
-	samples, err := s.daemon.ProjectThroughput(r.Context(), l.Name, d.ShowsDay)
+	samples, err := s.daemon.ProjectThroughput(r.Context(), p.Name, d.ShowsDay)
 	if err != nil {
 		samples = nil // the page is there without plots
 	}
 	for _, metric := range []plotMetric{pagesMetric, bytesMetric, errorsMetric, queuedMetric} {
 		d.Plots = append(d.Plots, metric.newPlot(samples, time.Now(), span, steps))
 	}
-	if d.ActiveVisits, err = s.daemon.ProjectActiveVisits(r.Context(), l.Name); err != nil {
-		return pageView{}, err
+	d.ActiveVisits, err = s.daemon.ProjectActiveVisits(r.Context(), p.Name)
+	if err == nil {
+		d.Hosts = s.loadHostList(r, p.Name)
 	}
-	d.Hosts = s.loadHostList(r, l.Name)
-	l.Content = d
-	return v, nil
+	return d, err
 }
 
 // maxRefusals bounds what is listed of what is blocked.
 const maxRefusals = 200
 
-func (s *webUI) blockedPage(r *http.Request) (pageView, error) {
-	v, l, err := s.loadProjectView(r, "blocked")
+func (s *webUI) blockedURLs(r *http.Request, p *api.Project) (any, error) {
+	i, err := s.daemon.Inspector(r.Context(), p.Name)
 	if err != nil {
-		return pageView{}, err
+		return nil, err
 	}
-	i, err := s.daemon.Inspector(r.Context(), l.Name)
-	if err != nil {
-		return pageView{}, err
-	}
-	report, err := api.FullReport(r.Context(), i.Report, api.ReportQuery{Limit: maxRefusals})
-	if err != nil {
-		return pageView{}, err
-	}
-	l.Content = report
-	return v, nil
+	return api.FullReport(r.Context(), i.Report, api.ReportQuery{Limit: maxRefusals})
 }
 
 func (s *webUI) brakesPage(r *http.Request) (pageView, error) {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"html/template"
 	"net/http"
@@ -20,6 +21,9 @@ type pageView struct {
 	redirectTo   string // instead of a page: where to go
 	data         any
 }
+
+// A pageBuilder makes the page that a request asks for.
+type pageBuilder func(*http.Request) (pageView, error)
 
 // A templateData is what every template is given.
 type templateData struct {
@@ -59,7 +63,7 @@ func loadTemplates(a assets) pageTemplates {
 var refreshSeconds = map[string]int{"projects": 2, "project": 2, "host": 5, "brakes": 5}
 
 // pageHandler shows what is looked at, or why it cannot be.
-func (s *webUI) pageHandler(build func(*http.Request) (pageView, error)) http.Handler {
+func (s *webUI) pageHandler(build pageBuilder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := build(r)
 		if err != nil {
@@ -116,3 +120,33 @@ func replaceDeceptiveChars(page []byte) []byte {
 		return r
 	}, page)
 }
+
+// flashCookie holds what the last form did until the next page says it.
+const flashCookie = "decorum-said"
+
+func setFlashMessage(w http.ResponseWriter, r *http.Request, message string) {
+	const maxRunes = 1000 // a cookie has room for 4 KiB
+	if text := []rune(message); len(text) > maxRunes {
+		message = string(text[:maxRunes]) + "…"
+	}
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(message)), Path: "/",
+		MaxAge: 60, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+}
+
+// takeFlashMessage returns what is to be said, and makes sure that it is said once. A
+// refresh in the background says nothing.
+func takeFlashMessage(w http.ResponseWriter, r *http.Request) string {
+	c, err := r.Cookie(flashCookie)
+	if err != nil || r.Header.Get(liveRefreshHeader) != "" {
+		return ""
+	}
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	message, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return ""
+	}
+	return string(message)
+}
+
+// liveRefreshHeader is sent by the page's script when it looks for what has changed.
+const liveRefreshHeader = "Decorum-Live"

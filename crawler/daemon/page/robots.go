@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -181,7 +182,8 @@ func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	}
 	for _, m := range r.Matches {
 		if len(marks) < maxMarks && m.Line != r.Line {
-			marks[m.Line] = robotsLineMark{"loses", "matches, but loses: " + lostRuleReasonText(m.LosingReason)}
+			reason := cmp.Or(lostRuleReasons[m.LosingReason], "another rule goes first")
+			marks[m.Line] = robotsLineMark{"loses", "matches, but loses: " + reason}
 		}
 	}
 	if r.Line > 0 {
@@ -194,16 +196,11 @@ func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	return marks
 }
 
-func lostRuleReasonText(l robots.LosingReason) string {
-	switch l {
-	case robots.LostShorter:
-		return "a longer rule matches"
-	case robots.LostTie:
-		return "as long, and allow wins a tie"
-	case robots.LostRepeated:
-		return "it stands there twice"
-	}
-	return "another rule goes first"
+// lostRuleReasons say why a rule does not decide.
+var lostRuleReasons = map[robots.LosingReason]string{
+	robots.LostShorter:  "a longer rule matches",
+	robots.LostTie:      "as long, and allow wins a tie",
+	robots.LostRepeated: "it stands there twice",
 }
 
 // robotsLineRows returns the lines of a file to show: those at its beginning, those that

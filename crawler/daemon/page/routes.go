@@ -39,13 +39,13 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 }
 
 // pageRoutes are the pages.
-func (s *webUI) pageRoutes() map[string]func(*http.Request) (pageView, error) {
-	return map[string]func(*http.Request) (pageView, error){
+func (s *webUI) pageRoutes() map[string]pageBuilder {
+	return map[string]pageBuilder{
 		"/{$}":                             s.projectsPage,
 		"/new":                             s.projectCreationPage,
-		"/projects/{project}":              s.projectPage,
-		"/projects/{project}/blocked":      s.blockedPage,
-		"/projects/{project}/urls":         s.addURLsPage,
+		"/projects/{project}":              s.projectTab("project", s.projectDashboard),
+		"/projects/{project}/blocked":      s.projectTab("blocked", s.blockedURLs),
+		"/projects/{project}/urls":         s.projectTab("urls", emptyAddURLsForm),
 		"/projects/{project}/file":         s.projectFilePage,
 		"/projects/{project}/explain":      s.redirectToExplanation,
 		"/projects/{project}/hosts/{host}": s.hostPage,

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"log/slog"
 	"math/big"
 	"net"
@@ -17,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 func TestListenOptionsChecks(t *testing.T) {
