@@ -27,7 +27,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := daemontest.NewCrawlFixture(t, site)
 	archive := filepath.Join(v.Dir, "warc")
 	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, command.ExitStopped)
-	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default(), nil)
+	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default())
 	if err != nil || !recorded.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
 		!recorded.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)

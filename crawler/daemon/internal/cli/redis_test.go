@@ -37,7 +37,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		}
 		p := project.Default()
 		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
-		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
+		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
 			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}

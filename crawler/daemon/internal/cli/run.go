@@ -134,7 +134,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	// could not be written again.
 	cfg.Stdout = a.Stdout.Underlying
 	if s.resume {
-		if cfg.Durable, err = dir.ReadDurableOutputLengths(p, a.Log); err != nil {
+		if cfg.Durable, err = dir.ReadDurableOutputLengths(p); err != nil {
 			return err
 		}
 	}

@@ -52,16 +52,10 @@ func RequireCompleteImport(frontier StoreInspectorImporter) error {
 // IsEmptyStore reports whether a store was never used.
 func IsEmptyStore(ctx context.Context, s storage.NoteStore) (bool, error) {
 	empty := true
-	err := s.OriginNames(ctx, func(decorum.Origin) bool {
-		empty = false
-		return false
-	})
-	if err != nil || !empty {
-		return false, err
+	stop := func() bool { empty = false; return false }
+	err := s.OriginNames(ctx, func(decorum.Origin) bool { return stop() })
+	if err == nil && empty {
+		err = s.OriginNotes(ctx, decorum.Origin{}, func(string, []byte) bool { return stop() })
 	}
-	err = s.OriginNotes(ctx, decorum.Origin{}, func(string, []byte) bool {
-		empty = false
-		return false
-	})
 	return empty, err
 }

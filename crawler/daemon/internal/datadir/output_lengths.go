@@ -22,8 +22,8 @@ import (
 type OutputFileCheckpoint struct {
 	bolt.OutputFileExtent
 	IsRecorded                 bool
-	UncheckedSinceUncleanClose bool // the state was not closed in order
-	Log                        *slog.Logger
+	UncheckedSinceUncleanClose bool         // the state was not closed in order
+	Log                        *slog.Logger // for cuts, if its user sets it; nil: slog.Default
 }
 
 // DurableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
@@ -32,7 +32,6 @@ type DurableOutputLengths struct {
 	stateDir                   StateDir
 	files                      []bolt.OutputFileExtent
 	UncheckedSinceUncleanClose bool // the state was not closed in order, and the files have not been checked since
-	logger                     *slog.Logger
 }
 
 // PathToRecord returns the name of a file or directory of output in the state. Names below
@@ -54,10 +53,10 @@ func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
 	path := k.stateDir.PathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return OutputFileCheckpoint{OutputFileExtent: f, IsRecorded: true, UncheckedSinceUncleanClose: k.UncheckedSinceUncleanClose, Log: k.logger}
+			return OutputFileCheckpoint{OutputFileExtent: f, IsRecorded: true, UncheckedSinceUncleanClose: k.UncheckedSinceUncleanClose}
 		}
 	}
-	return OutputFileCheckpoint{Log: k.logger}
+	return OutputFileCheckpoint{}
 }
 
 // WARCExtent returns the record of the WARC files in a directory.
@@ -74,11 +73,11 @@ func (k DurableOutputLengths) LedgerExtent(dir string) ledger.DurableExtent {
 
 // ReadDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d StateDir) ReadDurableOutputLengths(p project.Project, log *slog.Logger) (k DurableOutputLengths, err error) {
+func (d StateDir) ReadDurableOutputLengths(p project.Project) (k DurableOutputLengths, err error) {
 	if p.Store.Redis.IsUsed() {
-		return d.readOutputLengths(log)
+		return d.readOutputLengths()
 	}
-	k = DurableOutputLengths{stateDir: d, logger: log}
+	k = DurableOutputLengths{stateDir: d}
 	var clean bool
 	if k.files, clean, err = bolt.ReadOutputFileRecords(d.Path(StoreFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
@@ -88,11 +87,11 @@ func (d StateDir) ReadDurableOutputLengths(p project.Project, log *slog.Logger) 
 }
 
 // DurableOutputLengthsFromStores returns the records of the files of output in an open state.
-func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlStores, log *slog.Logger) (k DurableOutputLengths, err error) {
+func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlStores) (k DurableOutputLengths, err error) {
 	if s.IsRemote {
-		return d.readOutputLengths(log)
+		return d.readOutputLengths()
 	}
-	k = DurableOutputLengths{stateDir: d, logger: log}
+	k = DurableOutputLengths{stateDir: d}
 	b, ok := s.Frontier.(interface {
 		OutputFiles(context.Context) ([]bolt.OutputFileExtent, error)
 		OutputMayBeTorn() bool
@@ -147,8 +146,8 @@ func (l *durableLengthRecorder) saveIfDue() error {
 
 // readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
 // ended in order, so all lines are checked.
-func (d StateDir) readOutputLengths(log *slog.Logger) (k DurableOutputLengths, err error) {
-	k = DurableOutputLengths{stateDir: d, UncheckedSinceUncleanClose: true, logger: log}
+func (d StateDir) readOutputLengths() (k DurableOutputLengths, err error) {
+	k = DurableOutputLengths{stateDir: d, UncheckedSinceUncleanClose: true}
 	text, err := os.ReadFile(d.Path(outputLengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
@@ -161,12 +160,4 @@ func (d StateDir) readOutputLengths(log *slog.Logger) (k DurableOutputLengths, e
 			d.Path(outputLengthsFile), err)
 	}
 	return k, nil
-}
-
-// LoggerOrDefault returns the logger for cuts.
-func (k OutputFileCheckpoint) LoggerOrDefault() *slog.Logger {
-	if k.Log == nil {
-		return slog.Default()
-	}
-	return k.Log
 }

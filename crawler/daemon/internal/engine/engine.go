@@ -40,7 +40,7 @@ type Config struct {
 	Log                           *slog.Logger
 	RestartedAt                   time.Time // when an earlier run was gone on with; zero if the crawl begins
 	WaitForRevisitsAndSuspensions bool      // for revisits and dormant origins, as a daemon does
-	FastRetries                   bool      // retry soon: see setFastRobotsRetries
+	FastRetries                   bool      // retry within seconds, for servers that only play at being in trouble
 	ResetCountsIfLimitReached     bool      // limits of all processes that are reached count anew
 	OnLimitCountsReset            func()    // called when they do; it must not block. nil: nobody is told
 }
@@ -75,7 +75,7 @@ type Engine struct {
 func (g Config) politenessPolicyOf(p project.Project) politeness.Policy {
 	policy := p.PolitenessPolicy()
 	if g.FastRetries {
-		setFastHostRetries(&policy)
+		policy.InitialBackoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 	}
 	return policy
 }
@@ -96,7 +96,8 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 		return nil, err
 	}
 	if g.FastRetries {
-		setFastRobotsRetries(&gateConfig)
+		gateConfig.Backoff503 = gate.Backoff{First: time.Second, Max: 2 * time.Second}
+		gateConfig.Backoff = gateConfig.Backoff503
 	}
 	if g.Now != nil {
 		scopeConfig.CurrentYear = g.Now().Year()
@@ -185,18 +186,6 @@ func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.
 		}
 	}
 	return dir.SaveProject(r.Project, r.pathConfinement != nil)
-}
-
-// setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
-// seconds, and setFastHostRetries pages. They are for servers that only play at being in
-// trouble.
-func setFastRobotsRetries(gateConfig *gate.Config) {
-	gateConfig.Backoff503 = gate.Backoff{First: time.Second, Max: 2 * time.Second}
-	gateConfig.Backoff = gateConfig.Backoff503
-}
-
-func setFastHostRetries(policy *politeness.Policy) {
-	policy.InitialBackoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
 
 // SeedBatchSize is how many seeds are discovered at a time.

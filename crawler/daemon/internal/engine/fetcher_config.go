@@ -37,21 +37,17 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
 		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		FollowedLinkKinds: followedLinkKinds(p), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
+		FollowedLinkKinds: crawler.FollowedLinkKinds{ // where no callbacks decide
+			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
+			Images: p.Discover.Images,
+		},
 		Revisit: frontier.RevisitPolicy{
 			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
 			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
 		},
 	}, err
-}
-
-// followedLinkKinds says what of a page leads on, where no callbacks do.
-func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
-	return crawler.FollowedLinkKinds{
-		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
-		Images: p.Discover.Images,
-	}
 }
 
 // fetcherConfig returns how pages are requested, except for cookies. It opens key files

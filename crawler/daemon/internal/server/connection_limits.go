@@ -13,8 +13,8 @@ import (
 // listenerConnectionLimits are the limits on the connections of a daemon's listeners. The defaults
 // leave most of the descriptors of the process to the crawl.
 type listenerConnectionLimits struct {
-	maxTrusted, maxUntrusted, maxBot, maxUntrustedPerAddress int
-	untrustedRequestTimeout                                  project.Duration
+	connlimit.Limits     // of the listener of the API
+	maxBot           int // the same as MaxUntrusted, of the listener for site owners
 }
 
 // The defaults for processes with enough descriptors.
@@ -23,35 +23,35 @@ const (
 	defaultMaxUntrusted            = 1024
 	defaultMaxBot                  = 512
 	defaultMaxUntrustedPerAddress  = 64
-	defaultUntrustedRequestTimeout = project.Duration(10 * time.Second)
+	defaultUntrustedRequestTimeout = 10 * time.Second
 )
 
 func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&c.maxTrusted, "connections", 0,
+	fs.IntVar(&c.MaxTrusted, "connections", 0,
 		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
-	fs.IntVar(&c.maxUntrusted, "stranger-connections", 0,
+	fs.IntVar(&c.MaxUntrusted, "stranger-connections", 0,
 		"keep `N` connections of callers without a token open; a new one closes the one that has been idle longest "+
 			"(0: 1024, but an eighth of the open files allowed at most)")
 	fs.IntVar(&c.maxBot, "bot-connections", 0,
 		"the same for --bot-listen: `N` connections (0: 512, but a sixteenth of the open files allowed at most)")
-	fs.IntVar(&c.maxUntrustedPerAddress, "connections-per-address", defaultMaxUntrustedPerAddress,
+	fs.IntVar(&c.MaxUntrustedPerNetwork, "connections-per-address", defaultMaxUntrustedPerAddress,
 		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
-	c.untrustedRequestTimeout = defaultUntrustedRequestTimeout
-	fs.Var(DurationFlag{&c.untrustedRequestTimeout}, "stranger-time",
+	c.UntrustedRequestTimeout = defaultUntrustedRequestTimeout
+	fs.Var(DurationFlag{(*project.Duration)(&c.UntrustedRequestTimeout)}, "stranger-time",
 		"close a connection without a token that sends no request for `TIME`")
 }
 
 // check refuses limits that cannot work.
 func (c *listenerConnectionLimits) check() error {
-	for flag, n := range map[string]int{"connections": c.maxTrusted, "stranger-connections": c.maxUntrusted,
-		"bot-connections": c.maxBot, "connections-per-address": c.maxUntrustedPerAddress, "stranger-time": int(c.untrustedRequestTimeout)} {
+	for flag, n := range map[string]int{"connections": c.MaxTrusted, "stranger-connections": c.MaxUntrusted,
+		"bot-connections": c.maxBot, "connections-per-address": c.MaxUntrustedPerNetwork, "stranger-time": int(c.UntrustedRequestTimeout)} {
 		if n < 0 {
 			return usage.Errorf("--%s: it must not be negative", flag)
 		}
 	}
 	maxFiles := maxDescriptors()
 	effective := c.withDefaults(maxFiles)
-	if sum := uint64(effective.maxTrusted + effective.maxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
+	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
 		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
 			"and the process may have %d files open, half of which the crawl needs: "+
 			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
@@ -67,7 +67,7 @@ func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnect
 		limit    *int
 		standard int
 		share    uint64
-	}{{&effective.maxTrusted, defaultMaxTrusted, 4}, {&effective.maxUntrusted, defaultMaxUntrusted, 8}, {&effective.maxBot, defaultMaxBot, 16}} {
+	}{{&effective.MaxTrusted, defaultMaxTrusted, 4}, {&effective.MaxUntrusted, defaultMaxUntrusted, 8}, {&effective.maxBot, defaultMaxBot, 16}} {
 		if *l.limit != 0 {
 			continue
 		}
@@ -81,18 +81,14 @@ func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnect
 
 // apiListenerLimits returns the limits of the listener of the API.
 func (c *listenerConnectionLimits) apiListenerLimits() connlimit.Limits {
-	effective := c.withDefaults(maxDescriptors())
-	return connlimit.Limits{
-		MaxTrusted: effective.maxTrusted, MaxUntrusted: effective.maxUntrusted,
-		MaxUntrustedPerNetwork: effective.maxUntrustedPerAddress, UntrustedRequestTimeout: time.Duration(effective.untrustedRequestTimeout),
-	}
+	return c.withDefaults(maxDescriptors()).Limits
 }
 
 // botListenerLimits returns the limits of the listener for site owners, who have no tokens.
 func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
-	l := c.apiListenerLimits()
-	l.MaxUntrusted = c.withDefaults(maxDescriptors()).maxBot
-	return l
+	effective := c.withDefaults(maxDescriptors())
+	effective.MaxUntrusted = effective.maxBot
+	return effective.Limits
 }
 
 // A DurationFlag is a flag of a duration as project files have them.

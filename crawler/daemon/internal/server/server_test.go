@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor/supervisortest"
-	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 // openServer opens the doors of a daemon of no projects, until the test is over.
@@ -82,7 +82,7 @@ func TestDaemonServerTLS(t *testing.T) {
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: project.Duration(time.Hour)}}
+	opts := ListenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, Limits: connlimit.Limits{UntrustedRequestTimeout: time.Hour}}}
 	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {

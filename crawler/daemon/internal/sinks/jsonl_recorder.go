@@ -37,6 +37,7 @@ func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
 		return nil, err
 	}
 	durable := cfg.Durable.Find(cfg.JSONLPath)
+	durable.Log = cfg.Log
 	f, err := openJSONLFile(cfg.Confinement, cfg.JSONLPath, cfg.JSONLMaxFileBytes, cfg.FileMode, durable)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,12 @@ package sinks
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -48,7 +50,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) 
 	}
 	whole.size += durable.SyncedSize
 	if whole.size < size {
-		durable.LoggerOrDefault().Info("the end of the output was not whole, and has been cut",
+		cmp.Or(durable.Log, slog.Default()).Info("the end of the output was not whole, and has been cut",
 			"file", f.name, "bytes_cut", size-whole.size)
 		if err := f.file.Truncate(whole.size); err != nil {
 			return err

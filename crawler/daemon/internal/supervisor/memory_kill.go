@@ -49,15 +49,6 @@ type memoryUsage struct {
 	liveBytes, limitBytes, oomKills int64
 }
 
-// readMemoryUsage returns the memory of this process.
-func readMemoryUsage(limit memlimit.Limit) memoryUsage {
-	kills, ok := memlimit.OOMKills()
-	if !ok {
-		kills = -1
-	}
-	return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
-}
-
 // endedByMemoryKill reports whether the process that left the note ended by a memory kill,
 // and by which sign.
 func (n *memoryKillRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
@@ -113,13 +104,19 @@ func openMemoryUsageRecorder(
 ) (w *memoryUsageRecorder, projectToStop string) {
 	if readUsage == nil {
 		limit := memlimit.Get()
-		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
+		readUsage = func() memoryUsage {
+			kills, ok := memlimit.OOMKills()
+			if !ok {
+				kills = -1
+			}
+			return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
+		}
 	}
 	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
 	var previous *memoryKillRecord
 	if text, err := os.ReadFile(file); err == nil {
 		previous = &memoryKillRecord{}
-		if err := json.Unmarshal(text, previous); err != nil {
+		if json.Unmarshal(text, previous) != nil {
 			previous = nil
 		}
 	}
@@ -194,8 +191,7 @@ const (
 
 // estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
 func (r *projectRunner) estimatedMemory() int64 {
-	switch state, _ := r.state.current(); state {
-	case api.StateStopped, api.StateFailed:
+	if state, _ := r.state.current(); state == api.StateStopped || state == api.StateFailed {
 		return 0
 	}
 	c := r.storeHandle.lastKnownStats().counts

@@ -22,7 +22,7 @@ type projectOutputs struct {
 
 // openForProject opens the outputs of a project, and sets them in g.
 func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loadedProject, g *engine.Config) error {
-	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores, env.Log)
+	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores)
 	if err != nil {
 		return err
 	}

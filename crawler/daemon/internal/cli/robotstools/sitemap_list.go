@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -82,21 +83,17 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 	switch {
 	case slices.Contains(f.redirectedFrom, f.url):
 		l.printProblem(f.urlBeforeRedirects().String(), errors.New("redirects in a circle"))
-		return
 	case l.seenSitemaps[f.url]:
-		return
 	case f.indexDepth > maxSitemapIndexDepth:
 		l.printProblem(f.url.String(), fmt.Errorf("not followed: indexes are nested more than %d deep", maxSitemapIndexDepth))
-		return
 	case len(f.redirectedFrom) > maxSitemapRedirects:
 		l.printProblem(f.urlBeforeRedirects().String(), fmt.Errorf("more than %d redirects", maxSitemapRedirects))
-		return
 	case len(l.seenSitemaps) == maxSitemaps:
 		l.printProblem(f.url.String(), fmt.Errorf("not followed: it is beyond the first %d sitemaps", maxSitemaps))
-		return
+	default:
+		l.seenSitemaps[f.url] = true
+		l.pending = append(l.pending, f)
 	}
-	l.seenSitemaps[f.url] = true
-	l.pending = append(l.pending, f)
 }
 
 // printProblem says what is wrong with a sitemap.
@@ -172,17 +169,9 @@ func (l *sitemapLister) printAndFollowEntries(r io.Reader, name string, f pendin
 		l.printProblem(name, fmt.Errorf("and %d more of the kind", more))
 	}
 	if err != nil {
-		l.printProblem(name, unwrapSitemapError(err))
+		l.printProblem(name, errors.New(engine.InnerErrorText(err))) // its name is said already
 	}
 	return l.out.Flush()
-}
-
-// unwrapSitemapError returns why a sitemap cannot be read: its name is said elsewhere.
-func unwrapSitemapError(err error) error {
-	if e := new(decorum.Error); errors.As(err, &e) && e.Err != nil {
-		return e.Err
-	}
-	return err
 }
 
 // errEntryLimit ends a listing that has as many lines as were asked for.
