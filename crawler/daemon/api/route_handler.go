@@ -275,8 +275,7 @@ func internalProblem() *Problem {
 
 // bodyProblem is the problem of a body that cannot be read.
 func bodyProblem(err error) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err
 	}
 	return newProblem(http.StatusBadRequest, "the body cannot be read: %w", err)

@@ -129,22 +129,18 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if cookie, err := r.Cookie(sessionCookieNameFor(r)); err == nil {
 		s.sessions.remove(cookie.Value)
 	}
-	http.SetCookie(w, newSessionCookie(r, "", -1))
+	http.SetCookie(w, newSessionCookie(r, "", -time.Second))
 	if acceptsHTML(r) {
 		return redirectReply(loginPath), nil
 	}
 	return reply{}, nil
 }
 
-// newSessionCookie returns the session's cookie. It goes nowhere but back here, and no
-// script can read it.
+// newSessionCookie returns the session's cookie; a negative lifetime deletes it. It goes nowhere but
+// back here, and no script can read it.
 func newSessionCookie(r *http.Request, id string, lifetime time.Duration) *http.Cookie {
-	age := int(lifetime / time.Second)
-	if lifetime < 0 {
-		age = -1
-	}
 	return &http.Cookie{
-		Name: sessionCookieNameFor(r), Value: id, Path: "/", MaxAge: age,
+		Name: sessionCookieNameFor(r), Value: id, Path: "/", MaxAge: int(lifetime / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	}
 }

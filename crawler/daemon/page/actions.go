@@ -65,8 +65,7 @@ func forbiddenProblem(detail string) *api.Problem {
 
 func unreadableFormProblem(err error) *api.Problem {
 	p := &api.Problem{Title: "The form cannot be read", Status: http.StatusBadRequest, Detail: err.Error()}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		p.Status = http.StatusRequestEntityTooLarge
 		p.Detail = fmt.Sprintf("a form may have %s; send more to the API", formatBytes(float64(tooLarge.Limit)))
 	}

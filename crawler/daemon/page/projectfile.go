@@ -77,13 +77,12 @@ func submittedProjectFile(r *http.Request) string {
 // putProjectOrRedisplay makes or changes a project. A file that is refused is shown again.
 func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageView, error)) (formResult, error) {
 	created, err := s.daemon.PutProject(r.Context(), name, []byte(text))
-	var p *api.Problem
-	switch {
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		v, err := redisplay(p.Error())
 		v.status = p.Status
 		return formResult{redisplayedPage: &v}, err
-	case err != nil:
+	}
+	if err != nil {
 		return formResult{}, err
 	}
 	d := formResult{redirectTo: "/projects/" + url.PathEscape(name), message: name + " follows its file as it is now"}

@@ -81,8 +81,7 @@ func problemView(err error) pageView {
 
 // problemOf returns an error as the API tells it.
 func problemOf(err error) *api.Problem {
-	var p *api.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		return p
 	}
 	return &api.Problem{Title: http.StatusText(http.StatusInternalServerError), Status: http.StatusInternalServerError, Detail: err.Error()}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -71,7 +72,9 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 	}
 	origin := q.Get("origin")
 	if origin == "" && h.Explanation != nil {
-		origin = originOf(h.Explanation.URL)
+		if u, err := decorum.ParseURL(h.Explanation.URL); err == nil {
+			origin = u.Origin().String()
+		}
 	}
 	if origin == "" && len(v.Origins) > 0 {
 		origin = v.Origins[0]
@@ -114,15 +117,6 @@ func (s *webUI) serveRawRobots(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	io.WriteString(w, file.Text) // a browser that has gone away is nobody's error
-}
-
-// originOf returns the origin of a URL that the crawl has made canonical.
-func originOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
 }
 
 // A robotsDiffRow is a line of the diff of two versions, or lines that are left out.

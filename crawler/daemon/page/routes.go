@@ -27,20 +27,7 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
-	for pattern, page := range s.pageRoutes() {
-		mux.Handle("GET "+pattern, s.pageHandler(page))
-	}
-	for pattern, submit := range s.formRoutes() {
-		mux.Handle("POST "+pattern, s.formHandler(submit))
-	}
-	mux.HandleFunc("GET /projects/{project}/robots.txt", s.serveRawRobots)
-	mux.Handle("/", s.pageHandler(func(*http.Request) (pageView, error) { return pageView{}, api.NotFound("there is no such page") }))
-	return mux
-}
-
-// pageRoutes are the pages.
-func (s *webUI) pageRoutes() map[string]pageBuilder {
-	return map[string]pageBuilder{
+	for pattern, page := range map[string]pageBuilder{
 		"/{$}":                             s.projectsPage,
 		"/new":                             s.projectCreationPage,
 		"/projects/{project}":              s.projectTab("project", s.projectDashboard),
@@ -53,12 +40,10 @@ func (s *webUI) pageRoutes() map[string]pageBuilder {
 		"/audit":                           s.auditPage,
 		"/bot":                             s.botPage,
 		"/login":                           s.loginPage,
+	} {
+		mux.Handle("GET "+pattern, s.pageHandler(page))
 	}
-}
-
-// formRoutes are what forms do.
-func (s *webUI) formRoutes() map[string]func(*http.Request) (formResult, error) {
-	return map[string]func(*http.Request) (formResult, error){
+	for pattern, submit := range map[string]func(*http.Request) (formResult, error){
 		"/new":                         s.createProject,
 		"/reload":                      s.reloadProjects,
 		"/projects/{project}/{action}": s.controlProject,
@@ -67,5 +52,10 @@ func (s *webUI) formRoutes() map[string]func(*http.Request) (formResult, error) 
 		"/projects/{project}/delete":   s.deleteProject,
 		"/brakes":                      s.setBrake,
 		"/brakes/lift":                 s.liftBrake,
+	} {
+		mux.Handle("POST "+pattern, s.formHandler(submit))
 	}
+	mux.HandleFunc("GET /projects/{project}/robots.txt", s.serveRawRobots)
+	mux.Handle("/", s.pageHandler(func(*http.Request) (pageView, error) { return pageView{}, api.NotFound("there is no such page") }))
+	return mux
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/forecast"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -182,9 +183,7 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 		nextOpen = at
 		for _, rules := range originRules {
 			delay = max(delay, rules.DelayAt(at))
-			if o := rules.NextAllowedTime(at); o.After(nextOpen) {
-				nextOpen = o
-			}
+			nextOpen = timecmp.Later(nextOpen, rules.NextAllowedTime(at))
 		}
 		return delay, nextOpen
 	}
@@ -241,11 +240,7 @@ func (f *dryRunForecastBuilder) crawlEndTime(results []forecast.Result, endReaso
 		return endTime.Add(time.Duration(f.project.Limits.Duration))
 	}
 	for i, t := range results {
-		for _, last := range []time.Time{t.LastVisitEnd, f.dryRunReport.Hosts[i].LastVisit} {
-			if last.After(endTime) {
-				endTime = last
-			}
-		}
+		endTime = timecmp.Later(endTime, timecmp.Later(t.LastVisitEnd, f.dryRunReport.Hosts[i].LastVisit))
 	}
 	return endTime
 }
@@ -267,19 +262,14 @@ const minRefetchInterval = time.Minute
 
 // forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
 func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.RefetchedControlFile, endTime time.Time) int64 {
-	first := f.ExpiresAt
-	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
-		first = afterDelay
-	}
+	first := timecmp.Later(f.ExpiresAt, h.Due.Add(minRefetchInterval))
 	if f.TTL == 0 || !endTime.After(first) {
 		return 0
 	}
 	crawlDelay, _ := h.RobotsDelayAndNextAllowedTime(first)
 	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.PolicyAt(first).Delay))
 	n := int64(endTime.Sub(first)/interval) + 1
-	if last := first.Add(time.Duration(n-1) * interval); last.After(t.LastVisitEnd) {
-		t.LastVisitEnd = last
-	}
+	t.LastVisitEnd = timecmp.Later(t.LastVisitEnd, first.Add(time.Duration(n-1)*interval))
 	return n * max(f.RequestsPerFetch, 1)
 }
 

@@ -80,8 +80,8 @@ func refusalCountsText(refused map[frontier.RefusalReason]int64) string {
 
 // firstRevisitText says when the first revisit is due, if the crawl has ended for that.
 func firstRevisitText(runErr error) string {
-	var awaiting *frontier.OnlyRevisitsLeftError
-	if !errors.As(runErr, &awaiting) {
+	awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr)
+	if !ok {
 		return ""
 	}
 	return ", the first is due at " + awaiting.FirstRevisit.Local().Format(time.RFC3339)

@@ -113,8 +113,7 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 
 // InnerErrorText returns why something was refused, without what and where.
 func InnerErrorText(err error) string {
-	var e *decorum.Error
-	if errors.As(err, &e) && e.Err != nil {
+	if e, ok := errors.AsType[*decorum.Error](err); ok && e.Err != nil {
 		return e.Err.Error()
 	}
 	return err.Error()

@@ -210,8 +210,7 @@ func (c *SharedLimitsCoordinator) AddBodyBytes(bytes int64) {
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
 func (c *SharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	var busy *politeness.VisitDelayedError
-	if errors.As(c.CheckVisit(now), &busy) {
+	if busy, ok := errors.AsType[*politeness.VisitDelayedError](c.CheckVisit(now)); ok {
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()

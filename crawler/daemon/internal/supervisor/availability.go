@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 
@@ -17,17 +16,15 @@ import (
 // A storeAvailability says whether the state of a project can be used: whether the servers that
 // keep it answer, and its file can be written. Its lock is taken before that of state.
 type storeAvailability struct {
-	name  string
-	log   *slog.Logger
-	state *runnerState // names the servers in messages, and publishes them
+	state *runnerState // names the project and the servers in messages, and publishes them
 
 	mu               sync.Mutex              // guards the fields below
 	availableContext context.Context         // done while the state cannot be used: its cause says why
 	setUnavailable   context.CancelCauseFunc // ends availableContext
 }
 
-func newStoreAvailability(name string, log *slog.Logger, state *runnerState) *storeAvailability {
-	a := &storeAvailability{name: name, log: log, state: state}
+func newStoreAvailability(state *runnerState) *storeAvailability {
+	a := &storeAvailability{state: state}
 	a.setAvailableLocked()
 	return a
 }
@@ -48,12 +45,12 @@ func (a *storeAvailability) record(err error) {
 	a.state.publishMessage(func(loaded *loadedProject) string {
 		if err == nil {
 			a.setAvailableLocked()
-			a.log.Info("the project goes on: its state can be used again")
+			a.state.log.Info("the project goes on: its state can be used again")
 			return "its state can be used again"
 		}
 		cause := explainStoreError(err, loaded)
 		a.setUnavailable(cause)
-		a.log.Error("the project waits", "why", cause)
+		a.state.log.Error("the project waits", "why", cause)
 		return cause.Error()
 	})
 }
@@ -98,7 +95,7 @@ func (a *storeAvailability) err() error {
 // state is out of reach; else err.
 func (a *storeAvailability) wrapIfUnavailable(err error) error {
 	if cause := a.err(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
-		return api.Unavailable("%s: %w", a.name, cmp.Or(cause, err))
+		return api.Unavailable("%s: %w", a.state.name, cmp.Or(cause, err))
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	}
 	r.state = newRunnerState(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
 	r.engine = &currentEngine{state: r.state}
-	r.availability = newStoreAvailability(name, env.Log, r.state)
+	r.availability = newStoreAvailability(r.state)
 	env.OnDiskFull = r.diskFullState.updateWaitingWrites
 	r.storeHandle = newStoreHandle(r.dir, r.state.redisStoreIdentity, r.openStores)
 	r.storeHandle.beforeClose = r.engine.clear

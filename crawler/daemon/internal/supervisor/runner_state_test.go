@@ -117,7 +117,7 @@ func TestStoreAvailability(t *testing.T) {
 	p := project.Default()
 	p.Store.Redis.Addresses = []string{"redis.test:6379"}
 	rs.applyReloadedProject(&loadedProject{project: p}, "digest")
-	a := newStoreAvailability("shop", rs.log, rs)
+	a := newStoreAvailability(rs)
 	cause := errors.New("no route")
 	ctx, stop := a.contextWhileAvailable(t.Context())
 	defer stop()

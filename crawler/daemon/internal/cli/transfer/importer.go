@@ -61,6 +61,15 @@ func decodeExportLine[T any](line string) (*T, error) {
 	return v, nil
 }
 
+// readExportLine reads a line strictly, and has add take it.
+func readExportLine[T any](line string, add func(*T) error) error {
+	l, err := decodeExportLine[T](line)
+	if err != nil {
+		return err
+	}
+	return add(l)
+}
+
 // An importer puts the lines of an export into stores.
 type importer struct {
 	stdout      io.Writer
@@ -102,15 +111,15 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	}
 	switch kind.Type {
 	case "origin":
-		err = m.readOriginLine(line)
+		err = readExportLine(line, m.addOrigin)
 	case "url":
-		err = m.readURLLine(ctx, line)
+		err = readExportLine(line, func(l *api.FrontierURL) error { return m.addURL(ctx, l) })
 	case "seen":
-		err = m.readFingerprintsLine(line)
+		err = readExportLine(line, m.addFingerprints)
 	case "note":
-		err = m.readNoteLine(line)
+		err = readExportLine(line, m.addNote)
 	case "end":
-		err = m.readEndLine(line)
+		err = readExportLine(line, m.checkTotals)
 	default:
 		err = fmt.Errorf("a line of type %q, which this version of decorum does not know", kind.Type)
 	}
@@ -135,11 +144,7 @@ func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, erro
 	return &m.pendingOriginDumps[len(m.pendingOriginDumps)-1], nil
 }
 
-func (m *importer) readOriginLine(line string) error {
-	l, err := decodeExportLine[exportedOrigin](line)
-	if err != nil {
-		return err
-	}
+func (m *importer) addOrigin(l *exportedOrigin) error {
 	p, err := m.getOrCreateOriginDump(l.Origin)
 	if err != nil {
 		return err
@@ -154,11 +159,7 @@ func (m *importer) readOriginLine(line string) error {
 	return nil
 }
 
-func (m *importer) readURLLine(ctx context.Context, line string) error {
-	l, err := decodeExportLine[api.FrontierURL](line)
-	if err != nil {
-		return err
-	}
+func (m *importer) addURL(ctx context.Context, l *api.FrontierURL) error {
 	k, err := inspect.ToStoredEntry(l)
 	if err != nil {
 		return err
@@ -179,11 +180,7 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 	return nil
 }
 
-func (m *importer) readFingerprintsLine(line string) error {
-	l, err := decodeExportLine[exportedSeenFingerprints](line)
-	if err != nil {
-		return err
-	}
+func (m *importer) addFingerprints(l *exportedSeenFingerprints) error {
 	if len(l.Fingerprints)%8 != 0 {
 		return fmt.Errorf("fingerprints of %d bytes, which is no multiple of 8", len(l.Fingerprints))
 	}
@@ -199,11 +196,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 	return nil
 }
 
-func (m *importer) readNoteLine(line string) error {
-	l, err := decodeExportLine[exportedStoreNote](line)
-	if err != nil {
-		return err
-	}
+func (m *importer) addNote(l *exportedStoreNote) error {
 	if l.StoreName != "frontier" && l.StoreName != "robots" {
 		return fmt.Errorf("a note of %q, which is no store of a crawl", l.StoreName)
 	}
@@ -216,11 +209,7 @@ func (m *importer) readNoteLine(line string) error {
 	return nil
 }
 
-func (m *importer) readEndLine(line string) error {
-	l, err := decodeExportLine[exportTotals](line)
-	if err != nil {
-		return err
-	}
+func (m *importer) checkTotals(l *exportTotals) error {
 	m.readTotals.Type = l.Type
 	if m.readTotals != *l {
 		return fmt.Errorf("lines are missing, or there more than once: there were %v, and the export has %v", m.readTotals, *l)
