@@ -113,10 +113,7 @@ func (l *projectLoader) lastValidProject(name string) *loadedProject {
 	if l.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}
-	loaded, err := l.newLoadedProject(name, d.Project, c)
-	if err != nil {
-		return nil
-	}
+	loaded, _ := l.newLoadedProject(name, d.Project, c) // nil with an error
 	return loaded
 }
 

@@ -96,31 +96,24 @@ func (rs *runnerState) reloadResultIfUnchanged(digest string) *api.ProjectReload
 // follows the file. If the file is again what it was before an invalid one, the run goes on.
 func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "changed"}
-	if rs.clearFileErrorIfReverted(digest) {
+	rs.mu.Lock()
+	if rs.loadedProjectDigest == digest && !rs.command.isProjectFileGone {
+		rs.command.projectFileError, rs.lastReadDigest = "", digest
+		rs.mu.Unlock()
 		result.Outcome = "none"
 		return result
 	}
-	rs.updateCommand(func(o *runnerTarget) {
+	rs.updateCommandLocked(func(o *runnerTarget) {
 		if o.lastValidProject == nil {
 			result.Outcome = "new"
 		}
-		o.lastValidProject, o.projectFileError, o.isProjectFileGone, rs.lastReadDigest, rs.loadedProjectDigest = loaded, "", false, digest, digest
+		o.lastValidProject, o.projectFileError, o.isProjectFileGone = loaded, "", false
+		rs.lastReadDigest, rs.loadedProjectDigest = digest, digest
 	})
+	rs.mu.Unlock()
 	rs.log.Info("the project file is followed")
 	rs.events.publish(api.Event{Type: "file", Project: rs.name, Message: result.Outcome})
 	return result
-}
-
-// clearFileErrorIfReverted clears the error of the file if digest is that of the file that is
-// followed, and reports whether it is.
-func (rs *runnerState) clearFileErrorIfReverted(digest string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rs.loadedProjectDigest != digest || rs.command.isProjectFileGone {
-		return false
-	}
-	rs.command.projectFileError, rs.lastReadDigest = "", digest
-	return true
 }
 
 // rejectFile records that the file is invalid, for a reason; the project goes on as it was.

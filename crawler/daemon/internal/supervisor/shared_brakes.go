@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -183,13 +184,10 @@ func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.SharedBra
 }
 
 // sharedBrakesOfAllStores returns those that have been started and not been closed.
-func (o *operatorBrakes) sharedBrakesOfAllStores() (all []*engine.SharedBrakes) {
+func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.SharedBrakes {
 	o.storesMu.Lock()
 	defer o.storesMu.Unlock()
-	for _, c := range o.sharedBrakesByID {
-		all = append(all, c)
-	}
-	return all
+	return slices.Collect(maps.Values(o.sharedBrakesByID))
 }
 
 // startUsedCloseUnused joins the Redis stores of all projects, also of those that do not run:
