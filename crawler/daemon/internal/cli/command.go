@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
@@ -20,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -226,4 +228,26 @@ func (a *program) setDefaultLogger() {
 	}
 	slog.SetLogLoggerLevel(level)
 	slog.SetDefault(a.Log)
+}
+
+// addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
+// process, not of a project: the bodies of all projects share the memory.
+func addBodyMemoryFlag(fs *pflag.FlagSet, size *project.Size) {
+	fs.TextVar(size, "body-memory", project.Size(0),
+		"memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
+			"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
+}
+
+// initBodyMemory creates the memory for the bodies of all crawls; size 0 means the
+// default.
+func (a *program) initBodyMemory(size project.Size) error {
+	if size == 0 {
+		size = project.Size(bodymem.DefaultSize())
+	}
+	m, err := bodymem.New(int64(size))
+	if err != nil {
+		return usage.Errorf("--body-memory: %w", err)
+	}
+	a.BodyMemory = m
+	return nil
 }

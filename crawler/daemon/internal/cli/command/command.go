@@ -1,12 +1,17 @@
 package command
 
 import (
+	"context"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -71,4 +76,30 @@ func ParseHostFlag(s string) (string, error) {
 // AddDataFlag adds the flag that says which crawl is meant.
 func AddDataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
+}
+
+// An Env is what every command of one call of decorum works with.
+type Env struct {
+	Stdout  *terminal.StickyErrorWriter
+	Stderr  *terminal.StatusLineWriter // standard error
+	Signals <-chan os.Signal           // interrupts and SIGTERM
+	engine.Dependencies
+}
+
+// WithSignalCancel returns a context that the first signal ends, with ErrInterrupted for
+// its cause.
+func (e *Env) WithSignalCancel(ctx context.Context) (context.Context, func()) {
+	ctx, stop := context.WithCancelCause(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		select {
+		case <-e.Signals:
+			stop(engine.ErrInterrupted)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop(nil)
+		listening.Wait()
+	}
 }
