@@ -99,7 +99,7 @@ var allowedImports = map[string][]string{
 	"crawler/daemon":                                    {"crawler", "crawler/daemon/internal/cli", "crawler/daemon/internal/cli/command", "crawler/httpfetch"},
 	"crawler/daemon/page":                               {".", "robots", "crawler/daemon/api"},
 	"crawler/daemon/api":                                {"crawler/botauth", "frontier", "internal/connlimit", "internal/jsonline", "internal/recent", "robots", "robots/gate", "storage/ledger"},
-	"crawler/daemon/metrics":                            {".", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api", "robots/gate"},
+	"crawler/daemon/metrics":                            {".", "politeness", "storage", "frontier", "crawler", "crawler/bodymem", "crawler/daemon/api", "robots/gate"},
 	"cmd/decorum":                                       {"crawler/daemon"},
 }
 

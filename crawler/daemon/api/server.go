@@ -72,9 +72,7 @@ func NewCrawlServer(crawl Inspector, log *slog.Logger) *Server {
 
 func newUnroutedServer(cfg ServerConfig) *Server {
 	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Server{cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: newEventStreams(cfg.MaxEventStreams)}
 }
 

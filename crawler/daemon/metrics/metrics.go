@@ -19,6 +19,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -81,24 +82,19 @@ func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
 }
 
-// RegisterBodyMemory adds the memory of the bodies of answers under way. usage returns the bytes
-// reserved now, and the number of visits that ended because they got no memory.
-func (m *Metrics) RegisterBodyMemory(limit int64, usage func() (inUse, abortedVisits int64)) {
-	gauge := func(name, help string, value func() float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value)
+// RegisterBodyMemory adds the memory of the bodies of answers under way.
+func (m *Metrics) RegisterBodyMemory(b *bodymem.Budget) {
+	gauge := func(name, help string, value func() int64) prometheus.Collector {
+		opts := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
+		return prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) })
 	}
 	m.registry.MustRegister(
-		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.",
-			func() float64 { return float64(limit) }),
-		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.", func() float64 {
-			inUse, _ := usage()
-			return float64(inUse)
-		}),
+		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.", b.Size),
+		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.",
+			func() int64 { return b.Usage().Bytes }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: "body_memory_ended_total",
-			Help: "Visits that got no memory for the body of their answer; they are made again."}, func() float64 {
-			_, abortedVisits := usage()
-			return float64(abortedVisits)
-		}))
+			Help: "Visits that got no memory for the body of their answer; they are made again."},
+			func() float64 { return float64(b.Usage().DeniedVisits) }))
 }
 
 // Handler serves the metrics, in the format that is asked for.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -241,10 +242,7 @@ func addBodyMemoryFlag(fs *pflag.FlagSet, size *project.Size) {
 // initBodyMemory creates the memory for the bodies of all crawls; size 0 means the
 // default.
 func (a *program) initBodyMemory(size project.Size) error {
-	if size == 0 {
-		size = project.Size(bodymem.DefaultSize())
-	}
-	m, err := bodymem.New(int64(size))
+	m, err := bodymem.New(cmp.Or(int64(size), bodymem.DefaultSize()))
 	if err != nil {
 		return usage.Errorf("--body-memory: %w", err)
 	}

@@ -43,9 +43,25 @@ func (a *program) newIdentityCommand() *cobra.Command {
 	})
 }
 
+// createIdentityKey writes a new key to a file that is not there yet.
 func (a *program) createIdentityKey(name string) error {
-	k, err := createSigningKeyFile(name)
+	k, err := botauth.GenerateKey()
 	if err != nil {
+		return err
+	}
+	text, err := k.PrivatePEM()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.Stdout, k.ID())
@@ -59,25 +75,4 @@ func (a *program) printKeyDirectory(names []string) error {
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s\n", botauth.MarshalDirectory(keys...))
 	return err
-}
-
-// createSigningKeyFile writes a new key to a file that is not there yet.
-func createSigningKeyFile(name string) (*botauth.Key, error) {
-	k, err := botauth.GenerateKey()
-	if err != nil {
-		return nil, err
-	}
-	text, err := k.PrivatePEM()
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(text)
-	return k, errors.Join(err, f.Sync(), f.Close())
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,7 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	if err != nil {
 		return err
 	}
-	if warcDir == "" {
-		warcDir = p.Output.WARCDir
-	}
-	if warcDir == "" {
+	if warcDir = cmp.Or(warcDir, p.Output.WARCDir); warcDir == "" {
 		return usage.Errorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
 	}
 	archive, err := replay.OpenArchive(warcDir)

@@ -84,6 +84,23 @@ func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, err
 	return os.OpenRoot(name)
 }
 
+// claimWARCDir refuses a directory with an unfinished WARC file of another project:
+// opening the directory would cut such files, and remove those without a record.
+func claimWARCDir(c *confine.Paths, name string, dir *os.Root) error {
+	if c == nil || datadir.IsWithin(name, c.ProjectDir) || c.IsKnownOutput(name) {
+		return nil
+	}
+	unfinished, err := fs.Glob(dir.FS(), "*.warc.gz.open")
+	if err != nil {
+		return err
+	}
+	if len(unfinished) > 0 {
+		return usage.Errorf("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
+			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.ProjectFilesDir)
+	}
+	return c.RecordOutput(name)
+}
+
 // EnableRevisitRecords lets later visits of a URL become revisit records. notes keep what
 // was archived of it; revisitsPages says that the crawl visits pages again, beside control
 // files.

@@ -2,7 +2,7 @@ package supervisor
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,8 +122,7 @@ type apiProjectOwnedFiles struct {
 
 // sha256Hex returns the SHA-256 of a text, in hexadecimal.
 func sha256Hex(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // isProjectFileFromAPI reports whether the file of a project still has the text that the API wrote.
@@ -163,9 +162,6 @@ const maxKnownOutputs = 100
 
 func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiProjectOwnedFiles)) error {
 	return w.update(func(t *daemonState) {
-		if t.APIProjects == nil {
-			t.APIProjects = map[string]apiProjectOwnedFiles{}
-		}
 		r := t.APIProjects[project]
 		change(&r)
 		t.APIProjects[project] = r

@@ -46,7 +46,7 @@ type daemonState struct {
 
 // openDaemonStateStore reads the state that a daemon left in a file. Without a file it is empty.
 func openDaemonStateStore(file string) (*daemonStateStore, error) {
-	w := &daemonStateStore{filePath: file, state: daemonState{DesiredStates: map[string]desiredState{}}}
+	w := &daemonStateStore{filePath: file}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
@@ -57,9 +57,6 @@ func openDaemonStateStore(file string) (*daemonStateStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then "+
 			"no project runs, no brake is on, and project files that came by the API count as your own", err, file)
-	}
-	if w.state.DesiredStates == nil { // edited by hand
-		w.state.DesiredStates = map[string]desiredState{}
 	}
 	return w, nil
 }
@@ -112,8 +109,8 @@ func (w *daemonStateStore) updateEvenIfFull(apply func(*daemonState)) error {
 // updateLocked is update, or, if evenIfFull is set, updateEvenIfFull, for callers that hold w.mu.
 func (w *daemonStateStore) updateLocked(apply func(*daemonState), evenIfFull bool) error {
 	next := w.state
-	next.DesiredStates, next.APIProjects = maps.Clone(next.DesiredStates), maps.Clone(next.APIProjects)
-	next.Brakes, next.LastSharedBrakes = slices.Clone(next.Brakes), maps.Clone(next.LastSharedBrakes)
+	next.DesiredStates, next.APIProjects = cloneOrMakeMap(next.DesiredStates), cloneOrMakeMap(next.APIProjects)
+	next.Brakes, next.LastSharedBrakes = slices.Clone(next.Brakes), cloneOrMakeMap(next.LastSharedBrakes)
 	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
@@ -149,4 +146,12 @@ func (w *daemonStateStore) setDesiredState(project string, desired desiredState)
 // deleteProject removes all records of a project.
 func (w *daemonStateStore) deleteProject(project string) error {
 	return w.update(func(t *daemonState) { delete(t.DesiredStates, project); delete(t.APIProjects, project) })
+}
+
+// cloneOrMakeMap returns a copy of a map, which is not nil even if m is.
+func cloneOrMakeMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
 }

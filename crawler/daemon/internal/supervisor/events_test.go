@@ -63,7 +63,7 @@ func TestThroughput(t *testing.T) {
 		s := api.ProjectStats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
 		tp.addSnapshot(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
 	}
-	fine, coarse := tp.perSecondSamples.samples(), tp.perMinuteSamples.samples()
+	fine, coarse := tp.perSecondSamples, tp.perMinuteSamples
 	last := begin.Add(seconds * time.Second)
 	if len(fine) != maxSecondSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(maxSecondSamples-1)*time.Second) {
 		t.Errorf("%d samples, from %v to %v", len(fine), fine[0].At, fine[len(fine)-1].At)

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -132,9 +133,7 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 	if hasNoRevision {
 		rs.updateCommand(func(o *runnerTarget) {
 			o.isProjectFileGone = false
-			if o.lastValidProject == nil {
-				o.lastValidProject = lastValid
-			}
+			o.lastValidProject = cmp.Or(o.lastValidProject, lastValid)
 		})
 	}
 	// Report each error once.

@@ -108,9 +108,6 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 // saveLastSharedAndLocalBrakes records what a Redis store has, and which brakes are on.
 func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
 	err := o.stateStore.update(func(t *daemonState) {
-		if t.LastSharedBrakes == nil {
-			t.LastSharedBrakes = map[string]map[string]string{}
-		}
 		t.LastSharedBrakes[key] = shared
 	})
 	if err = errors.Join(err, o.save()); err != nil {
@@ -141,7 +138,7 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
 		// A store without the brake has none to remove.
-		shared := maps.Clone(o.stateStore.current().LastSharedBrakes[c.StoreID])
+		shared := cloneOrMakeMap(o.stateStore.current().LastSharedBrakes[c.StoreID])
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}
@@ -150,9 +147,6 @@ func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encod
 			continue
 		}
 		// Record what it has now.
-		if shared == nil {
-			shared = map[string]string{}
-		}
 		shared[host] = encoded
 		if encoded == "" {
 			delete(shared, host)

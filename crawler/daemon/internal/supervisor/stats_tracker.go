@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,9 +124,9 @@ func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.Throughput
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if perMinute {
-		return m.throughputHistory.perMinuteSamples.samples()
+		return slices.Clone(m.throughputHistory.perMinuteSamples)
 	}
-	return m.throughputHistory.perSecondSamples.samples()
+	return slices.Clone(m.throughputHistory.perSecondSamples)
 }
 
 // How many samples of a project's throughput are stored.
@@ -137,8 +138,8 @@ const (
 
 // A throughputHistory holds samples of what a project did lately. Callers serialize its methods.
 type throughputHistory struct {
-	perSecondSamples, perMinuteSamples sampleRing
-	currentMinuteSeconds               int // of the minute that goes on
+	perSecondSamples, perMinuteSamples []api.ThroughputSample // the newest, the oldest of them first
+	currentMinuteSeconds               int                    // of the minute that goes on
 	lastSnapshot                       statsSnapshot
 	minuteStartSnapshot                statsSnapshot // when it began
 }
@@ -156,9 +157,10 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 	}
 	s := rateBetween(t.lastSnapshot, snapshot, queued)
 	t.lastSnapshot = snapshot
-	t.perSecondSamples.add(s, maxSecondSamples)
+	t.perSecondSamples = appendSample(t.perSecondSamples, s, maxSecondSamples)
 	if t.currentMinuteSeconds++; t.currentMinuteSeconds >= 60 {
-		t.perMinuteSamples.add(rateBetween(t.minuteStartSnapshot, snapshot, queued), maxMinuteSamples)
+		minute := rateBetween(t.minuteStartSnapshot, snapshot, queued)
+		t.perMinuteSamples = appendSample(t.perMinuteSamples, minute, maxMinuteSamples)
 		t.minuteStartSnapshot, t.currentMinuteSeconds = snapshot, 0
 	}
 	return s
@@ -167,8 +169,7 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 // recentThroughput returns the average of the last seconds.
 func (t *throughputHistory) recentThroughput() api.ThroughputSample {
 	var mean api.ThroughputSample
-	recent := t.perSecondSamples.samples()
-	recent = recent[max(0, len(recent)-rateWindowSamples):]
+	recent := t.perSecondSamples[max(0, len(t.perSecondSamples)-rateWindowSamples):]
 	for _, s := range recent {
 		mean.At, mean.QueuedURLs = s.At, s.QueuedURLs
 		mean.PagesPerSecond += s.PagesPerSecond / float64(len(recent))
@@ -189,22 +190,10 @@ func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
 	return s
 }
 
-// A sampleRing keeps the newest samples.
-type sampleRing struct {
-	buf  []api.ThroughputSample
-	next int // the oldest, once it is full
-}
-
-func (r *sampleRing) add(s api.ThroughputSample, capacity int) {
-	if len(r.buf) < capacity {
-		r.buf = append(r.buf, s)
-		return
+// appendSample appends a sample, and drops the oldest if there are capacity of them.
+func appendSample(samples []api.ThroughputSample, s api.ThroughputSample, capacity int) []api.ThroughputSample {
+	if len(samples) == capacity {
+		samples = slices.Delete(samples, 0, 1)
 	}
-	r.buf[r.next] = s
-	r.next = (r.next + 1) % capacity
-}
-
-// samples returns a copy, the oldest first.
-func (r *sampleRing) samples() []api.ThroughputSample {
-	return append(append(make([]api.ThroughputSample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
+	return append(samples, s)
 }

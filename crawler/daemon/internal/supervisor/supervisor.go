@@ -89,10 +89,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	s.folder = &projectFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
 	s.Metrics = metrics.New(s.Projects, env.Log)
 	if env.BodyMemory != nil {
-		s.Metrics.RegisterBodyMemory(env.BodyMemory.Size(), func() (inUse, ended int64) {
-			usage := env.BodyMemory.Usage()
-			return usage.Bytes, usage.DeniedVisits
-		})
+		s.Metrics.RegisterBodyMemory(env.BodyMemory)
 	}
 	// Open the files of this process alone, and start the projects.
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {

@@ -98,6 +98,11 @@ func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
 	var b strings.Builder
+	writeAll := func(format string, lines []string) {
+		for _, line := range lines {
+			fmt.Fprintf(&b, format, line)
+		}
+	}
 	for _, agent := range c.AgentChanges {
 		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
 		for _, r := range agent.AddedRules {
@@ -109,22 +114,14 @@ func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
 		}
-		for _, line := range linesNotIn(agent.NewRateAndVisitTimeLines, agent.OldRateAndVisitTimeLines) {
-			fmt.Fprintf(&b, "  + %s\n", line)
-		}
-		for _, line := range linesNotIn(agent.OldRateAndVisitTimeLines, agent.NewRateAndVisitTimeLines) {
-			fmt.Fprintf(&b, "  - %s\n", line)
-		}
+		writeAll("  + %s\n", linesNotIn(agent.NewRateAndVisitTimeLines, agent.OldRateAndVisitTimeLines))
+		writeAll("  - %s\n", linesNotIn(agent.OldRateAndVisitTimeLines, agent.NewRateAndVisitTimeLines))
 	}
 	if c.AgentsNotComparedCount > 0 {
 		fmt.Fprintf(&b, "%d more agents were not compared\n", c.AgentsNotComparedCount)
 	}
-	for _, s := range c.SitemapsAdded {
-		fmt.Fprintf(&b, "sitemap\n  + %s\n", s)
-	}
-	for _, s := range c.SitemapsRemoved {
-		fmt.Fprintf(&b, "sitemap\n  - %s\n", s)
-	}
+	writeAll("sitemap\n  + %s\n", c.SitemapsAdded)
+	writeAll("sitemap\n  - %s\n", c.SitemapsRemoved)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

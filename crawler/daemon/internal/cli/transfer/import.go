@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,8 +16,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -105,8 +107,8 @@ func (q *importOptions) importExportedCrawl(ctx context.Context, in io.Reader) e
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(first))
-	m := &importer{stdout: q.env.Stdout, stderr: q.env.Stderr, lineNumber: 1, marker: datadir.ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
+	m := &importer{stdout: q.env.Stdout, stderr: q.env.Stderr, lineNumber: 1}
+	m.marker.ExportHeaderSHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(first)))
 	return m.withStores(p, q.env.BoltOptions(p, nil), func() error { return m.importLines(ctx, next) })
 }
 
@@ -180,5 +182,47 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			m.stderr.DrawStatusLine("")
 			return m.printSummary()
 		}
+	}
+}
+
+// verifyStoreCounts compares what the store holds in the end with what was read.
+func (m *importer) verifyStoreCounts(ctx context.Context) error {
+	c, err := m.stores.Frontier.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	got := [...]int{c.QueuedURLs + c.LeasedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
+	want := [...]int{m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked], m.readTotals.SeenURLs}
+	if got != want {
+		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), and the export has %v: "+
+			"somebody else works on it, or the lines are in another order; begin again with an empty store", got, want)
+	}
+	return nil
+}
+
+// String says how many of each there are.
+func (l exportTotals) String() string {
+	return fmt.Sprintf("%d origins, %d URLs, %d seen, %d notes", l.Origins, l.URLs, l.SeenURLs, l.Notes)
+}
+
+// printSummary says what was imported.
+func (m *importer) printSummary() error {
+	_, err := fmt.Fprintf(m.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
+		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked])
+	return err
+}
+
+// showProgress tells how far the import has come, if it takes long.
+func (m *importer) showProgress(now time.Time) {
+	interval, show := terminal.PrintInterval, func(line string) { fmt.Fprintln(m.stderr, line) }
+	if m.stderr.IsTerminal() {
+		interval, show = terminal.DrawInterval, m.stderr.DrawStatusLine
+	}
+	if m.lastProgress.IsZero() {
+		m.lastProgress = now
+	}
+	if now.Sub(m.lastProgress) >= interval {
+		m.lastProgress = now
+		show(fmt.Sprintf("line %d: %v so far", m.lineNumber, m.readTotals))
 	}
 }

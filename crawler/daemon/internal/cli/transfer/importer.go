@@ -305,3 +305,38 @@ func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	m.marker.Complete = true
 	return m.marker.SaveToFrontier(ctx, m.stores.Frontier)
 }
+
+// A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
+type robotsRedirectKey struct{ targetURL, robotsFor string }
+
+// importedRobotsRedirects are the hops of an origin that an import which was broken off has left:
+// they pass by the seen set, and would be there twice.
+type importedRobotsRedirects struct {
+	origin    decorum.Origin
+	remaining map[robotsRedirectKey]int
+}
+
+// consumeIfImported reports whether a hop is there, and counts it off.
+func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
+	if o := k.URL.Origin(); h.origin != o {
+		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
+		var errs []error
+		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateParked} {
+			errs = append(errs, s.OriginURLsInState(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
+				if !e.RobotsFor.IsZero() {
+					h.remaining[robotsRedirectKey{e.URL.String(), e.RobotsFor.String()}]++
+				}
+				return true
+			}))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return false, err
+		}
+	}
+	key := robotsRedirectKey{k.URL.String(), k.RobotsFor.String()}
+	if h.remaining[key] == 0 {
+		return false, nil
+	}
+	h.remaining[key]--
+	return true, nil
+}
