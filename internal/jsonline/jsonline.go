@@ -31,6 +31,13 @@ func NewEscapingEncoder(w io.Writer) *json.Encoder {
 	return json.NewEncoder(controlCharEscapeWriter{w})
 }
 
+// NewEncoder returns an encoder as NewEscapingEncoder does that leaves <, > and & as they are.
+func NewEncoder(w io.Writer) *json.Encoder {
+	e := NewEscapingEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
 // A controlCharEscapeWriter escapes the output of an encoder, which writes each value at once.
 type controlCharEscapeWriter struct{ w io.Writer }
 
@@ -194,8 +201,7 @@ func needsNoEscape(s string) bool {
 
 // WriteIndented writes v as JSON for people: indented, with control characters escaped.
 func WriteIndented(w io.Writer, v any) error {
-	e := NewEscapingEncoder(w)
+	e := NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

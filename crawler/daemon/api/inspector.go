@@ -129,9 +129,8 @@ func (s *StreamedReport) WriteJSON(w io.Writer) error {
 			return err
 		}
 		text.Reset()
-		e := jsonline.NewEscapingEncoder(&text)
+		e := jsonline.NewEncoder(&text)
 		e.SetIndent("    ", "  ")
-		e.SetEscapeHTML(false)
 		if err := e.Encode(h); err != nil {
 			return err
 		}
@@ -164,8 +163,7 @@ type (
 // WriteJSONLines writes the totals, and then each host, on lines of their own.
 func (s *StreamedReport) WriteJSONLines(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	e := jsonline.NewEscapingEncoder(b)
-	e.SetEscapeHTML(false)
+	e := jsonline.NewEncoder(b)
 	err := e.Encode(reportTotalsLine{Type: "totals", CrawlReport: &s.Totals})
 	for h, hostErr := range s.Hosts {
 		if err = cmp.Or(err, hostErr); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/netip"
@@ -128,8 +129,5 @@ func (w *statusRecorder) WriteHeader(status int) {
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusRecorder) statusCode() int {
-	if w.status == 0 {
-		return http.StatusOK
-	}
-	return w.status
+	return cmp.Or(w.status, http.StatusOK)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,10 +20,7 @@ type Problem struct {
 
 // Error says what is wrong.
 func (p *Problem) Error() string {
-	if p.Detail == "" {
-		return p.Title
-	}
-	return p.Detail
+	return cmp.Or(p.Detail, p.Title)
 }
 
 // Unwrap returns the cause, if there is one.

@@ -57,12 +57,9 @@ func truncateForAudit(text string) string {
 // log has it: a brake must be possible all the same.
 func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	n := pendingAuditEntryOf(r)
-	n.Status = status
+	n.Status = cmp.Or(n.statusOverride, status)
 	n.Project, n.Host = truncateForAudit(r.PathValue("project")), truncateForAudit(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
 	n.Reason = cmp.Or(truncateForAudit(r.PostForm.Get("reason")), n.Reason)
-	if n.statusOverride != 0 {
-		n.Status = n.statusOverride
-	}
 	if err != nil {
 		n.Error = truncateForAudit(err.Error())
 	}

@@ -62,8 +62,7 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 
 // writeJSONLines writes each value on a line of its own, until an error comes.
 func writeJSONLines[T any](w io.Writer, values iter.Seq2[*T, error]) error {
-	e := jsonline.NewEscapingEncoder(w)
-	e.SetEscapeHTML(false)
+	e := jsonline.NewEncoder(w)
 	for v, err := range values {
 		if err != nil {
 			return err

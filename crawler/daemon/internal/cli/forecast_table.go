@@ -20,8 +20,7 @@ const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
 func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
-	e := jsonline.NewEscapingEncoder(out)
-	e.SetEscapeHTML(false)
+	e := jsonline.NewEncoder(out)
 	err := e.Encode(p)
 	for _, h := range p.hosts {
 		if err == nil {

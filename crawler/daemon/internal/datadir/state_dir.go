@@ -112,9 +112,7 @@ func (d StateDir) NewNoCrawlError() error {
 // new ones, with the rotated files of its output. Nothing is deleted.
 func (d StateDir) MoveOldCrawl(now time.Time, rotatedOutputs []string) error {
 	files := []string{StoreFile, RobotsFile, redisFile, outputLengthsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir}
-	for _, name := range rotatedOutputs {
-		files = append(files, filepath.Base(name))
-	}
+	files = append(files, rotatedOutputs...)
 	movedDir := ""
 	for _, file := range files {
 		if _, err := os.Lstat(d.Path(file)); errors.Is(err, fs.ErrNotExist) {

@@ -41,10 +41,16 @@ func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) 
 	case !durable.UncheckedSinceUncleanClose: // all was synced; another program wrote the rest
 		return cutOrEndTornLine(f.file)
 	}
-	if err := f.checkLines(durable.SyncedSize); err != nil {
+	// The lines that are on the disk must be whole.
+	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, durable.SyncedSize), isJSONRecordOrForeignText)
+	if err == nil && whole.size < durable.SyncedSize {
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lineCount+1, damagedFileRemedy)
+	}
+	if err != nil {
 		return err
 	}
-	whole, err := measureValidLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
+	// The rest is cut where it is not.
+	whole, err = measureValidLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
 	if err != nil {
 		return err
 	}
@@ -57,16 +63,6 @@ func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) 
 		}
 	}
 	return disk.ReopenAndRewriteRange(filepath.Base(f.name), f.dir.openFile, durable.SyncedSize, whole.size)
-}
-
-// checkLines returns an error unless the lines in the first size bytes of the file are
-// whole.
-func (f *jsonlFile) checkLines(size int64) error {
-	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, size), isJSONRecordOrForeignText)
-	if err == nil && whole.size < size {
-		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lineCount+1, damagedFileRemedy)
-	}
-	return err
 }
 
 // A wholeLineExtent is the end of the whole lines of a file.

@@ -31,11 +31,11 @@ func RotatedFiles(name string) ([]RotatedFile, error) {
 	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
-// rotatedFileNames returns the names of the closed files of a file of lines.
+// rotatedFileNames returns the names of the closed files of a file of lines, in its directory.
 func rotatedFileNames(name string) (names []string, err error) {
 	rotated, err := RotatedFiles(name)
 	for _, f := range rotated {
-		names = append(names, f.Path)
+		names = append(names, filepath.Base(f.Path))
 	}
 	return names, err
 }

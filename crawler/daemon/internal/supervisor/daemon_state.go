@@ -143,11 +143,6 @@ func (w *daemonStateStore) setDesiredState(project string, desired desiredState)
 	return w.update(func(t *daemonState) { t.DesiredStates[project] = desired })
 }
 
-// deleteProject removes all records of a project.
-func (w *daemonStateStore) deleteProject(project string) error {
-	return w.update(func(t *daemonState) { delete(t.DesiredStates, project); delete(t.APIProjects, project) })
-}
-
 // cloneOrMakeMap returns a copy of a map, which is not nil even if m is.
 func cloneOrMakeMap[V any](m map[string]V) map[string]V {
 	if m == nil {

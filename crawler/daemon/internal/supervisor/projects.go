@@ -121,7 +121,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
-		err = s.stateStore.deleteProject(name)
+		err = s.stateStore.update(func(t *daemonState) { delete(t.DesiredStates, name); delete(t.APIProjects, name) })
 	}
 	if err != nil {
 		s.reloadProject(name) // it is not deleted

@@ -161,21 +161,16 @@ func (s *Supervisor) Run(ctx context.Context) {
 		case now := <-tick.C:
 			s.brakes.dropExpired(now)
 			s.brakes.startUsedCloseUnused(s.runners.loadedProjects())
-			s.publishThroughputSamples(ctx, now)
+			// Take samples of what the projects do, side by side: that of one may be out of reach.
+			var sampling sync.WaitGroup
+			for _, r := range s.runners.all() {
+				sampling.Go(func() { r.publishThroughputSample(ctx, now) })
+			}
+			sampling.Wait()
 			s.recordMemory(now)
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// publishThroughputSamples takes a sample of what the projects do, side by side: that of one may be
-// out of reach.
-func (s *Supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for _, r := range s.runners.all() {
-		all.Go(func() { r.publishThroughputSample(ctx, now) })
 	}
 }
 

@@ -34,10 +34,7 @@ func (f *CrawlFlags) AddFlags(fs *pflag.FlagSet) {
 
 // Place names the crawl for people.
 func (f *CrawlFlags) Place() string {
-	if f.serverURL != "" {
-		return f.serverURL
-	}
-	return f.DataDir
+	return cmp.Or(f.serverURL, f.DataDir)
 }
 
 // Do calls do with an Inspector of the crawl, until a signal ends that: of the process that

@@ -102,8 +102,7 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 // newFrontierURLWriter returns how a line is written in the format.
 func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) error {
 	if format == "jsonl" {
-		e := jsonline.NewEscapingEncoder(w)
-		e.SetEscapeHTML(false)
+		e := jsonline.NewEncoder(w)
 		return func(l *api.FrontierURL) error { return e.Encode(l) }
 	}
 	return func(l *api.FrontierURL) error {

@@ -128,8 +128,7 @@ func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
 	s.anyPrinted = true
 	switch {
 	case s.format != "text":
-		e := jsonline.NewEscapingEncoder(s.out)
-		e.SetEscapeHTML(false)
+		e := jsonline.NewEncoder(s.out)
 		return e.Encode(r)
 	case r.Request != nil:
 		s.unansweredRequests[r.Number] = r

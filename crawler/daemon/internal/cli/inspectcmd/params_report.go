@@ -26,8 +26,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 	case "json":
 		return jsonline.WriteIndented(w, r)
 	case "jsonl":
-		e := jsonline.NewEscapingEncoder(w)
-		e.SetEscapeHTML(false)
+		e := jsonline.NewEncoder(w)
 		for _, m := range r.Suggestions {
 			if err := e.Encode(m); err != nil {
 				return err

@@ -78,8 +78,7 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 // talk to it line by line.
 func evaluateBatch(in io.Reader, out io.Writer, c *batchEvaluator) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
-	enc := jsonline.NewEscapingEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := jsonline.NewEncoder(w)
 	var buf []byte
 	for first := true; ; first = false {
 		line, err := plaintext.ReadLine(r, buf[:0])

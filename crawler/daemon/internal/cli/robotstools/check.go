@@ -152,8 +152,16 @@ type explainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
 // newExplainFunc returns a judge by a file, by one origin, or by the origin of each
 // URL.
 func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
-	if !hasURLScheme(q.file) && q.file != "" {
-		return newFileExplainFunc(q.file, agent, dialect)
+	if !hasURLScheme(q.file) && q.file != "" { // on disk
+		body, err := readRobotsFile(q.file)
+		if err != nil {
+			return nil, err
+		}
+		file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
+		rules, usageRules := file.RulesFor(agent), aiuse.Compile(file, agent)
+		return func(_ context.Context, u decorum.URL) (gate.Explanation, error) {
+			return gate.NewExplanation(rules.Explain(u), sum, usageRules.SignalsForURL(u)), nil
+		}, nil
 	}
 	e, err := newOneOffFetcher(q, agent, dialect)
 	if err != nil {
@@ -168,19 +176,6 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
 		return e.ExplainVerdict(ctx, o, u)
 	}, err
-}
-
-// newFileExplainFunc returns a judge by a robots.txt on disk.
-func newFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
-	body, err := readRobotsFile(name)
-	if err != nil {
-		return nil, err
-	}
-	file, sum := robots.Parse(body, dialect), fmt.Sprintf("%x", sha256.Sum256(body))
-	rules, usageRules := file.RulesFor(agent), aiuse.Compile(file, agent)
-	return func(_ context.Context, u decorum.URL) (gate.Explanation, error) {
-		return gate.NewExplanation(rules.Explain(u), sum, usageRules.SignalsForURL(u)), nil
-	}, nil
 }
 
 // printCheckResult writes what is said of u as the flags ask.

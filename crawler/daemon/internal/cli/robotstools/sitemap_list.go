@@ -70,9 +70,9 @@ type listedSitemapEntry struct {
 
 func newSitemapLister(q sitemapOptions, e *oneoff.Fetcher, out, stderr io.Writer) *sitemapLister {
 	w := bufio.NewWriterSize(out, 1<<16)
-	encoder := jsonline.NewEscapingEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return &sitemapLister{options: q, fetcher: e, out: w, encoder: encoder, stderr: stderr, seenSitemaps: map[decorum.URL]bool{}}
+	return &sitemapLister{
+		options: q, fetcher: e, out: w, encoder: jsonline.NewEncoder(w), stderr: stderr, seenSitemaps: map[decorum.URL]bool{},
+	}
 }
 
 // hasNext reports whether there is a sitemap to read.

@@ -108,8 +108,7 @@ func exportFrontier(ctx context.Context, env *command.Env, dataDir string) error
 			return err
 		}
 		w := bufio.NewWriterSize(env.Stdout, 1<<16)
-		x := &exporter{Crawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
-		x.encoder.SetEscapeHTML(false)
+		x := &exporter{Crawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
 		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
