@@ -151,14 +151,13 @@ func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	if n := len(rotated); n > 0 {
 		f.lastRotatedSerial = rotated[n-1].Serial
 	}
-	switch {
-	case !durable.IsRecorded:
-		err = cutOrEndTornLine(f.file)
-	case int64(f.lastRotatedSerial) > durable.Serial: // a later file: the one that known describes is full and has its own name
+	if int64(f.lastRotatedSerial) > durable.Serial { // a later file: the recorded one is full and has its own name
 		durable.SyncedSize = 0
-		fallthrough
-	default:
+	}
+	if durable.IsRecorded {
 		err = f.repairAfterDurableEnd(durable)
+	} else {
+		err = cutOrEndTornLine(f.file)
 	}
 	if err != nil {
 		return err
