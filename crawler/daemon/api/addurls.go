@@ -22,7 +22,7 @@ var errStopping = errors.New("the daemon stops: offer again what was not taken")
 // addURLs queues what the body names. It is read as fast as it is taken, and the
 // call goes on for as long as something comes.
 func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) {
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, nil)
 	if err != nil {
 		return reply{}, err
 	}

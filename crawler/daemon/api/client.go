@@ -11,6 +11,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +29,7 @@ type Client struct {
 
 // Projects returns all projects.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, projectsPath, nil, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, projectsPath, nil, &all)
 }
 
 // PutProject makes a project, or changes it.
@@ -37,50 +39,40 @@ func (c *Client) PutProject(ctx context.Context, name string, file []byte) error
 
 // ControlProject asks a project for a state.
 func (c *Client) ControlProject(ctx context.Context, name string, a ProjectAction) error {
-	return c.callJSON(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil, nil)
+	return c.callJSON(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil)
 }
 
 // Hosts returns a part of the hosts of a project.
 func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostListPage, err error) {
-	params := url.Values{}
-	for param, value := range map[string]string{"q": q.Search, "state": q.State, "sort": q.Sort} {
-		if value != "" {
-			params.Set(param, value)
-		}
-	}
+	params := []string{"q", q.Search, "state", q.State, "sort", q.Sort, "offset", strconv.Itoa(q.Offset)}
 	if q.Descending {
-		params.Set("order", "desc")
+		params = append(params, "order", "desc")
 	}
-	for param, n := range map[string]int{"offset": q.Offset, "limit": q.Limit} {
-		if n != 0 {
-			params.Set(param, fmt.Sprint(n))
-		}
+	if q.Limit != 0 {
+		params = append(params, "limit", strconv.Itoa(q.Limit))
 	}
-	return page, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "hosts"), params, nil, &page)
+	return page, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "hosts", params...), nil, &page)
 }
 
 // ProjectActiveVisits returns the visits in hand.
 func (c *Client) ProjectActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "visits"), nil, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "visits"), nil, &all)
 }
 
 // ProjectThroughput returns what a project did lately.
 func (c *Client) ProjectThroughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
-	params := url.Values{}
-	if coarse {
-		params.Set("coarse", "true")
-	}
-	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "throughput"), params, nil, &all)
+	path := projectAPIPath(name, "throughput", "coarse", strconv.FormatBool(coarse))
+	return all, c.callJSON(ctx, http.MethodGet, path, nil, &all)
 }
 
 // Brakes returns the brakes that are on.
 func (c *Client) Brakes(ctx context.Context) (all []Brake, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, brakesPath, nil, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, brakesPath, nil, &all)
 }
 
 // SetBrake stops or slows a host, and returns the brake that is on it then.
 func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *Brake, err error) {
-	return b, c.callJSON(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), nil, o, &b)
+	return b, c.callJSON(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), o, &b)
 }
 
 // LiftBrake takes a brake off; reason is for the audit.
@@ -88,16 +80,25 @@ func (c *Client) LiftBrake(ctx context.Context, host, reason string) error {
 	return c.sendRequest(ctx, http.MethodDelete, brakesPath+"/"+url.PathEscape(host), nil, http.Header{reasonHeader: {reason}}, nil)
 }
 
-func projectAPIPath(name, rest string) string {
-	return projectsPath + "/" + url.PathEscape(name) + "/" + rest
+// projectAPIPath returns the path of a call about a project, with the parameters that are not
+// empty.
+func projectAPIPath(name, rest string, namesAndValues ...string) string {
+	path := projectsPath + "/" + url.PathEscape(name) + "/" + rest
+	params := url.Values{}
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		if pair[1] != "" {
+			params.Set(pair[0], pair[1])
+		}
+	}
+	if len(params) > 0 {
+		path += "?" + params.Encode()
+	}
+	return path
 }
 
 // callJSON makes a call, with a body in JSON unless it is nil, and reads the answer into
 // the value that into points at, unless that is nil.
-func (c *Client) callJSON(ctx context.Context, method, path string, params url.Values, body, into any) error {
-	if len(params) > 0 {
-		path += "?" + params.Encode()
-	}
+func (c *Client) callJSON(ctx context.Context, method, path string, body, into any) error {
 	if body == nil {
 		return c.sendRequest(ctx, method, path, nil, http.Header{}, into)
 	}
@@ -135,15 +136,10 @@ func readResponse(res *http.Response, into any) error {
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return err
 	}
-	return decodeResponse(res, respBody, into)
-}
-
-// decodeResponse reads an answer.
-func decodeResponse(res *http.Response, body []byte, into any) error {
 	if res.StatusCode/100 != 2 {
 		p := &Problem{}
 		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		if media != "application/problem+json" || json.Unmarshal(body, p) != nil {
+		if media != "application/problem+json" || json.Unmarshal(respBody, p) != nil {
 			return newProblem(res.StatusCode, "%s is no daemon's answer: %s", res.Request.URL, res.Status)
 		}
 		return p
@@ -151,7 +147,7 @@ func decodeResponse(res *http.Response, body []byte, into any) error {
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := json.Unmarshal(respBody, into); err != nil {
 		return fmt.Errorf("%s is no daemon's answer: %w", res.Request.URL, err)
 	}
 	return nil

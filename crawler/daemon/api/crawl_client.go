@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -30,30 +29,17 @@ type crawlClient struct {
 
 // Report is part of Inspector. The hosts arrive while use reads them.
 func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*StreamedReport) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	path := c.path("report", "host", q.Host, "limit", strconv.Itoa(q.Limit))
-	next, end := iter.Pull2(streamLines[json.RawMessage](ctx, c.client, path))
-	defer end()
-	line, err, _ := next()
+	decode, body, err := c.client.openLines(ctx, path)
 	if err != nil {
 		return err
 	}
-	s := &StreamedReport{Hosts: func(yield func(*Host, error) bool) {
-		for line, err, more := next(); more; line, err, more = next() {
-			h := new(Host)
-			if err == nil {
-				err = json.Unmarshal(*line, h)
-			}
-			if !yield(h, err) || err != nil {
-				return
-			}
-		}
-	}}
-	if line == nil {
+	defer body.Close()
+	s := &StreamedReport{Hosts: decodedLines[Host](decode)}
+	switch err := decode(&s.Totals); {
+	case err == io.EOF:
 		return fmt.Errorf("%s%s is no daemon's answer: it is empty", c.client.Server, path)
-	}
-	if err := json.Unmarshal(*line, &s.Totals); err != nil {
+	case err != nil:
 		return err
 	}
 	return use(s)
@@ -61,12 +47,12 @@ func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*Stream
 
 // ExplainURL is part of Inspector.
 func (c crawlClient) ExplainURL(ctx context.Context, u string) (e *URLExplanation, err error) {
-	return e, c.client.callJSON(ctx, http.MethodGet, c.path("explain", "url", u), nil, nil, &e)
+	return e, c.client.callJSON(ctx, http.MethodGet, c.path("explain", "url", u), nil, &e)
 }
 
 // FrontierStats is part of Inspector.
 func (c crawlClient) FrontierStats(ctx context.Context) (s *FrontierStats, err error) {
-	return s, c.client.callJSON(ctx, http.MethodGet, c.path("frontier"), nil, nil, &s)
+	return s, c.client.callJSON(ctx, http.MethodGet, c.path("frontier"), nil, &s)
 }
 
 // FrontierURLs is part of Inspector.
@@ -93,10 +79,8 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 	var body bytes.Buffer
 	send := func() error {
 		added := &AddURLsResult{}
-		res, err := c.client.open(ctx, http.MethodPost, c.path("urls"), body.Bytes(), http.Header{"Content-Type": {jsonLinesType}})
-		if err == nil {
-			err = readResponse(res, added)
-		}
+		header := http.Header{"Content-Type": {jsonLinesType}}
+		err := c.client.sendRequest(ctx, http.MethodPost, c.path("urls"), body.Bytes(), header, added)
 		var p *Problem
 		if errors.As(err, &p) && p.PartialResult != nil {
 			added = p.PartialResult
@@ -141,50 +125,62 @@ func (r *AddURLsResult) add(more *AddURLsResult) {
 	slices.SortStableFunc(r.Refusals, func(a, b RefusalSummary) int { return cmp.Compare(b.URLCount, a.URLCount) })
 }
 
-// path returns the path of a call about the crawl, with the parameters that are not empty.
+// path returns the path of a call about the crawl: see projectAPIPath.
 func (c crawlClient) path(rest string, namesAndValues ...string) string {
-	q := url.Values{}
-	for pair := range slices.Chunk(namesAndValues, 2) {
-		if pair[1] != "" {
-			q.Set(pair[0], pair[1])
+	return projectAPIPath(c.name, rest, namesAndValues...)
+}
+
+// openLines makes a call whose answer is JSON Lines. decode reads the next line, and returns
+// io.EOF after the last, and another error where the answer breaks off. The caller closes body.
+func (c *Client) openLines(ctx context.Context, path string) (decode func(v any) error, body io.Closer, err error) {
+	res, err := c.open(ctx, http.MethodGet, path, nil, http.Header{"Accept": {jsonLinesType}})
+	if err != nil {
+		return nil, nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		err := fmt.Errorf("%s is no daemon's answer: %s", res.Request.URL, res.Status)
+		return nil, nil, cmp.Or(readResponse(res, nil), err)
+	}
+	limited := &io.LimitedReader{R: res.Body}
+	d := json.NewDecoder(limited)
+	return func(v any) error {
+		limited.N = maxResponseBytes // for one line
+		err := d.Decode(v)
+		if err == nil || err == io.EOF && limited.N > 0 {
+			return err
+		}
+		return fmt.Errorf("the answer of %s breaks off: %w", res.Request.URL, err)
+	}, res.Body, nil
+}
+
+// decodedLines yields what decode, which openLines has returned, reads. An error is yielded last.
+func decodedLines[T any](decode func(v any) error) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for {
+			v := new(T)
+			switch err := decode(v); {
+			case err == io.EOF:
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			case !yield(v, nil):
+				return
+			}
 		}
 	}
-	path := projectAPIPath(c.name, rest)
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	return path
 }
 
 // streamLines makes a call whose answer is JSON Lines, and yields them. An error is yielded
 // last, also where the answer breaks off.
 func streamLines[T any](ctx context.Context, c *Client, path string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		res, err := c.open(ctx, http.MethodGet, path, nil, http.Header{"Accept": {jsonLinesType}})
+		decode, body, err := c.openLines(ctx, path)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			yield(nil, cmp.Or(readResponse(res, nil), fmt.Errorf("%s is no daemon's answer: %s", res.Request.URL, res.Status)))
-			return
-		}
-		limited := &io.LimitedReader{R: res.Body}
-		for d := json.NewDecoder(limited); ; {
-			limited.N = maxResponseBytes // for one line
-			v := new(T)
-			err := d.Decode(v)
-			switch {
-			case errors.Is(err, io.EOF) && limited.N > 0:
-				return
-			case err != nil:
-				yield(nil, fmt.Errorf("the answer of %s breaks off: %w", res.Request.URL, err))
-				return
-			}
-			if !yield(v, nil) {
-				return
-			}
-		}
+		defer body.Close()
+		decodedLines[T](decode)(yield)
 	}
 }

@@ -26,10 +26,13 @@ func jsonListReply[T any](v []T, err error) (reply, error) {
 	return reply{body: v}, err
 }
 
-// inspector returns what answers questions about the project that a call names.
-func (s *Server) inspector(r *http.Request) (Inspector, error) {
+// inspector returns what answers questions about the project that a call names, unless the
+// call's query makes no sense.
+func (s *Server) inspector(r *http.Request, queryErr error) (Inspector, error) {
 	name := r.PathValue("project")
 	switch {
+	case queryErr != nil:
+		return nil, queryErr
 	case s.crawl == nil:
 		return s.daemon.Inspector(r.Context(), name)
 	case name != CrawlName:
@@ -97,10 +100,7 @@ func (s *Server) explainURL(_ http.ResponseWriter, r *http.Request) (reply, erro
 	if u == "" {
 		q.setError("url", "is compulsory: the URL to explain")
 	}
-	if q.err != nil {
-		return reply{}, q.err
-	}
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, q.err)
 	if err != nil {
 		return reply{}, err
 	}
@@ -111,10 +111,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request) (reply, error
 	w.Header().Set("Vary", "Accept")
 	q := queryParser{r.URL.Query(), nil}
 	reportQuery := ReportQuery{Host: q.text("host"), Limit: q.number("limit", 100, 1<<40)}
-	if q.err != nil {
-		return reply{}, q.err
-	}
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, q.err)
 	switch {
 	case err != nil:
 		return reply{}, err
@@ -127,7 +124,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request) (reply, error
 }
 
 func (s *Server) getFrontierStats(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, nil)
 	if err != nil {
 		return reply{}, err
 	}
@@ -139,10 +136,7 @@ func (s *Server) getFrontierStats(_ http.ResponseWriter, r *http.Request) (reply
 func (s *Server) listFrontierURLs(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := queryParser{r.URL.Query(), nil}
 	urlQuery := FrontierURLQuery{Host: q.text("host"), Origin: q.text("origin"), State: q.oneOf("state", frontierURLStates), Limit: q.number("limit", 0, 1<<40)}
-	if q.err != nil {
-		return reply{}, q.err
-	}
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, q.err)
 	if err != nil {
 		return reply{}, err
 	}
@@ -163,7 +157,7 @@ func (s *Server) listFrontierURLs(_ http.ResponseWriter, r *http.Request) (reply
 
 func (s *Server) listLedgerRecords(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
-	i, err := s.inspector(r)
+	i, err := s.inspector(r, nil)
 	if err != nil {
 		return reply{}, err
 	}
