@@ -74,7 +74,7 @@ func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL,
 		return u, nil, err
 	}
 	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalChanges(text, u)}}
-	httpsURL, err := frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
+	httpsURL, err := frontier.New(q.FrontierStore, frontier.Config{}).UpgradeIfOriginMovedToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
@@ -145,18 +145,19 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 	if pattern, folded := frontier.URLPattern(u.PathAndQuery()); folded {
 		s.CountedPattern = pattern
 	}
-	if q.Scope == nil {
+	scope := q.Scope()
+	if scope == nil {
 		s.Detail = "not known: a seed file cannot be read"
 		return nil
 	}
 	var refusal, err error
 	for _, entry.URL = range targets {
 		if refusal == nil {
-			refusal = q.Scope.Check(entry)
+			refusal = scope.Check(entry)
 		}
 	}
 	if refusal == nil && e.FrontierState.State == HostUnknown {
-		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: q.Scope}).CheckLinkAgainstCountLimits(ctx, u)
+		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
 	if refusal != nil {
 		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), engine.InnerErrorText(refusal)

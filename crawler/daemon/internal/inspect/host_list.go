@@ -9,29 +9,26 @@ import (
 	"sync"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
 // A HostListSnapshot is the hosts of a project at one moment. Parked URLs are not judged for it,
 // and it reads robots.txt files only for the order that needs them.
 type HostListSnapshot struct {
-	CreatedAt          time.Time
-	expiresAt          time.Time // until when it may be shown
-	hosts              []hostSortEntry
-	cachedReports      []*HostReport              // the first of hosts, at most MaxHostsInMemory
-	originsByHostIndex map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
-	CountByState       map[string]int
+	CreatedAt    time.Time
+	expiresAt    time.Time       // until when it may be shown
+	hosts        []hostSortEntry // at most MaxHostsInMemory of them with their reports
+	CountByState map[string]int
 
 	mu            sync.Mutex
 	indexesBySort map[string][]int32 // places in hosts by api.HostQuery.Sort, the smallest first; guarded by mu
 }
 
-// A hostSortEntry is what it takes to sort and select a host and to read it again: 80
+// A hostSortEntry is what it takes to sort and select a host and to read it again: 88
 // bytes, the name, and 4 more for each order.
 type hostSortEntry struct {
-	firstOrigin  decorum.Origin // the first
-	attentionKey hostSortValues // see concern
+	hostRef
+	attentionKey hostSortValues // see attentionSortKey
 	queuedURLs   int64
 	dueAt        int64
 	medianDelay  int64
@@ -44,7 +41,7 @@ type hostSortEntry struct {
 // NewHostList lists the hosts. 100,000 of them take about 16 MiB.
 func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) {
 	r := &HostListSnapshot{
-		CreatedAt: q.Time.UTC(), CountByState: map[string]int{}, originsByHostIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
+		CreatedAt: q.Time.UTC(), CountByState: map[string]int{}, indexesBySort: map[string][]int32{},
 	}
 	if err := q.ForEachHostReport(ctx, false, r.addHost); err != nil {
 		return nil, err
@@ -56,14 +53,9 @@ func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) 
 // addHost adds a host.
 func (r *HostListSnapshot) addHost(h *HostReport) {
 	r.CountByState[h.State]++
-	switch {
-	case len(r.hosts) < MaxHostsInMemory:
-		r.cachedReports = append(r.cachedReports, h)
-	case len(h.otherOrigins) > 0:
-		r.originsByHostIndex[int32(len(r.hosts))] = append([]decorum.Origin{h.FirstOrigin}, h.otherOrigins...)
-	}
 	r.hosts = append(r.hosts, hostSortEntry{
-		firstOrigin: h.FirstOrigin, attentionKey: attentionSortKey(&h.Host), queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
+		hostRef: newHostRef(h, len(r.hosts) < MaxHostsInMemory), attentionKey: attentionSortKey(&h.Host),
+		queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
 		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus), stateIndex: int8(slices.Index(HostStates, h.State)),
 	})
 }
@@ -78,7 +70,7 @@ func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.Hos
 	}
 	indexes, total := r.filterAndPaginate(order, query)
 	for _, index := range indexes {
-		h, err := r.hostReportAt(ctx, q, index)
+		h, err := r.hosts[index].load(ctx, q)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -109,17 +101,6 @@ func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 		}
 	}
 	return indexes, total
-}
-
-// hostReportAt returns the host at a place, from memory or from the store.
-func (r *HostListSnapshot) hostReportAt(ctx context.Context, q *Inspector, index int32) (*HostReport, error) {
-	if int(index) < len(r.cachedReports) {
-		return r.cachedReports[index], nil
-	}
-	if origins := r.originsByHostIndex[index]; origins != nil {
-		return q.ReadHost(ctx, origins)
-	}
-	return q.ReadHost(ctx, []decorum.Origin{r.hosts[index].firstOrigin})
 }
 
 // orderedIndexAt returns the place at an index, from the end if the order is read down.

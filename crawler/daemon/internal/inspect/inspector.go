@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"os"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
@@ -21,7 +20,7 @@ type Inspector struct {
 	FrontierStore datadir.StoreInspectorImporter
 	RobotsStore   storage.NoteStore // what Gate keeps
 	Gate          *gate.Gate
-	Scope         *frontier.Scope // nil if it is not known
+	Scope         func() *frontier.Scope // returns nil, to which every URL belongs, if it is not known
 	ParamCleaner  *frontier.ParamCleaner
 	Time          time.Time
 	// AnyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
@@ -29,22 +28,8 @@ type Inspector struct {
 	AnyProjectReachesPrivate bool
 }
 
-// LoadScope works out the scope, for which all seeds are read.
-func (q *Inspector) LoadScope() error {
-	cfg, err := q.Project.ScopeConfig()
-	if err != nil {
-		return err
-	}
-	seedPerOrigin, err := q.Project.FirstSeedPerOrigin(os.Open)
-	if err != nil {
-		return err
-	}
-	q.Scope = frontier.NewScope(cfg, seedPerOrigin)
-	return nil
-}
-
 // New returns an inspector of a crawl at the present moment.
 func New(r *engine.Engine) *Inspector {
-	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate, Scope: r.Scope,
-		ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
+	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate,
+		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
 }

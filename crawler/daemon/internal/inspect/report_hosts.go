@@ -15,25 +15,43 @@ import (
 // reads those beyond again when it writes them.
 const MaxHostsInMemory = 4096
 
-// A rankedReport is a report whose hosts are not all in memory. totals lacks Hosts.
-type rankedReport struct {
-	*Inspector
-	totals  api.CrawlReport
-	ranking hostRanking
-}
-
-// A rankedHost is a host in the order of a report: what it takes to sort it and to
-// read it again, in about 100 bytes.
-type rankedHost struct {
-	sortKey     hostSortValues
+// A hostRef is a host of a long list: its report, or what it takes to read that again.
+type hostRef struct {
 	firstOrigin decorum.Origin
-	details     *rankedHostExtra // nil if the host has one origin
+	details     *hostRefDetails // nil if the host has one origin, and is read again
 }
 
-// rankedHostExtra is what a few of the hosts beyond MaxHostsInMemory need in addition.
-type rankedHostExtra struct {
-	allOrigins []decorum.Origin // all of them
-	report     *HostReport      // nil if it is read again
+// hostRefDetails is what hosts need that are kept in memory, or have several origins.
+type hostRefDetails struct {
+	origins []decorum.Origin // all of them
+	report  *HostReport      // nil if it is read again
+}
+
+func newHostRef(h *HostReport, keepReport bool) hostRef {
+	r := hostRef{firstOrigin: h.OriginList[0]}
+	if keepReport {
+		r.details = &hostRefDetails{report: h}
+	} else if len(h.OriginList) > 1 {
+		r.details = &hostRefDetails{origins: h.OriginList}
+	}
+	return r
+}
+
+// load returns the host, from memory or from the store: nil if that knows it no more.
+func (r *hostRef) load(ctx context.Context, q *Inspector) (*HostReport, error) {
+	switch {
+	case r.details == nil:
+		return q.ReadHost(ctx, []decorum.Origin{r.firstOrigin})
+	case r.details.report != nil:
+		return r.details.report, nil
+	}
+	return q.ReadHost(ctx, r.details.origins)
+}
+
+// A rankedHost is a host in the order of a report, in about 100 bytes unless it is kept whole.
+type rankedHost struct {
+	sortKey hostSortValues
+	hostRef
 }
 
 func (h *rankedHost) compare(g *rankedHost) int {
@@ -44,46 +62,36 @@ func (h *rankedHost) compare(g *rankedHost) int {
 type hostRanking struct {
 	limit          int
 	maxFullReports int // hosts that are kept whole, at most
-	Hosts          []rankedHost
+	hosts          []rankedHost
 }
 
 // addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
 // takes long, and the totals hold as much of them. Twice the limit are kept, so that
 // each host costs little.
 func (l *hostRanking) addHost(h *HostReport) {
-	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.FirstOrigin}
-	if len(l.Hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
-		r.details = &rankedHostExtra{report: h}
-	} else if len(h.otherOrigins) > 0 {
-		r.details = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.FirstOrigin}, h.otherOrigins...)}
-	}
-	l.Hosts = append(l.Hosts, r)
-	if l.limit > 0 && len(l.Hosts) >= 2*max(l.limit, 64) {
+	keepReport := len(l.hosts) < l.maxFullReports || len(h.ParkedByRule) > 0
+	l.hosts = append(l.hosts, rankedHost{attentionSortKey(&h.Host), newHostRef(h, keepReport)})
+	if l.limit > 0 && len(l.hosts) >= 2*max(l.limit, 64) {
 		l.sortAndTrim()
 	}
 }
 
 // sortAndTrim sorts the hosts and drops those beyond the limit.
 func (l *hostRanking) sortAndTrim() {
-	slices.SortFunc(l.Hosts, func(a, b rankedHost) int { return a.compare(&b) })
-	if l.limit > 0 && len(l.Hosts) > l.limit {
-		clear(l.Hosts[l.limit:]) // lets them be collected
-		l.Hosts = l.Hosts[:l.limit]
+	slices.SortFunc(l.hosts, func(a, b rankedHost) int { return a.compare(&b) })
+	if l.limit > 0 && len(l.hosts) > l.limit {
+		clear(l.hosts[l.limit:]) // lets them be collected
+		l.hosts = l.hosts[:l.limit]
 	}
 }
 
-// stream returns the report as its readers get it.
-func (s *rankedReport) stream(ctx context.Context) *api.StreamedReport {
-	return &api.StreamedReport{Totals: s.totals, Hosts: s.hosts(ctx)}
-}
-
-// hosts yields the hosts in the order of the report. An error is yielded last.
-func (s *rankedReport) hosts(ctx context.Context) iter.Seq2[*api.Host, error] {
+// readRankedHosts yields the hosts of a ranking in its order. An error is yielded last.
+func (q *Inspector) readRankedHosts(ctx context.Context, hosts []rankedHost) iter.Seq2[*api.Host, error] {
 	return func(yield func(*api.Host, error) bool) {
-		for i := range s.ranking.Hosts {
-			h, err := s.loadHost(ctx, &s.ranking.Hosts[i])
+		for _, ranked := range hosts {
+			h, err := ranked.load(ctx, q)
 			if err == nil && h != nil {
-				err = s.SetHostHoldReason(ctx, h)
+				err = q.SetHostHoldReason(ctx, h)
 			}
 			switch {
 			case err != nil:
@@ -94,15 +102,4 @@ func (s *rankedReport) hosts(ctx context.Context) iter.Seq2[*api.Host, error] {
 			}
 		}
 	}
-}
-
-// loadHost returns a host of the report, from memory or from the store.
-func (s *rankedReport) loadHost(ctx context.Context, r *rankedHost) (*HostReport, error) {
-	switch {
-	case r.details == nil:
-		return s.ReadHost(ctx, []decorum.Origin{r.firstOrigin})
-	case r.details.report != nil:
-		return r.details.report, nil
-	}
-	return s.ReadHost(ctx, r.details.allOrigins)
 }

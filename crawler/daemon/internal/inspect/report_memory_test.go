@@ -8,6 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -24,15 +25,16 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: time.Now()}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: time.Now(),
+		Scope: func() *frontier.Scope { return nil }}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
-			s, err := q.rankedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.streamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := 0
-			for _, err := range s.hosts(t.Context()) {
+			for _, err := range s.Hosts {
 				if n++; err != nil {
 					t.Fatal(err)
 				}
@@ -58,7 +60,9 @@ func TestReportMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.cachedReports = nil // these are few, whatever the number of hosts
+		for i := range min(MaxHostsInMemory, len(r.hosts)) {
+			r.hosts[i].details = nil // these are few, whatever the number of hosts
+		}
 		return r
 	}
 	for _, tt := range []struct {

@@ -102,10 +102,8 @@ func (q *Inspector) ParkedReason(e storage.Entry, evaluate func(decorum.URL) rob
 	if e.UseUncleanedURL {
 		e.URL = e.UncleanedURL
 	}
-	if q.Scope != nil {
-		if err := q.Scope.Check(e); err != nil {
-			return e.URL, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}
-		}
+	if err := q.Scope().Check(e); err != nil {
+		return e.URL, api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}
 	}
 	if evaluate == nil {
 		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}

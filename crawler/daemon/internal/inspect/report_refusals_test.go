@@ -38,7 +38,8 @@ func TestWhyParked(t *testing.T) {
 		return u
 	}
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).RulesFor(robots.Agent{})
-	q := &Inspector{Scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
+	scope := frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})
+	q := &Inspector{Scope: func() *frontier.Scope { return scope }}
 	for _, tt := range []struct {
 		entry    storage.Entry
 		evaluate func(decorum.URL) robots.Verdict

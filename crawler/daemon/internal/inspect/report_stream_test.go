@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
@@ -67,7 +68,8 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: now}
+	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: now,
+		Scope: func() *frontier.Scope { return nil }}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
@@ -146,13 +148,12 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
 		for _, maxInMemory := range []int{0, 7, 1000} {
-			s, err := q.rankedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.streamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got, same, lines bytes.Buffer
-			report := s.stream(t.Context())
-			err = errors.Join(report.WriteJSON(&got), jsonline.WriteIndented(&same, want), report.WriteJSONLines(&lines))
+			err = errors.Join(s.WriteJSON(&got), jsonline.WriteIndented(&same, want), s.WriteJSONLines(&lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
 				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
 			}

@@ -51,8 +51,7 @@ type HostReport struct {
 	heldOrigin       decorum.Origin // whose hold State tells of
 	pagesTowardLimit int64          // pages that count for max_pages_per_host
 	nextURLDue       time.Time
-	FirstOrigin      decorum.Origin // of Origins
-	otherOrigins     []decorum.Origin
+	OriginList       []decorum.Origin // as Origins
 }
 
 // Report calls use with the report, of one host if the query names it. The hosts come in the
@@ -65,14 +64,14 @@ func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(
 	if query.Limit < 0 {
 		return api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
 	}
-	s, err := q.rankedReport(ctx, host, query.Limit, MaxHostsInMemory)
-	if err != nil {
+	s, err := q.streamedReport(ctx, host, query.Limit, MaxHostsInMemory)
+	switch {
+	case err != nil:
 		return err
-	}
-	if host != "" && s.totals.HostCount == 0 {
+	case host != "" && s.Totals.HostCount == 0:
 		return NewUnknownHostError(q.Name, host)
 	}
-	return use(s.stream(ctx))
+	return use(s)
 }
 
 // ParseHostParam returns the name of a host in canonical form; empty: none is asked for.
@@ -92,12 +91,14 @@ func NewUnknownHostError(crawl, host string) error {
 	return api.NotFound("%s knows no host %s", crawl, host)
 }
 
-// rankedReport adds up what report returns, and holds only so many hosts. Of the others it
+// streamedReport adds up what Report tells, and holds only so many hosts. Of the others it
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
-func (q *Inspector) rankedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*rankedReport, error) {
-	s := &rankedReport{Inspector: q, ranking: hostRanking{limit: limit, maxFullReports: maxInMemory}, totals: api.CrawlReport{
-		AsOf: q.Time.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}}
-	r, refusals := &s.totals, RefusalTally{}
+func (q *Inspector) streamedReport(
+	ctx context.Context, onlyHost string, limit, maxInMemory int,
+) (*api.StreamedReport, error) {
+	r := api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{},
+		CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}
+	ranking, refusals := hostRanking{limit: limit, maxFullReports: maxInMemory}, RefusalTally{}
 	addHost := func(h *HostReport) {
 		RecalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
 		h.ParkedByRule = h.ParkedURLTally.Sorted()
@@ -107,7 +108,7 @@ func (q *Inspector) rankedReport(ctx context.Context, onlyHost string, limit, ma
 		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
 		r.HostsByState[h.State]++
-		s.ranking.addHost(h)
+		ranking.addHost(h)
 	}
 	var err error
 	if onlyHost == "" {
@@ -116,19 +117,19 @@ func (q *Inspector) rankedReport(ctx context.Context, onlyHost string, limit, ma
 		err = q.findAndYieldHost(ctx, onlyHost, addHost)
 	}
 	if err == nil {
-		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, r)
+		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, &r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.ranking.sortAndTrim()
+	ranking.sortAndTrim()
 	r.ParkedByRule = refusals.Sorted()
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
 		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
 	}
-	return s, nil
+	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
 
 // findAndYieldHost calls done with the host of that name, if the crawl has met it.
@@ -193,12 +194,7 @@ var HostStates = []string{HostDue, stateWaiting, stateHeld, HostSuspended, state
 // in the state of the one that can be visited first.
 func (h *HostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 	queuedOrLeased := o.QueuedURLs + o.LeasedURLs
-	if len(h.Origins) == 0 {
-		h.FirstOrigin = o.Origin
-	} else {
-		h.otherOrigins = append(h.otherOrigins, o.Origin)
-	}
-	h.Origins = append(h.Origins, o.Origin.String())
+	h.OriginList, h.Origins = append(h.OriginList, o.Origin), append(h.Origins, o.Origin.String())
 	h.KnownURLs += o.SeenURLs
 	h.QueuedURLs += queuedOrLeased
 	h.AwaitingRevisit += o.AwaitingRevisit

@@ -95,7 +95,7 @@ func hostWithDetails(
 	if err := q.SetHostHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
-	status, err := q.Gate.LastFetchSummary(ctx, h.FirstOrigin)
+	status, err := q.Gate.LastFetchSummary(ctx, h.OriginList[0])
 	if err != nil {
 		return h.Host, err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -71,6 +73,7 @@ func Open(env *command.Env, name string) (*Crawl, error) {
 // is as before its first visit.
 func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
+	k.Scope = sync.OnceValue(k.scopeOrWarn)
 	hasCrawl, err := k.Dir.HasCrawl()
 	if err != nil {
 		return nil, err
@@ -122,39 +125,35 @@ func (k *Crawl) Close() (err error) {
 	return err
 }
 
-// loadScopeOrWarn loads the scope. Where that fails, since a file of seeds is gone for example,
-// answers lack what is out of scope.
-func (k *Crawl) loadScopeOrWarn() {
-	if err := k.LoadScope(); err != nil {
-		k.env.Log.Warn("what is out of scope cannot be told", "why", err)
+// loadScope works out the scope, for which all seeds are read.
+func (k *Crawl) loadScope() (*frontier.Scope, error) {
+	cfg, err := k.Project.ScopeConfig()
+	if err != nil {
+		return nil, err
 	}
+	seedPerOrigin, err := k.Project.FirstSeedPerOrigin(os.Open)
+	return frontier.NewScope(cfg, seedPerOrigin), err
 }
 
-// Report is part of api.Inspector.
-func (k *Crawl) Report(ctx context.Context, q api.ReportQuery, use func(*api.StreamedReport) error) error {
-	k.loadScopeOrWarn()
-	return k.Inspector.Report(ctx, q, use)
-}
-
-// ExplainURL is part of api.Inspector.
-func (k *Crawl) ExplainURL(ctx context.Context, url string) (*api.URLExplanation, error) {
-	k.loadScopeOrWarn()
-	return k.Inspector.ExplainURL(ctx, url)
-}
-
-// FrontierURLs is part of api.Inspector.
-func (k *Crawl) FrontierURLs(ctx context.Context, q api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
-	k.loadScopeOrWarn()
-	return k.Inspector.FrontierURLs(ctx, q)
+// scopeOrWarn returns the scope. Where that fails, since a file of seeds is gone for example,
+// answers lack what is out of scope.
+func (k *Crawl) scopeOrWarn() *frontier.Scope {
+	scope, err := k.loadScope()
+	if err != nil {
+		k.env.Log.Warn("what is out of scope cannot be told", "why", err)
+		return nil
+	}
+	return scope
 }
 
 // AddURLs is part of api.Inspector. It returns nil if nothing can be added.
 func (k *Crawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
-	if err := k.LoadScope(); err != nil {
+	scope, err := k.loadScope()
+	if err != nil {
 		return nil, err
 	}
-	f := frontier.New(k.FrontierStore, frontier.Config{Scope: k.Scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
+	f := frontier.New(k.FrontierStore, frontier.Config{Scope: scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
 	adder := inspect.NewURLBatchAdder(f.DiscoverReportingRefusals)
-	err := adder.AddAll(ctx, lines)
+	err = adder.AddAll(ctx, lines)
 	return adder.Result(), err
 }
