@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -14,27 +13,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// errStopListing ends a listing that is long enough, or whose reader has gone.
-var errStopListing = errors.New("enough URLs")
-
-// A urlListing is one listing of URLs of the frontier.
-type urlListing struct {
-	*Inspector
-	states []storage.EntryState
-	yield  func(*api.FrontierURL, error) bool
-	limit  int // 0: none
-	count  int
-}
-
 // FrontierURLs yields the URLs that the query selects, origin by origin. An error is yielded
 // last.
 func (q *Inspector) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
 	return func(yield func(*api.FrontierURL, error) bool) {
 		l := &urlListing{Inspector: q, yield: yield, limit: query.Limit}
-		if err := l.list(ctx, query); err != nil && !errors.Is(err, errStopListing) {
+		if err := l.list(ctx, query); err != nil {
 			yield(nil, err)
 		}
 	}
+}
+
+// A urlListing is one listing of URLs of the frontier.
+type urlListing struct {
+	*Inspector
+	states   []storage.EntryState
+	yield    func(*api.FrontierURL, error) bool
+	limit    int // 0: none
+	count    int
+	isEnough bool // the limit is reached, or the reader has gone
 }
 
 // list lists what a query selects.
@@ -54,11 +51,9 @@ func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error
 	}
 	var only decorum.Origin
 	if query.Origin != "" {
-		u, err := decorum.ParseURL(query.Origin)
-		if err != nil || u.PathAndQuery() != "/" {
-			return api.InvalidInput("%q is not an origin, as https://example.com", query.Origin)
+		if only, err = ParseOriginParam(query.Origin); err != nil {
+			return err
 		}
-		only = u.Origin()
 	}
 	// Find the origins first: the store must not be asked while it tells of them.
 	var origins []storage.OriginInfo
@@ -68,10 +63,7 @@ func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error
 		}
 		return true
 	})
-	for i := range origins {
-		if err != nil {
-			break
-		}
+	for i := 0; i < len(origins) && err == nil && !l.isEnough; i++ {
 		err = l.listOrigin(ctx, &origins[i])
 	}
 	return err
@@ -80,26 +72,17 @@ func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error
 // listOrigin lists the URLs of one origin.
 func (l *urlListing) listOrigin(ctx context.Context, o *storage.OriginInfo) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, o.Origin)
-	if err != nil {
-		return err
-	}
-	for _, state := range l.states {
-		isEnough := false
-		err := l.FrontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+	for i := 0; i < len(l.states) && err == nil && !l.isEnough; i++ {
+		state := l.states[i]
+		err = l.FrontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
 			u := ToAPIFrontierURL(&e, state, at)
 			u.Reason = l.waitReason(&e, o, state, evaluate)
 			l.count++
-			isEnough = !l.yield(u, nil) || l.count == l.limit
-			return !isEnough
+			l.isEnough = !l.yield(u, nil) || l.count == l.limit
+			return !l.isEnough
 		})
-		if err != nil {
-			return err
-		}
-		if isEnough {
-			return errStopListing
-		}
 	}
-	return nil
+	return err
 }
 
 // waitReason says why a URL waits, or is parked.

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -70,13 +72,9 @@ func (rs *HostListCache) put(project string, r *HostListSnapshot) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for len(rs.lists) >= maxCachedHostLists && rs.lists[project] == nil {
-		oldest := ""
-		for name, k := range rs.lists {
-			if oldest == "" || k.CreatedAt.Before(rs.lists[oldest].CreatedAt) {
-				oldest = name
-			}
-		}
-		delete(rs.lists, oldest)
+		delete(rs.lists, slices.MinFunc(slices.Collect(maps.Keys(rs.lists)), func(a, b string) int {
+			return rs.lists[a].CreatedAt.Compare(rs.lists[b].CreatedAt)
+		}))
 	}
 	rs.lists[project] = r
 	if rs.sweepTimer == nil {
@@ -89,11 +87,7 @@ func (rs *HostListCache) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	now := time.Now()
-	for name, r := range rs.lists {
-		if now.After(r.expiresAt) {
-			delete(rs.lists, name)
-		}
-	}
+	maps.DeleteFunc(rs.lists, func(_ string, r *HostListSnapshot) bool { return now.After(r.expiresAt) })
 	if rs.sweepTimer = nil; len(rs.lists) > 0 {
 		rs.sweepTimer = time.AfterFunc(hostListSweepInterval, rs.sweep)
 	}

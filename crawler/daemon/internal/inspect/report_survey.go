@@ -86,6 +86,15 @@ func ParseHostParam(text string) (string, error) {
 	return host, nil
 }
 
+// ParseOriginParam returns the origin that a question names.
+func ParseOriginParam(text string) (decorum.Origin, error) {
+	u, err := decorum.ParseURL(text)
+	if err != nil || u.PathAndQuery() != "/" {
+		return decorum.Origin{}, api.InvalidInput("%q is not an origin, as https://example.com", text)
+	}
+	return u.Origin(), nil
+}
+
 // NewUnknownHostError is the error of a host that a crawl has not met.
 func NewUnknownHostError(crawl, host string) error {
 	return api.NotFound("%s knows no host %s", crawl, host)
@@ -114,7 +123,10 @@ func (q *Inspector) streamedReport(
 	if onlyHost == "" {
 		err = q.ForEachHostReport(ctx, true, addHost)
 	} else {
-		err = q.findAndYieldHost(ctx, onlyHost, addHost)
+		var origins []decorum.Origin
+		if origins, err = q.HostOrigins(ctx, onlyHost); err == nil {
+			err = q.readAndYieldHost(ctx, origins, true, addHost)
+		}
 	}
 	if err == nil {
 		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, &r)
@@ -130,15 +142,6 @@ func (q *Inspector) streamedReport(
 		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
 	}
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
-}
-
-// findAndYieldHost calls done with the host of that name, if the crawl has met it.
-func (q *Inspector) findAndYieldHost(ctx context.Context, name string, yield func(*HostReport)) error {
-	origins, err := q.HostOrigins(ctx, name)
-	if err != nil {
-		return err
-	}
-	return q.readAndYieldHost(ctx, origins, true, yield)
 }
 
 // HostOrigins returns the origins of a host: none if the crawl has not met it.

@@ -58,25 +58,21 @@ func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats,
 
 // FrontierURLs is part of api.Inspector.
 func (c *RunningCrawl) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
-	return inspectAndYield(ctx, c, func(ctx context.Context, q *Inspector) iter.Seq2[*api.FrontierURL, error] {
-		return q.FrontierURLs(ctx, query)
-	})
+	return inspectAndYield(ctx, c, (*Inspector).FrontierURLs, query)
 }
 
 // LedgerRecords is part of api.Inspector.
 func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
-	return inspectAndYield(ctx, c, func(ctx context.Context, q *Inspector) iter.Seq2[*ledger.Record, error] {
-		return q.LedgerRecords(ctx, query)
-	})
+	return inspectAndYield(ctx, c, (*Inspector).LedgerRecords, query)
 }
 
-// inspectAndYield yields what values yields of an Inspector of the crawl.
-func inspectAndYield[T any](
-	ctx context.Context, c *RunningCrawl, values func(context.Context, *Inspector) iter.Seq2[*T, error],
+// inspectAndYield yields what list, a method of Inspector, yields of the crawl.
+func inspectAndYield[Q, T any](
+	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
 ) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		err := c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
-			for v, err := range values(ctx, q) {
+			for v, err := range list(q, ctx, query) {
 				if err != nil {
 					return err
 				}

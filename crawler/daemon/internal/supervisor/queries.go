@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
@@ -157,13 +156,13 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 // RobotsFile returns the robots.txt of an origin as a project knows it, or one that
 // it had before.
 func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
-	u, err := decorum.ParseURL(origin)
-	if err != nil || u.PathAndQuery() != "/" {
-		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
+	o, err := inspect.ParseOriginParam(origin)
+	if err != nil {
+		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
 		q.AnyProjectReachesPrivate = s.runners.anyProjectMayReachPrivateAddrs()
-		f, err = q.RobotsFileInfoAndText(ctx, u.Origin(), version)
+		f, err = q.RobotsFileInfoAndText(ctx, o, version)
 		return err
 	})
 	return f, err
