@@ -58,11 +58,7 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
 				}
 			}
-			readURLs := readURLLines
-			if urls[0] != "-" {
-				readURLs = func(_ io.Reader, yield func(string) bool) error { return yieldAll(urls, yield) }
-			}
-			return q.addToFrontier(c.Context(), func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
+			return q.addToFrontier(c.Context(), c.InOrStdin(), urls)
 		},
 	}
 	q.crawl.AddFlags(c.Flags())
@@ -70,9 +66,14 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-func (q addOptions) addToFrontier(ctx context.Context, lines func(yield func(string) bool) error) error {
+// addToFrontier queues urls, or the lines of stdin if the URL is -.
+func (q addOptions) addToFrontier(ctx context.Context, stdin io.Reader, urls []string) error {
 	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
-		result, addErr := crawl.AddURLs(ctx, readInBackground(ctx, engine.SeedBatchSize, lines))
+		lines := sliceLines(urls)
+		if urls[0] == "-" {
+			lines = readInBackground(ctx, engine.SeedBatchSize, urlLines(stdin))
+		}
+		result, addErr := crawl.AddURLs(ctx, lines)
 		if result == nil {
 			return addErr
 		}
@@ -97,64 +98,62 @@ func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
 	return err
 }
 
-func yieldAll(all []string, yield func(string) bool) error {
-	for _, s := range all {
-		if !yield(s) {
-			break
+// sliceLines yields each of all.
+func sliceLines(all []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, line := range all {
+			if !yield(line, nil) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
-// readURLLines yields the lines of r without their ends. One that is too long to
-// be a URL is yielded as one that is none.
-func readURLLines(r io.Reader, yield func(string) bool) error {
-	lines := bufio.NewReaderSize(r, 1<<16)
-	for {
-		line, err := plaintext.ReadLine(lines, nil)
-		if errors.Is(err, plaintext.ErrLineTooLong) {
-			line, err = []byte("(too long)"), nil
-		}
-		if more := yield(strings.TrimSpace(string(line))); !more {
-			return nil
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("cannot read the URLs: %w", err)
+// urlLines yields the lines of r without their ends. One that is too long to
+// be a URL is yielded as one that is none. An error is yielded last.
+func urlLines(r io.Reader) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		lines := bufio.NewReaderSize(r, 1<<16)
+		for {
+			line, err := plaintext.ReadLine(lines, nil)
+			if errors.Is(err, plaintext.ErrLineTooLong) {
+				line, err = []byte("(too long)"), nil
+			}
+			if more := yield(strings.TrimSpace(string(line)), nil); !more || errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield("", fmt.Errorf("cannot read the URLs: %w", err))
+				return
+			}
 		}
 	}
 }
 
 // readInBackground yields what from yields, which is so many ahead at most, until ctx is
 // done: a terminal may have no more to say, and cannot be told that nobody listens.
-func readInBackground(ctx context.Context, ahead int, from func(yield func(string) bool) error) iter.Seq2[string, error] {
+func readInBackground(ctx context.Context, ahead int, from iter.Seq2[string, error]) iter.Seq2[string, error] {
+	type lineOrError struct {
+		line string
+		err  error
+	}
 	return func(yield func(string, error) bool) {
-		lines, readErr, stopped := make(chan string, ahead), make(chan error, 1), make(chan struct{})
+		lines, stopped := make(chan lineOrError, ahead), make(chan struct{})
 		defer close(stopped)
 		go func() {
-			err := from(func(line string) bool {
+			defer close(lines)
+			for line, err := range from {
 				select {
-				case lines <- line:
-					return true
+				case lines <- lineOrError{line, err}:
 				case <-stopped:
-					return false
+					return
 				}
-			})
-			close(lines)
-			readErr <- err
+			}
 		}()
 		for {
 			select {
-			case line, more := <-lines:
-				if !more {
-					if err := <-readErr; err != nil {
-						yield("", err)
-					}
-					return
-				}
-				if !yield(line, nil) {
+			case l, more := <-lines:
+				if !more || !yield(l.line, l.err) {
 					return
 				}
 			case <-ctx.Done():

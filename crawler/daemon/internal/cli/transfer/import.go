@@ -93,7 +93,7 @@ func (q *importOptions) importFrontier(ctx context.Context, in io.Reader) error 
 
 // importExportedCrawl imports what it reads.
 func (q *importOptions) importExportedCrawl(ctx context.Context, in io.Reader) error {
-	next, stop := iter.Pull2(readInBackground(ctx, 0, exportLineReader(in)))
+	next, stop := iter.Pull2(readInBackground(ctx, 0, exportLines(in)))
 	defer stop()
 	first, err, _ := next()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -30,20 +31,19 @@ const (
 	maxImportBytes = 1 << 20
 )
 
-// exportLineReader returns how the lines of an export are read.
-func exportLineReader(in io.Reader) func(yield func(string) bool) error {
-	return func(yield func(string) bool) error {
+// exportLines yields the lines of an export. An error is yielded last.
+func exportLines(in io.Reader) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(make([]byte, 1<<16), maxExportLine)
 		for lines.Scan() {
-			if !yield(lines.Text()) {
-				return nil
+			if !yield(lines.Text(), nil) {
+				return
 			}
 		}
 		if err := lines.Err(); err != nil {
-			return fmt.Errorf("cannot read the export: %w", err)
+			yield("", fmt.Errorf("cannot read the export: %w", err))
 		}
-		return nil
 	}
 }
 
