@@ -128,17 +128,8 @@ func (l ownerListener) Accept() (net.Conn, error) {
 // domain socket has no address.
 type socketPeerConn struct {
 	net.Conn
-	peer socketPeerAddr
+	peer string // describes the process that connected
 }
 
 // RemoteAddr returns the peer.
-func (c socketPeerConn) RemoteAddr() net.Addr { return c.peer }
-
-// A socketPeerAddr describes a process that connected to the socket.
-type socketPeerAddr string
-
-// Network is part of net.Addr.
-func (socketPeerAddr) Network() string { return "unix" }
-
-// String is part of net.Addr.
-func (p socketPeerAddr) String() string { return string(p) }
+func (c socketPeerConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.peer, Net: "unix"} }

@@ -13,7 +13,7 @@ func setSocketMode(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
 
 // authorizeSocketPeer returns the peer's user and process by the kernel, and whether it may operate
 // the daemon: root and the daemon's user may.
-func authorizeSocketPeer(c *net.UnixConn) (p socketPeerAddr, ok bool) {
+func authorizeSocketPeer(c *net.UnixConn) (peer string, ok bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return "", false
@@ -25,6 +25,5 @@ func authorizeSocketPeer(c *net.UnixConn) (p socketPeerAddr, ok bool) {
 	if controlErr != nil || err != nil {
 		return "", false
 	}
-	p = socketPeerAddr(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
-	return p, cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
+	return fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid), cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
 }

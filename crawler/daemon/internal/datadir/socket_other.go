@@ -8,4 +8,4 @@ import "net"
 func setSocketMode(uintptr) error { return nil }
 
 // authorizeSocketPeer accepts every peer: the mode of the socket's file limits who can connect.
-func authorizeSocketPeer(*net.UnixConn) (p socketPeerAddr, ok bool) { return "unix", true }
+func authorizeSocketPeer(*net.UnixConn) (peer string, ok bool) { return "unix", true }
