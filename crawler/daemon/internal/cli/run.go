@@ -186,20 +186,17 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	background.Go(func() { a.handleSignals(j, stop, ended) })
 	background.Go(func() { a.showProgress(j, progressMode, ended) })
 	defer j.WorkerCoordinator.StartHeartbeats(stop)()
-	if err := j.releaseHoldsAndQueueSeeds(ctx); err != nil {
+	var err error
+	if j.isResumed { // offer again what an earlier run has put away
+		err = j.EndOutdatedSuspensions(ctx)
+	}
+	if err == nil {
+		err = j.QueueSeeds(ctx)
+	}
+	if err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return j.Crawler.Run(ctx)
-}
-
-// releaseHoldsAndQueueSeeds plants the seeds, and offers again what an earlier run has put away.
-func (j *foregroundRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
-	if j.isResumed {
-		if err := j.EndOutdatedSuspensions(ctx); err != nil {
-			return err
-		}
-	}
-	return j.QueueSeeds(ctx)
 }
 
 // handleSignals stops the crawl at the first signal, and breaks off what is in hand at

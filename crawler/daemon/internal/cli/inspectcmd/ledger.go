@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
@@ -134,15 +135,12 @@ func (q ledgerVerifyOptions) verifyLedger() error {
 
 // printVerifyReport prints what was found.
 func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
+	var p reporttext.Builder
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(w, plaintext.ReplaceNonPrintable(f.String())); err != nil {
-			return err
-		}
+		p.WriteLine("%s", plaintext.ReplaceNonPrintable(f.String()))
 	}
 	for _, f := range r.Warnings {
-		if _, err := fmt.Fprintln(w, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
-			return err
-		}
+		p.WriteLine("%s", plaintext.ReplaceNonPrintable("warning: "+f.String()))
 	}
 	signatures := "not checked: --key names the key"
 	if opts.PublicKey != nil {
@@ -159,15 +157,15 @@ func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOp
 	if n := len(opts.ExpectedRecordHashes); n > 0 {
 		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedHashesFound, n)
 	}
-	_, err := fmt.Fprintf(w, `%d records in %d files, of %d runs; %s
+	p.WriteLine(`%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
 %d verdicts derived again, from %d robots.txt files
 %d rests measured
 %d checkpoints, signatures %s; %d records after the last
 to keep for --holds: %s%s
-%s
-`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
+%s`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
 		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecordHash, heldText, ledgerVerifyConclusion(r))
+	_, err := p.WriteTo(w)
 	return err
 }
 

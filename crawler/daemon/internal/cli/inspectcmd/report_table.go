@@ -21,9 +21,7 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 	p.WriteLine("")
 	p.WriteTable(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
-		for _, t := range hostTotalsRows(&r.HostTotals) {
-			row(t[0], t[1])
-		}
+		writeHostTotals(row, "", &r.HostTotals)
 		row("pace", reporttext.DelayShortfallText(r.LargestDelayShortfall))
 	})
 	p.WriteLine("")
@@ -79,19 +77,17 @@ func hostCountsByStateText(hosts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// hostTotalsRows returns what the tally says, in words.
-func hostTotalsRows(t *api.HostTotals) [][2]string {
-	rows := [][2]string{
-		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime))},
-		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
-			t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope)},
-		{"coverage", formatPercent(t.Coverage)},
-	}
+// writeHostTotals writes a row for each number of the totals, in words.
+func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
+	row(indent+"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v",
+		t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime)))
+	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
+		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))
+	row(indent+"coverage", formatPercent(t.Coverage))
 	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
-		rows = append(rows, [2]string{"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, and was not kept; %d URLs parked by tdmrep.json",
-			t.PagesWithheld, t.BlockedByTDMRep)})
+		row(indent+"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, "+
+			"and was not kept; %d URLs parked by tdmrep.json", t.PagesWithheld, t.BlockedByTDMRep))
 	}
-	return rows
 }
 
 // writeHostReport writes all that a report on one host says.
@@ -105,9 +101,7 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
 		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, reporttext.DelayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
-		for _, r := range hostTotalsRows(&h.HostTotals) {
-			row("  "+r[0], r[1])
-		}
+		writeHostTotals(row, "  ", &h.HostTotals)
 		if !h.LastVisit.IsZero() {
 			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
 		}
