@@ -48,9 +48,13 @@ func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Comman
 	return c
 }
 
-// CheckFormat returns an error unless format is one of those given.
-func CheckFormat(format string, formats ...string) error {
-	return CheckChoice("--format", format, formats...)
+// AddFormatFlag adds the flag that names one of several formats, the first if it is not given,
+// and has c check it before c runs.
+func AddFormatFlag(c *cobra.Command, format *string, formats ...string) {
+	last := len(formats) - 1
+	names := strings.Join(formats[:last], ", ") + " or " + formats[last]
+	c.Flags().StringVar(format, "format", formats[0], "write `FORMAT`: "+names)
+	c.PreRunE = func(*cobra.Command, []string) error { return CheckChoice("--format", *format, formats...) }
 }
 
 // CheckChoice returns an error unless the value of a flag is one of those given.

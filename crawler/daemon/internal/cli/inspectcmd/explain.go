@@ -66,15 +66,12 @@ func NewExplainCommand(env *command.Env) *cobra.Command {
 	q.crawl.AddFlags(fs)
 	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
 	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
-	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	command.AddFormatFlag(c, &q.format, "table", "json")
 	return c
 }
 
 // explain prints what the crawl makes of a URL.
 func (q explainOptions) explain(ctx context.Context, text string) error {
-	if err := command.CheckFormat(q.format, "table", "json"); err != nil {
-		return err
-	}
 	if _, err := decorum.ParseURL(text); err != nil {
 		return usage.Errorf("%q is not a URL: %s", text, engine.InnerErrorText(err))
 	}

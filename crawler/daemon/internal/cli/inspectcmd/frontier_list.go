@@ -55,15 +55,12 @@ func NewFrontierListCommand(env *command.Env) *cobra.Command {
 	fs.StringVar(&q.Origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
 	fs.StringVar(&q.State, "state", "", "only in this `STATE`: queued, resting or parked")
 	fs.IntVar(&q.Limit, "limit", 0, "list `N` URLs at most; 0: all")
-	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or jsonl")
+	command.AddFormatFlag(c, &q.format, "table", "jsonl")
 	return c
 }
 
 // checkQuery checks what the flags ask for, and puts it into canonical form.
 func (q *frontierListOptions) checkQuery() (err error) {
-	if err := command.CheckFormat(q.format, "table", "jsonl"); err != nil {
-		return err
-	}
 	switch {
 	case q.State != "" && !slices.Contains(inspect.StateNames[:], q.State):
 		return usage.Errorf("--state: %q is not one of queued, resting, parked", q.State)
@@ -84,33 +81,31 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	if err := q.checkQuery(); err != nil {
 		return err
 	}
-	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) (err error) {
+	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
 		w := bufio.NewWriterSize(q.env.Stdout, 1<<16)
-		writeURL := newFrontierURLWriter(w, q.format)
-		for u, listErr := range crawl.FrontierURLs(ctx, q.FrontierURLQuery) {
-			if err = listErr; err == nil {
-				err = writeURL(u)
+		encoder := jsonline.NewEncoder(w)
+		for u, err := range crawl.FrontierURLs(ctx, q.FrontierURLQuery) {
+			switch {
+			case err != nil:
+			case q.format == "jsonl":
+				err = encoder.Encode(u)
+			default:
+				err = writeFrontierURL(w, u)
 			}
 			if err != nil {
-				break
+				return cmp.Or(err, w.Flush())
 			}
 		}
-		return cmp.Or(err, w.Flush())
+		return w.Flush()
 	})
 }
 
-// newFrontierURLWriter returns how a line is written in the format.
-func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) error {
-	if format == "jsonl" {
-		e := jsonline.NewEncoder(w)
-		return func(l *api.FrontierURL) error { return e.Encode(l) }
+// writeFrontierURL writes a line for people.
+func writeFrontierURL(w io.Writer, u *api.FrontierURL) error {
+	at := "-"
+	if !u.NotBefore.IsZero() {
+		at = inspect.FormatTime(u.NotBefore)
 	}
-	return func(l *api.FrontierURL) error {
-		at := "-"
-		if !l.NotBefore.IsZero() {
-			at = inspect.FormatTime(l.NotBefore)
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.State, at, l.URL, l.Reason)
-		return err
-	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.State, at, u.URL, u.Reason)
+	return err
 }

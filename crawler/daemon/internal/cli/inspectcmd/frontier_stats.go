@@ -40,14 +40,11 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return q.printFrontierStats(c.Context()) },
 	}
 	q.crawl.AddFlags(c.Flags())
-	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	command.AddFormatFlag(c, &q.format, "table", "json")
 	return c
 }
 
 func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
-	if err := command.CheckFormat(q.format, "table", "json"); err != nil {
-		return err
-	}
 	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
 		s, err := crawl.FrontierStats(ctx)
 		if err != nil {

@@ -69,7 +69,7 @@ func newLedgerVerifyCommand(env *command.Env) *cobra.Command {
 	fs.StringVar(&q.recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
 			"or the number and hash of one as an earlier verify printed them")
-	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or json")
+	command.AddFormatFlag(c, &q.format, "text", "json")
 	return c
 }
 
@@ -92,9 +92,6 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 
 // verifyLedger checks a ledger, and says what is wrong with it.
 func (q ledgerVerifyOptions) verifyLedger() error {
-	if err := command.CheckFormat(q.format, "text", "json"); err != nil {
-		return err
-	}
 	dir, isRunning, err := findLedger(q.dataDir)
 	if err != nil {
 		return err

@@ -53,15 +53,12 @@ func newLedgerShowCommand(env *command.Env) *cobra.Command {
 	q.crawl.AddFlags(fs)
 	fs.StringVar(&q.URL, "url", "", "of one `URL` alone")
 	fs.StringVar(&q.Host, "host", "", "of one `HOST` alone")
-	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or jsonl")
+	command.AddFormatFlag(c, &q.format, "text", "jsonl")
 	return c
 }
 
 // showLedger prints what a ledger has.
 func (q ledgerShowOptions) showLedger(ctx context.Context) (err error) {
-	if err := command.CheckFormat(q.format, "text", "jsonl"); err != nil {
-		return err
-	}
 	if q.Host, err = command.ParseHostFlag(q.Host); err != nil {
 		return err
 	}
@@ -128,8 +125,7 @@ func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
 	s.anyPrinted = true
 	switch {
 	case s.format != "text":
-		e := jsonline.NewEncoder(s.out)
-		return e.Encode(r)
+		return jsonline.NewEncoder(s.out).Encode(r)
 	case r.Request != nil:
 		s.unansweredRequests[r.Number] = r
 	case r.Refusal != nil:

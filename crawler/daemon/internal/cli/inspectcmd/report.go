@@ -97,15 +97,12 @@ func NewReportCommand(env *command.Env) *cobra.Command {
 	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage says it
 	fs.BoolVar(&q.suggestParams, "params", false, "suggest parameters that do not matter, by the output of the crawl")
-	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table, json or jsonl")
+	command.AddFormatFlag(c, &q.format, "table", "json", "jsonl")
 	return c
 }
 
 // printCrawlReport prints the report.
 func (q reportOptions) printCrawlReport(ctx context.Context) error {
-	if err := command.CheckFormat(q.format, "table", "json", "jsonl"); err != nil {
-		return err
-	}
 	if q.limit < 0 {
 		return usage.Errorf("--limit: %d is not a number of hosts", q.limit)
 	}

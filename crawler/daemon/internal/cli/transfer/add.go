@@ -50,9 +50,6 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
 		Example: frontierAddExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
-			if err := command.CheckFormat(q.format, "table", "json"); err != nil {
-				return err
-			}
 			for _, u := range urls {
 				if _, err := decorum.ParseURL(u); err != nil && (u != "-" || len(urls) > 1) {
 					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
@@ -62,7 +59,7 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	q.crawl.AddFlags(c.Flags())
-	c.Flags().StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	command.AddFormatFlag(c, &q.format, "table", "json")
 	return c
 }
 
