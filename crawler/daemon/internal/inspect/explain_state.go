@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
+	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -84,7 +85,7 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 	case e.FrontierState.State == HostUnknown:
 		return q.explainVisitOfUnknownURL(e)
 	}
-	v := q.explainPendingVisit(e)
+	v := q.explainPendingVisit(e, target.Origin().Host())
 	switch storedAs := e.FrontierState.KnownAs; {
 	case storedAs == "":
 	case storedAs == target.String():
@@ -117,8 +118,8 @@ func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextV
 	return api.ExplainedNextVisit{When: "never", Reason: why}
 }
 
-// explainPendingVisit is visit for one that waits.
-func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit {
+// explainPendingVisit is explainVisit for one on host that waits.
+func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.ExplainedNextVisit {
 	v := api.ExplainedNextVisit{When: "now", Reason: "its host is due"}
 	if e.Robots.MayVisit == nil {
 		v.Reason += ", and its robots.txt is fetched first"
@@ -133,7 +134,7 @@ func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 		postpone(h.HeldUntil, "its origin is held"+ReasonSuffix(h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.Project.PolitenessPolicy().ForHost(hostOfURL(e.URL), q.Time); !policy.VisitWindow.IsOpen(q.Time) {
+	if policy := q.Project.PolitenessPolicy().ForHost(host, q.Time); !policy.VisitWindow.IsOpen(q.Time) {
 		postpone(policy.VisitWindow.NextOpen(q.Time), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"
@@ -146,19 +147,10 @@ func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 		if e.hostReport != nil {
 			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
 		}
-		firstVisit := q.Time
-		if !v.NotBefore.IsZero() {
-			firstVisit = v.NotBefore
-		}
+		firstVisit := timecmp.Later(q.Time, v.NotBefore)
 		v = api.ExplainedNextVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
 			Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
 				e.FrontierState.URLsAhead, DelayText(api.Milliseconds(delay)), FormatTime(firstVisit), v.Reason)}
 	}
 	return v
-}
-
-// hostOfURL returns the host of a URL in canonical form.
-func hostOfURL(s string) string {
-	u, _ := decorum.ParseURL(s)
-	return u.Origin().Host()
 }

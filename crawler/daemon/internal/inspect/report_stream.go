@@ -23,21 +23,16 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 	var incomplete []decorum.Origin
 	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
-		switch index.getAndMarkReported(name) {
-		case hostReported: // this origin is new since the index was made
-			return true
-		case hostOfSeveralOrigins:
+		switch mark := index.getAndMarkReported(name); {
+		case mark == hostReported: // this origin is new since the index was made
+		case mark == hostOfSeveralOrigins, withParked && o.ParkedURLs > 0:
 			incomplete = append(incomplete, o.Origin)
-			return true
+		default:
+			h := q.newHostReport(name, &o.HostState)
+			h.addOrigin(&o, q.Time)
+			q.completeHostReport(h)
+			yield(h)
 		}
-		if withParked && o.ParkedURLs > 0 {
-			incomplete = append(incomplete, o.Origin)
-			return true
-		}
-		h := q.newHostReport(name, &o.HostState)
-		h.addOrigin(&o, q.Time)
-		q.completeHostReport(&h)
-		yield(&h)
 		return true
 	})
 	if err != nil {
@@ -85,8 +80,7 @@ func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin) (h *
 			continue
 		}
 		if h == nil {
-			created := q.newHostReport(name.Host(), &o.HostState)
-			h = &created
+			h = q.newHostReport(name.Host(), &o.HostState)
 		}
 		h.addOrigin(&o, q.Time)
 	}

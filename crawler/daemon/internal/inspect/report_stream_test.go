@@ -80,7 +80,7 @@ func hostReportsInMemory(t *testing.T, q *Inspector, also func(*storage.OriginIn
 		name := o.Origin.Host()
 		if hosts[name] == nil {
 			h := q.newHostReport(name, &o.HostState)
-			hosts[name] = &h
+			hosts[name] = h
 		}
 		hosts[name].addOrigin(&o, q.Time)
 		also(&o)

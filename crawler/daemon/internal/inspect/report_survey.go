@@ -167,9 +167,9 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 }
 
 // newHostReport begins the report on a host with what is remembered of it.
-func (q *Inspector) newHostReport(name string, h *storage.HostState) HostReport {
+func (q *Inspector) newHostReport(name string, h *storage.HostState) *HostReport {
 	stats := crawler.DecodeHostStats(h.EncodedStats)
-	return HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
+	return &HostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
 		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.LostVisitDelay),
 		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
 		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
