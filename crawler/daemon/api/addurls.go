@@ -83,7 +83,8 @@ func bodyLines(body io.Reader) iter.Seq2[string, error] {
 			line, err := reader.ReadSlice('\n')
 			text := unquoteLine(string(line))
 			if errors.Is(err, bufio.ErrBufferFull) {
-				text = longLinePlaceholder("line", number)
+				// It is no URL, and will be told as such.
+				text = fmt.Sprintf("(line %d is longer than %d bytes)", number, maxLineBytes)
 				for errors.Is(err, bufio.ErrBufferFull) {
 					_, err = reader.ReadSlice('\n')
 				}
@@ -107,12 +108,6 @@ func unquoteLine(line string) string {
 		return strings.TrimSpace(text)
 	}
 	return line
-}
-
-// longLinePlaceholder is what stands for a line that is too long. It is no URL, and will be
-// told as such.
-func longLinePlaceholder(what string, number int) string {
-	return fmt.Sprintf("(%s %d is longer than %d bytes)", what, number, maxLineBytes)
 }
 
 // jsonArrayStrings yields what the elements of a JSON array name.
@@ -153,13 +148,4 @@ func arrayProblem(limited *io.LimitedReader, err error) error {
 		return err
 	}
 	return newProblem(http.StatusBadRequest, "the array cannot be read: %w", err)
-}
-
-// readBody reads a body that has a limit.
-func readBody(body io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(body)
-	if err != nil {
-		return nil, bodyProblem(err)
-	}
-	return text, nil
 }

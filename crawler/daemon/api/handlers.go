@@ -270,9 +270,9 @@ func (s *Server) getOpenAPI(http.ResponseWriter, *http.Request) (reply, error) {
 // The handlers of what changes something.
 
 func (s *Server) putProject(w http.ResponseWriter, r *http.Request) (reply, error) {
-	text, err := readBody(r.Body)
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return reply{}, err
+		return reply{}, bodyProblem(err)
 	}
 	created, err := s.daemon.PutProject(r.Context(), r.PathValue("project"), text)
 	if err != nil || !created {
