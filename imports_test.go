@@ -128,7 +128,7 @@ var allowedThirdParty = map[string][]string{
 	"crawler/daemon/internal/cli/robotstools": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/cli/inspectcmd":  {"github.com/spf13/cobra"},
 	"crawler/daemon/internal/cli/transfer":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"crawler/daemon/internal/cli/crawlaccess": {"github.com/spf13/pflag"},
+	"crawler/daemon/internal/cli/crawlaccess": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/cli/daemonctl":   {"github.com/spf13/cobra"},
 	"crawler/daemon/internal/cli":             {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"storage/redis/internal/client":           {"github.com/redis/rueidis"},

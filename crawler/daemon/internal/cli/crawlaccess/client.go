@@ -47,16 +47,16 @@ const clientTimeout = 30 * time.Second
 
 // NewClient returns a client of the daemon.
 func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
-	if !r.isExplicit() {
-		if c := r.newSocketClientIfListening(ctx, datadir.StateDir(r.DataDir)); c != nil {
+	if dir := datadir.StateDir(r.DataDir); !r.isExplicit() {
+		if c := r.newSocketClientIfListening(ctx, dir); c != nil {
 			c.HTTP.Timeout = clientTimeout
 			return c, nil
 		}
-	}
-	if !r.isExplicit() && datadir.StateDir(r.DataDir).WasUsedButIsIdle() {
-		// Any user of the machine may listen at the default address in the daemon's
-		// place, and would receive the token.
-		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.DataDir)
+		if dir.WasUsedButIsIdle() {
+			// Any user of the machine may listen at the default address in the daemon's
+			// place, and would receive the token.
+			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", dir)
+		}
 	}
 	r.dialedAddress = r.serverURL
 	u, err := url.Parse(r.serverURL)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
@@ -17,15 +17,19 @@ import (
 )
 
 // A CrawlFlags says which crawl a command looks into: that of a directory, or a project of a
-// daemon.
+// daemon. It says also in which format the command answers.
 type CrawlFlags struct {
 	DaemonFlags
+	Env     *command.Env
+	Format  string
 	project string // of a daemon; empty: its only one
 }
 
-// AddFlags adds the flags to those of a command.
-func (f *CrawlFlags) AddFlags(fs *pflag.FlagSet) {
-	f.flagSet = fs
+// AddFlags adds the flags to those of c, which answers in one of formats.
+func (f *CrawlFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...string) {
+	fs := c.Flags()
+	f.Env, f.flagSet = env, fs
+	command.AddFormatFlag(c, &f.Format, formats...)
 	command.AddDataFlag(fs, &f.DataDir)
 	fs.StringVar(&f.project, "project", "", "the project `NAME`, where --data or --server is a daemon's that has several")
 	fs.StringVar(&f.serverURL, "server", "", "ask the daemon at `URL`, as http://127.0.0.1:8470, instead of that of --data")
@@ -39,15 +43,15 @@ func (f *CrawlFlags) Place() string {
 
 // Do calls do with an Inspector of the crawl, until a signal ends that: of the process that
 // runs the crawl if there is one, else of the crawl's files, which are locked meanwhile.
-func (f *CrawlFlags) Do(ctx context.Context, env *command.Env, do func(context.Context, api.Inspector) error) error {
+func (f *CrawlFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
 	inspector, dir, err := f.FindRunning(ctx)
 	if err != nil {
 		return f.ExplainError(ctx, err)
 	}
 	if inspector == nil {
-		return stoppedcrawl.OpenAndDo(ctx, env, string(dir), func(ctx context.Context, k *stoppedcrawl.Crawl) error { return do(ctx, k) })
+		return stoppedcrawl.OpenAndDo(ctx, f.Env, string(dir), func(ctx context.Context, k *stoppedcrawl.Crawl) error { return do(ctx, k) })
 	}
-	ctx, stop := env.WithSignalCancel(ctx)
+	ctx, stop := f.Env.WithSignalCancel(ctx)
 	defer stop()
 	return f.ExplainError(ctx, do(ctx, inspector))
 }
@@ -75,14 +79,12 @@ func (f *CrawlFlags) FindRunning(ctx context.Context) (i api.Inspector, dir data
 	case isProject:
 		f.project = dir.BaseName()
 	default: // a crawl's own
-		client := f.newSocketClientIfListening(ctx, dir)
-		if client == nil {
-			return nil, dir, nil
+		if client := f.newSocketClientIfListening(ctx, dir); client != nil {
+			return client.Crawl(api.CrawlName), "", nil
 		}
-		return client.Crawl(api.CrawlName), "", nil
+		return nil, dir, nil
 	}
-	client := f.newSocketClientIfListening(ctx, daemon)
-	if client != nil {
+	if client := f.newSocketClientIfListening(ctx, daemon); client != nil {
 		name, err := f.projectOf(ctx, client)
 		return client.Crawl(name), "", err
 	}

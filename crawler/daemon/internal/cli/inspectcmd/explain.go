@@ -44,14 +44,13 @@ const explainExample = `  decorum explain 'https://example.com/shop?ref=home&ite
 
 // An explainOptions is what somebody wants to have explained.
 type explainOptions struct {
-	env                *command.Env
-	crawl              crawlaccess.CrawlFlags
-	configFile, format string
-	fetchRobots        bool
+	crawlaccess.CrawlFlags
+	configFile  string
+	fetchRobots bool
 }
 
 func NewExplainCommand(env *command.Env) *cobra.Command {
-	q := explainOptions{env: env}
+	var q explainOptions
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
 		Long: explainHelp, Example: explainExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
@@ -63,10 +62,9 @@ func NewExplainCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	q.crawl.AddFlags(fs)
+	q.AddFlags(env, c, "table", "json")
 	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
 	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
-	command.AddFormatFlag(c, &q.format, "table", "json")
 	return c
 }
 
@@ -77,17 +75,17 @@ func (q explainOptions) explain(ctx context.Context, text string) error {
 	}
 	explain := func(ctx context.Context, crawl api.Inspector) error { return q.explainAndWrite(ctx, crawl, text) }
 	if q.configFile == "" {
-		return q.crawl.Do(ctx, q.env, explain)
+		return q.Do(ctx, explain)
 	}
 	p, err := project.Read(q.configFile)
 	if err != nil {
 		return err
 	}
-	k, err := stoppedcrawl.OpenProject(q.env, p)
+	k, err := stoppedcrawl.OpenProject(q.Env, p)
 	if err != nil {
 		return err
 	}
-	return k.UseAndClose(ctx, q.env, func(ctx context.Context, k *stoppedcrawl.Crawl) error { return explain(ctx, k) })
+	return k.UseAndClose(ctx, q.Env, func(ctx context.Context, k *stoppedcrawl.Crawl) error { return explain(ctx, k) })
 }
 
 // explainAndWrite asks a crawl to explain a URL, and writes the answer.
@@ -105,10 +103,10 @@ func (q explainOptions) explainAndWrite(ctx context.Context, crawl api.Inspector
 	switch {
 	case err != nil:
 		return err
-	case q.format == "json":
-		return jsonline.WriteIndented(q.env.Stdout, e)
+	case q.Format == "json":
+		return jsonline.WriteIndented(q.Env.Stdout, e)
 	}
-	return writeURLExplanation(q.env.Stdout, e)
+	return writeURLExplanation(q.Env.Stdout, e)
 }
 
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the

@@ -36,26 +36,23 @@ const frontierListExample = `  decorum frontier list --host example.com --limit 
 
 // A frontierListOptions is which URLs somebody wants to see.
 type frontierListOptions struct {
-	env    *command.Env
-	crawl  crawlaccess.CrawlFlags
-	format string
+	crawlaccess.CrawlFlags
 	api.FrontierURLQuery
 }
 
 func NewFrontierListCommand(env *command.Env) *cobra.Command {
-	q := frontierListOptions{env: env}
+	var q frontierListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
 		Example: frontierListExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.listFrontier(c.Context()) },
 	}
 	fs := c.Flags()
-	q.crawl.AddFlags(fs)
+	q.AddFlags(env, c, "table", "jsonl")
 	fs.StringVar(&q.Host, "host", "", "only of this `HOST`")
 	fs.StringVar(&q.Origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
 	fs.StringVar(&q.State, "state", "", "only in this `STATE`: queued, resting or parked")
 	fs.IntVar(&q.Limit, "limit", 0, "list `N` URLs at most; 0: all")
-	command.AddFormatFlag(c, &q.format, "table", "jsonl")
 	return c
 }
 
@@ -81,13 +78,13 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	if err := q.checkQuery(); err != nil {
 		return err
 	}
-	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
-		w := bufio.NewWriterSize(q.env.Stdout, 1<<16)
+	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
+		w := bufio.NewWriterSize(q.Env.Stdout, 1<<16)
 		encoder := jsonline.NewEncoder(w)
 		for u, err := range crawl.FrontierURLs(ctx, q.FrontierURLQuery) {
 			switch {
 			case err != nil:
-			case q.format == "jsonl":
+			case q.Format == "jsonl":
 				err = encoder.Encode(u)
 			default:
 				err = writeFrontierURL(w, u)

@@ -25,35 +25,27 @@ const frontierStatsHelp = `Say how much the frontier holds, and when its next UR
 
 The states of hosts are those of decorum report.`
 
-// A frontierStatsOptions is what somebody wants to know of a frontier.
-type frontierStatsOptions struct {
-	env    *command.Env
-	crawl  crawlaccess.CrawlFlags
-	format string
-}
-
 func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
-	q := frontierStatsOptions{env: env}
+	var q crawlaccess.CrawlFlags
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
 		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return q.printFrontierStats(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return printFrontierStats(c.Context(), &q) },
 	}
-	q.crawl.AddFlags(c.Flags())
-	command.AddFormatFlag(c, &q.format, "table", "json")
+	q.AddFlags(env, c, "table", "json")
 	return c
 }
 
-func (q frontierStatsOptions) printFrontierStats(ctx context.Context) error {
-	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+func printFrontierStats(ctx context.Context, q *crawlaccess.CrawlFlags) error {
+	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
 		s, err := crawl.FrontierStats(ctx)
 		if err != nil {
 			return err
 		}
-		if q.format == "json" {
-			return jsonline.WriteIndented(q.env.Stdout, s)
+		if q.Format == "json" {
+			return jsonline.WriteIndented(q.Env.Stdout, s)
 		}
-		return writeFrontierStats(q.env.Stdout, s)
+		return writeFrontierStats(q.Env.Stdout, s)
 	})
 }
 

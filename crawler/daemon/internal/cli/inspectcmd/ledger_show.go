@@ -36,24 +36,21 @@ const ledgerShowExample = `  decorum ledger show --url https://example.com/
 
 // A ledgerShowOptions is what of a ledger is wanted.
 type ledgerShowOptions struct {
-	env    *command.Env
-	crawl  crawlaccess.CrawlFlags
-	format string
+	crawlaccess.CrawlFlags
 	api.LedgerQuery
 }
 
 func newLedgerShowCommand(env *command.Env) *cobra.Command {
-	q := ledgerShowOptions{env: env}
+	var q ledgerShowOptions
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
 		Example: ledgerShowExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.showLedger(c.Context()) },
 	}
 	fs := c.Flags()
-	q.crawl.AddFlags(fs)
+	q.AddFlags(env, c, "text", "jsonl")
 	fs.StringVar(&q.URL, "url", "", "of one `URL` alone")
 	fs.StringVar(&q.Host, "host", "", "of one `HOST` alone")
-	command.AddFormatFlag(c, &q.format, "text", "jsonl")
 	return c
 }
 
@@ -69,15 +66,15 @@ func (q ledgerShowOptions) showLedger(ctx context.Context) (err error) {
 		}
 		q.URL = u.String()
 	}
-	ctx, stop := q.env.WithSignalCancel(ctx)
+	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()
-	return q.crawl.ExplainError(ctx, q.printLedger(ctx))
+	return q.ExplainError(ctx, q.printLedger(ctx))
 }
 
 // printLedger prints the records that were asked for: those of the process that runs the
 // crawl, or those in the files.
 func (q ledgerShowOptions) printLedger(ctx context.Context) error {
-	crawl, dir, err := q.crawl.FindRunning(ctx)
+	crawl, dir, err := q.FindRunning(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +88,7 @@ func (q ledgerShowOptions) printLedger(ctx context.Context) error {
 		}
 		records = inspect.LedgerRecords(ctx, ledgerDir, q.LedgerQuery)
 	}
-	s := &ledgerPrinter{out: q.env.Stdout, format: q.format, unansweredRequests: map[int64]*ledger.Record{}}
+	s := &ledgerPrinter{out: q.Env.Stdout, format: q.Format, unansweredRequests: map[int64]*ledger.Record{}}
 	for r, err := range records {
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
 		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
 	}
-	switch q.format {
+	switch q.Format {
 	case "json":
 		return jsonline.WriteIndented(w, r)
 	case "jsonl":
@@ -34,7 +34,7 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 		}
 		return nil
 	}
-	return writeParamTable(r, w, q.crawl.DataDir)
+	return writeParamTable(r, w, q.DataDir)
 }
 
 // writeParamTable writes the report for people.
@@ -79,7 +79,7 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := datadir.StateDir(q.crawl.DataDir)
+	dir := datadir.StateDir(q.DataDir)
 	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	case "-":
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}
-	ctx, stop := q.env.WithSignalCancel(ctx)
+	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()
 	s, err := inspect.AnalyzeParams(ctx, name, host)
 	switch {
@@ -103,5 +103,5 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return writeParamReport(s.Report(), q.env.Stdout, q)
+	return writeParamReport(s.Report(), q.Env.Stdout, q)
 }

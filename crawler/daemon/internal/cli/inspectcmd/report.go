@@ -72,32 +72,30 @@ const reportExample = `  decorum report
 
 // A reportOptions is what somebody wants to know of a crawl.
 type reportOptions struct {
-	env           *command.Env
-	crawl         crawlaccess.CrawlFlags
-	host, format  string
+	crawlaccess.CrawlFlags
+	host          string
 	limit         int
 	suggestParams bool
 }
 
 func NewReportCommand(env *command.Env) *cobra.Command {
-	q := reportOptions{env: env}
+	var q reportOptions
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
 		Long: reportHelp, Example: reportExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !c.Flags().Changed("limit") && q.format != "table" {
+			if !c.Flags().Changed("limit") && q.Format != "table" {
 				q.limit = 0
 			}
 			return q.printCrawlReport(c.Context())
 		},
 	}
 	fs := c.Flags()
-	q.crawl.AddFlags(fs)
+	q.AddFlags(env, c, "table", "json", "jsonl")
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
 	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage says it
 	fs.BoolVar(&q.suggestParams, "params", false, "suggest parameters that do not matter, by the output of the crawl")
-	command.AddFormatFlag(c, &q.format, "table", "json", "jsonl")
 	return c
 }
 
@@ -113,18 +111,18 @@ func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
 		return crawl.Report(ctx, api.ReportQuery{Host: host, Limit: q.limit}, q.writeReport)
 	})
 }
 
 // writeReport writes what was asked for in the form that was asked for.
 func (q reportOptions) writeReport(s *api.StreamedReport) error {
-	w := q.env.Stdout
+	w := q.Env.Stdout
 	switch {
-	case q.format == "json":
+	case q.Format == "json":
 		return s.WriteJSON(w)
-	case q.format == "jsonl":
+	case q.Format == "jsonl":
 		return s.WriteJSONLines(w)
 	case q.host != "":
 		r, err := s.FullReport()
@@ -133,5 +131,5 @@ func (q reportOptions) writeReport(s *api.StreamedReport) error {
 		}
 		return writeHostReport(w, r, q.limit)
 	}
-	return writeReportText(s, w, q.crawl.Place(), q.limit)
+	return writeReportText(s, w, q.Place(), q.limit)
 }

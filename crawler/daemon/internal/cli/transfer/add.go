@@ -37,15 +37,8 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
-// A addOptions is where URLs are added, and how the result is written.
-type addOptions struct {
-	env    *command.Env
-	crawl  crawlaccess.CrawlFlags
-	format string
-}
-
 func NewAddCommand(env *command.Env) *cobra.Command {
-	q := addOptions{env: env}
+	var q crawlaccess.CrawlFlags
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
 		Example: frontierAddExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
@@ -55,17 +48,16 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
 				}
 			}
-			return q.addToFrontier(c.Context(), c.InOrStdin(), urls)
+			return addToFrontier(c.Context(), &q, c.InOrStdin(), urls)
 		},
 	}
-	q.crawl.AddFlags(c.Flags())
-	command.AddFormatFlag(c, &q.format, "table", "json")
+	q.AddFlags(env, c, "table", "json")
 	return c
 }
 
 // addToFrontier queues urls, or the lines of stdin if the URL is -.
-func (q addOptions) addToFrontier(ctx context.Context, stdin io.Reader, urls []string) error {
-	return q.crawl.Do(ctx, q.env, func(ctx context.Context, crawl api.Inspector) error {
+func addToFrontier(ctx context.Context, q *crawlaccess.CrawlFlags, stdin io.Reader, urls []string) error {
+	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
 		lines := sliceLines(urls)
 		if urls[0] == "-" {
 			lines = readInBackground(ctx, engine.SeedBatchSize, urlLines(stdin))
@@ -77,10 +69,10 @@ func (q addOptions) addToFrontier(ctx context.Context, stdin io.Reader, urls []s
 		if addErr == nil && result.InvalidLines > 0 {
 			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
-		if q.format == "json" {
-			return errors.Join(addErr, jsonline.WriteIndented(q.env.Stdout, result))
+		if q.Format == "json" {
+			return errors.Join(addErr, jsonline.WriteIndented(q.Env.Stdout, result))
 		}
-		return errors.Join(addErr, printAddURLsResult(q.env.Stdout, result))
+		return errors.Join(addErr, printAddURLsResult(q.Env.Stdout, result))
 	})
 }
 
