@@ -70,8 +70,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 	for _, what := range p.Unknowns {
 		s.WriteLine("  - %s", what)
 	}
-	_, err := s.WriteTo(w)
-	return err
+	return s.PrintTo(w)
 }
 
 // writeForecastRow writes one row of the table.

@@ -199,26 +199,24 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	return j.Crawler.Run(ctx)
 }
 
-// handleSignals stops the crawl at the first signal, and breaks off what is in hand at
-// the second.
+// handleSignals stops the crawl at the first signal, breaks off what is in hand at the second,
+// and ends the process at the third.
 func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
-	select {
-	case <-a.Signals:
-		fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
-		stop(engine.ErrInterrupted)
-	case <-ended:
-		return
-	}
-	select {
-	case <-a.Signals:
-		j.Crawler.Halt()
-	case <-ended:
-		return
-	}
-	select {
-	case <-a.Signals: // a callback does not give way: the state is as safe as after a crash
-		os.Exit(command.ExitStopped)
-	case <-ended:
+	for _, onSignal := range []func(){
+		func() {
+			fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+			stop(engine.ErrInterrupted)
+		},
+		j.Crawler.Halt,
+		// A callback does not give way: the state is as safe as after a crash.
+		func() { os.Exit(command.ExitStopped) },
+	} {
+		select {
+		case <-a.Signals:
+			onSignal()
+		case <-ended:
+			return
+		}
 	}
 }
 

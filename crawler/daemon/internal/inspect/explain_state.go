@@ -131,7 +131,7 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 	}
 	if h := e.hostReport; h != nil {
 		postpone(h.hostDueAt, fmt.Sprintf("its host rests for %v after its last visit", DelayText(h.RequiredDelay)))
-		postpone(h.HeldUntil, "its origin is held"+ReasonSuffix(h.HoldReason))
+		postpone(h.HeldUntil, "its origin is held"+PrefixIfSet(": ", h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
 	if policy := q.Project.PolitenessPolicy().ForHost(host, q.Time); !policy.VisitWindow.IsOpen(q.Time) {

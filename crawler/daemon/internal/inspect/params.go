@@ -123,7 +123,7 @@ func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnaly
 // lets go of is known for a revisit by what the line says of it.
 func (s *QueryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
-	_, isRepeated := s.pagesByURL.get(key)
+	_, isRepeated := s.pagesByURL.values[key]
 	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
 	s.pagesByURL.put(key, sampledPage{bodyHash: hash})
 	if isRepeated {
@@ -142,7 +142,7 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint6
 		s.duplicatesByHost[host].CanonicalElsewhere++
 	}
 	body := hashForSample(host + "\n" + fmt.Sprint(hash))
-	if _, isDuplicate := s.seenBodies.get(body); isDuplicate {
+	if _, isDuplicate := s.seenBodies.values[body]; isDuplicate {
 		s.duplicatesByHost[host].DuplicateBodies += s.seenBodies.keysPerSampledKey()
 	}
 	s.seenBodies.put(body, struct{}{})
@@ -152,7 +152,7 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint6
 // value of it.
 func (s *QueryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
-	if w, isSampled := s.pagesByURL.get(key); isSampled {
+	if w, isSampled := s.pagesByURL.values[key]; isSampled {
 		if w.bodyHash != hash || w.isCompared {
 			return // it was visited again
 		}
@@ -183,11 +183,11 @@ func (s *QueryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uin
 // compareVariants compares u with the page without the parameter, and with one of another
 // value.
 func (s *QueryParamAnalysis) compareVariants(evidence *QueryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
-	if pageWithoutParam, ok := s.pagesByURL.get(hashForSample(urlWithout)); ok {
+	if pageWithoutParam, ok := s.pagesByURL.values[hashForSample(urlWithout)]; ok {
 		evidence.addBodyComparison(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
 	}
 	urlHash, key := hashForSample(u.String()), hashForSample(urlWithout+"\n"+name)
-	otherVariant, ok := s.variantByURLWithoutParam.get(key)
+	otherVariant, ok := s.variantByURLWithoutParam.values[key]
 	switch {
 	case !ok:
 		s.variantByURLWithoutParam.put(key, paramVariantSample{urlHash, hash, plaintext.TruncateURL(u.String())})

@@ -18,11 +18,6 @@ type hashSampledMap[V any] struct {
 
 func newHashSampledMap[V any]() *hashSampledMap[V] { return &hashSampledMap[V]{values: map[uint64]V{}} }
 
-func (s *hashSampledMap[V]) get(key uint64) (v V, ok bool) {
-	v, ok = s.values[key]
-	return v, ok
-}
-
 // accepts reports whether a key is not one of those that the subset lets go of.
 func (s *hashSampledMap[V]) accepts(key uint64) bool { return key&s.mask == 0 }
 

@@ -23,11 +23,12 @@ func DelayText(m api.Milliseconds) string {
 	return project.Duration(d.Round(time.Millisecond)).String()
 }
 
-func ReasonSuffix(reason string) string {
-	if reason == "" {
+// PrefixIfSet returns text after prefix, or nothing if text is empty.
+func PrefixIfSet(prefix, text string) string {
+	if text == "" {
 		return ""
 	}
-	return ": " + reason
+	return prefix + text
 }
 
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

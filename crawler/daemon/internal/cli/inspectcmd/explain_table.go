@@ -18,6 +18,12 @@ func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 	var p reporttext.Builder
 	p.WriteLine("%s", plaintext.ReplaceControlChars(e.Input))
 	p.WriteTable(func(row func(...any)) {
+		rows := func(label string, lines []string) {
+			for _, line := range lines {
+				row(label, line)
+				label = "" // stands before the first line only
+			}
+		}
 		for _, s := range e.RewriteSteps {
 			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
 			if len(s.Changes) > 0 {
@@ -25,25 +31,12 @@ func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 			}
 		}
 		row("  scope", explainedScopeText(&e.Scope))
-		for i, line := range explainedRulesLines(&e.Robots) {
-			row(labelOnFirstLine("  robots.txt", i), line)
-		}
+		rows("  robots.txt", explainedRulesLines(&e.Robots))
 		row("  state", explainedStateText(&e.FrontierState))
-		for i, line := range explainedHostLines(e.Host) {
-			row(labelOnFirstLine("  host", i), line)
-		}
+		rows("  host", explainedHostLines(e.Host))
 		row("  visit", explainedNextVisitText(&e.Visit))
 	})
-	_, err := p.WriteTo(w)
-	return err
-}
-
-// labelOnFirstLine returns the name of the first line of several.
-func labelOnFirstLine(name string, i int) string {
-	if i > 0 {
-		return ""
-	}
-	return name
+	return p.PrintTo(w)
 }
 
 func explainedScopeText(s *api.ExplainedScope) string {
@@ -54,10 +47,7 @@ func explainedScopeText(s *api.ExplainedScope) string {
 	case s.Detail != "":
 		text = s.Detail
 	}
-	if s.CountedPattern != "" {
-		text += "; counts as " + s.CountedPattern
-	}
-	return text
+	return text + inspect.PrefixIfSet("; counts as ", s.CountedPattern)
 }
 
 func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
@@ -65,9 +55,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	if !r.FetchedAt.IsZero() {
 		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), inspect.FormatTime(r.FetchedAt))
 	}
-	if r.SHA256 != "" {
-		file += ", SHA-256 " + r.SHA256
-	}
+	file += inspect.PrefixIfSet(", SHA-256 ", r.SHA256)
 	if r.MayVisit == nil {
 		return append(lines, file, "it must be fetched first: --fetch asks for it now")
 	}
@@ -101,15 +89,8 @@ func explainedStateText(s *api.ExplainedFrontierState) string {
 	case s.Entry == nil:
 		return s.State
 	}
-	state := s.State
-	if s.KnownAs != "" {
-		state += " as " + s.KnownAs
-	}
-	text := fmt.Sprintf("%s, found as %s at depth %d, %s", state, s.Entry.Source, s.Entry.Depth, order)
-	if s.Entry.Referrer != "" {
-		text += ", on " + s.Entry.Referrer
-	}
-	return text
+	return fmt.Sprintf("%s%s, found as %s at depth %d, %s%s", s.State, inspect.PrefixIfSet(" as ", s.KnownAs),
+		s.Entry.Source, s.Entry.Depth, order, inspect.PrefixIfSet(", on ", s.Entry.Referrer))
 }
 
 // explainedHostLines says what the crawl knows of the URL's host.

@@ -68,6 +68,5 @@ func writeFrontierStats(w io.Writer, s *api.FrontierStats) error {
 			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes), plaintext.FormatBytes(f.FreeBytes)))
 		}
 	})
-	_, err := p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }

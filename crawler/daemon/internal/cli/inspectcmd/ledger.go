@@ -162,8 +162,7 @@ func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOp
 to keep for --holds: %s%s
 %s`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
 		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecordHash, heldText, ledgerVerifyConclusion(r))
-	_, err := p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }
 
 // ledgerVerifyConclusion says in a line whether a ledger is right.

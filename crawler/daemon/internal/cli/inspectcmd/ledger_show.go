@@ -158,13 +158,14 @@ func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error
 		outcome = fmt.Sprintf("%q", a.Error)
 	}
 	if a != nil {
-		outcome += prefixIfSet("; withheld: ", a.WithheldReason)
+		outcome += inspect.PrefixIfSet("; withheld: ", a.WithheldReason)
 	}
 	return s.printSummaryAndDetail(
 		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, outcome),
-		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.URLSource, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
+		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s",
+			q.Kind, q.URLSource, inspect.PrefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
 			time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond,
-			prefixIfSet("; at ", q.ServerIP)+prefixIfSet("; overridden: ", q.OverrideReason)))
+			inspect.PrefixIfSet("; at ", q.ServerIP)+inspect.PrefixIfSet("; overridden: ", q.OverrideReason)))
 }
 
 // printSummaryAndDetail prints what is said of one record. Much of it is others' words.
@@ -180,15 +181,8 @@ func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 	if q.RobotsVerdict != nil {
 		reason = ledgerVerdictText(q.RobotsVerdict)
 	}
-	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.URLSource+prefixIfSet(" of ", q.Referrer)+"; "+reason)
-}
-
-// prefixIfSet returns what is said before something, and that; nothing of nothing.
-func prefixIfSet(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
+	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL),
+		q.URLSource+inspect.PrefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
 
 // ledgerVerdictText says by what a URL was allowed or not.

@@ -3,13 +3,11 @@ package inspectcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
@@ -69,8 +67,7 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 			}
 		})
 	}
-	_, err := p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }
 
 // printParamReport surveys the output of the crawl in a directory.
@@ -97,11 +94,8 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()
 	s, err := inspect.AnalyzeParams(ctx, name, host)
-	switch {
-	case errors.Is(context.Cause(ctx), engine.ErrInterrupted):
-		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
-	case err != nil:
-		return err
+	if err != nil {
+		return q.ExplainError(ctx, err)
 	}
 	return writeParamReport(s.Report(), q.Env.Stdout, q)
 }

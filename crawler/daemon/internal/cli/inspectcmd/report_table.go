@@ -36,8 +36,7 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 	p.Write(heldLines.Bytes())
 	p.WriteParkedReasons("Parked:", r.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, r)
-	_, err = p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }
 
 // writeHosts writes a row for each host of the report, and into heldLines a line for each that
@@ -53,7 +52,7 @@ func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reportt
 			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
 				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
-				heldLines.WriteLine("%s is %s until %s%s", h.Host, h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
+				heldLines.WriteLine("%s is %s", h.Host, hostStateText(h))
 			}
 		}
 	})
@@ -111,14 +110,13 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	})
 	p.WriteParkedReasons("Parked:", h.ParkedByRule, limit)
 	writeRefusalAndSessionIDCounts(&p, s)
-	_, err := p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }
 
 func hostStateText(h *api.Host) string {
 	switch {
 	case !h.HeldUntil.IsZero():
-		return fmt.Sprintf("%s until %s%s", h.State, inspect.FormatTime(h.HeldUntil), inspect.ReasonSuffix(h.HoldReason))
+		return h.State + " until " + inspect.FormatTime(h.HeldUntil) + inspect.PrefixIfSet(": ", h.HoldReason)
 	case !h.DueAt.IsZero():
 		return fmt.Sprintf("%s, next visit at %s", h.State, inspect.FormatTime(h.DueAt))
 	}

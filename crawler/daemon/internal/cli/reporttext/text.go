@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -68,6 +69,12 @@ func (s *Builder) WriteLineIf(cond bool, format string, args ...any) {
 	if cond {
 		s.WriteLine(format, args...)
 	}
+}
+
+// PrintTo writes the text to w.
+func (s *Builder) PrintTo(w io.Writer) error {
+	_, err := s.WriteTo(w)
+	return err
 }
 
 // WriteTable writes rows in columns.

@@ -83,8 +83,7 @@ func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
 	for _, r := range in.Refusals {
 		p.WriteLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
 	}
-	_, err := p.WriteTo(w)
-	return err
+	return p.PrintTo(w)
 }
 
 // sliceLines yields each of all.
