@@ -58,11 +58,12 @@ func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplan
 	if err := q.explainRules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
 		return nil, err
 	}
-	if e.hostReport, err = q.lookUpHost(ctx, u.Origin().Host()); err != nil {
-		return nil, err
-	}
-	if e.hostReport != nil {
+	if e.hostReport, err = q.lookUpHost(ctx, u.Origin().Host(), false); err == nil && e.hostReport != nil {
 		e.Host = &e.hostReport.Host
+		err = q.SetHostHoldReason(ctx, e.hostReport)
+	}
+	if err != nil {
+		return nil, err
 	}
 	e.Visit = q.explainVisit(e, targets[len(targets)-1])
 	return &e.URLExplanation, nil
@@ -199,17 +200,4 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 		r.IndexingVerdict = nil
 	}
 	return err
-}
-
-// lookUpHost returns what is known of a host, nil if the crawl has not met it.
-func (q *Inspector) lookUpHost(ctx context.Context, name string) (*HostReport, error) {
-	origins, err := q.HostOrigins(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	h, err := q.ReadHost(ctx, origins)
-	if err != nil || h == nil {
-		return nil, err
-	}
-	return h, q.SetHostHoldReason(ctx, h)
 }

@@ -150,7 +150,7 @@ func BenchmarkHosts(b *testing.B) {
 	})
 	b.Run("one", func(b *testing.B) {
 		for b.Loop() {
-			if h, err := q.lookUpHost(ctx, "www.host-77777.example"); err != nil || h == nil {
+			if h, err := q.lookUpHost(ctx, "www.host-77777.example", false); err != nil || h == nil {
 				b.Fatal(err)
 			}
 		}

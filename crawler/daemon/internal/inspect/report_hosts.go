@@ -41,11 +41,11 @@ func newHostRef(h *HostReport, keepReport bool) hostRef {
 func (r *hostRef) load(ctx context.Context, q *Inspector) (*HostReport, error) {
 	switch {
 	case r.details == nil:
-		return q.ReadHost(ctx, []decorum.Origin{r.firstOrigin})
+		return q.ReadHost(ctx, []decorum.Origin{r.firstOrigin}, false)
 	case r.details.report != nil:
 		return r.details.report, nil
 	}
-	return q.ReadHost(ctx, r.details.origins)
+	return q.ReadHost(ctx, r.details.origins, false)
 }
 
 // A rankedHost is a host in the order of a report, in about 100 bytes unless it is kept whole.

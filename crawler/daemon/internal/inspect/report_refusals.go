@@ -72,14 +72,14 @@ func (rs RefusalTally) Sorted() []api.RefusalSummary {
 	return list
 }
 
-// CountParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
-func (q *Inspector) CountParkedURLsByReason(ctx context.Context, o decorum.Origin, h *HostReport) error {
+// countParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
+func (q *Inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origin, h *HostReport) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	if err != nil {
 		return err
 	}
-	if h.ParkedURLTally == nil {
-		h.ParkedURLTally = RefusalTally{}
+	if h.parkedURLTally == nil {
+		h.parkedURLTally = RefusalTally{}
 	}
 	return q.FrontierStore.OriginURLsInState(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.ParkedReason(e, evaluate)
@@ -91,7 +91,7 @@ func (q *Inspector) CountParkedURLsByReason(ctx context.Context, o decorum.Origi
 		case parkedByTDMRep:
 			h.BlockedByTDMRep++
 		}
-		h.ParkedURLTally.AddURL(reason, u)
+		h.parkedURLTally.AddURL(reason, u)
 		return true
 	})
 }

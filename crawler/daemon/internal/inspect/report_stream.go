@@ -44,33 +44,21 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 		for n < len(incomplete) && incomplete[n].Host() == incomplete[0].Host() {
 			n++
 		}
-		if err := q.readAndYieldHost(ctx, incomplete[:n], withParked, yield); err != nil {
+		h, err := q.ReadHost(ctx, incomplete[:n], withParked)
+		if err != nil {
 			return err
+		}
+		if h != nil {
+			yield(h)
 		}
 		incomplete = incomplete[n:]
 	}
 	return nil
 }
 
-// readAndYieldHost reads a host by its origins, and calls done with it.
-func (q *Inspector) readAndYieldHost(ctx context.Context, origins []decorum.Origin, withParked bool, yield func(*HostReport)) error {
-	h, err := q.ReadHost(ctx, origins)
-	if err != nil || h == nil {
-		return err
-	}
-	if withParked && h.ParkedURLs > 0 {
-		for _, o := range origins {
-			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
-				return err
-			}
-		}
-	}
-	yield(h)
-	return nil
-}
-
-// ReadHost reads a host by its origins. It returns nil if the store knows none.
-func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin) (h *HostReport, err error) {
+// ReadHost reads a host by its origins. It returns nil if the store knows none. With
+// withParked, parked URLs are judged.
+func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin, withParked bool) (h *HostReport, err error) {
 	for _, name := range origins {
 		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
 		if err != nil {
@@ -84,15 +72,24 @@ func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin) (h *
 		}
 		h.addOrigin(&o, q.Time)
 	}
-	if h != nil {
-		q.completeHostReport(h)
+	if h == nil {
+		return nil, nil
 	}
+	if withParked && h.ParkedURLs > 0 {
+		for _, o := range origins {
+			if err := q.countParkedURLsByReason(ctx, o, h); err != nil {
+				return nil, err
+			}
+		}
+		h.ParkedByRule = h.parkedURLTally.Sorted()
+	}
+	q.completeHostReport(h)
 	return h, nil
 }
 
 // completeHostReport works out what follows from all origins of a host.
 func (q *Inspector) completeHostReport(h *HostReport) {
-	RecalculateCoverage(&h.HostTotals)
+	recalculateCoverage(&h.HostTotals)
 	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
 }
 

@@ -109,13 +109,13 @@ func reportInMemory(t *testing.T, q *Inspector, limit int) *api.CrawlReport {
 	})
 	var err error
 	for _, o := range parked {
-		err = errors.Join(err, q.CountParkedURLsByReason(t.Context(), o, hosts[o.Host()]))
+		err = errors.Join(err, q.countParkedURLsByReason(t.Context(), o, hosts[o.Host()]))
 	}
 	total := RefusalTally{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
-		RecalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.ParkedURLTally.Sorted()
+		recalculateCoverage(&h.HostTotals)
+		h.ParkedByRule = h.parkedURLTally.Sorted()
 		total.merge(h.ParkedByRule)
 		r.HostCount++
 		r.HostsByState[h.State]++

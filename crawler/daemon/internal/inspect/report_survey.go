@@ -32,11 +32,11 @@ func addHostTotals(t, u *api.HostTotals) {
 	t.BlockedByTDMRep += u.BlockedByTDMRep
 	t.OutOfScope += u.OutOfScope
 	t.PagesWithheld += u.PagesWithheld
-	RecalculateCoverage(t)
+	recalculateCoverage(t)
 }
 
-// RecalculateCoverage works out the coverage.
-func RecalculateCoverage(t *api.HostTotals) {
+// recalculateCoverage works out the coverage.
+func recalculateCoverage(t *api.HostTotals) {
 	t.Coverage = 1
 	if all := t.KnownURLs - t.OutOfScope; all > 0 {
 		t.Coverage = float64(t.DoneURLs) / float64(all)
@@ -46,7 +46,7 @@ func RecalculateCoverage(t *api.HostTotals) {
 // A HostReport is what is said of a host, and what that rests on.
 type HostReport struct {
 	api.Host
-	ParkedURLTally   RefusalTally
+	parkedURLTally   RefusalTally
 	hostDueAt        time.Time      // of the host's clock
 	heldOrigin       decorum.Origin // whose hold State tells of
 	pagesTowardLimit int64          // pages that count for max_pages_per_host
@@ -109,8 +109,6 @@ func (q *Inspector) streamedReport(
 		CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}
 	ranking, refusals := hostRanking{limit: limit, maxFullReports: maxInMemory}, RefusalTally{}
 	addHost := func(h *HostReport) {
-		RecalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
-		h.ParkedByRule = h.ParkedURLTally.Sorted()
 		refusals.merge(h.ParkedByRule)
 		r.HostCount++
 		r.OriginCount += len(h.Origins)
@@ -123,9 +121,9 @@ func (q *Inspector) streamedReport(
 	if onlyHost == "" {
 		err = q.ForEachHostReport(ctx, true, addHost)
 	} else {
-		var origins []decorum.Origin
-		if origins, err = q.HostOrigins(ctx, onlyHost); err == nil {
-			err = q.readAndYieldHost(ctx, origins, true, addHost)
+		var h *HostReport
+		if h, err = q.lookUpHost(ctx, onlyHost, true); h != nil {
+			addHost(h)
 		}
 	}
 	if err == nil {
@@ -142,6 +140,15 @@ func (q *Inspector) streamedReport(
 		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
 	}
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
+}
+
+// lookUpHost returns what is known of a host, nil if the crawl has not met it: see ReadHost.
+func (q *Inspector) lookUpHost(ctx context.Context, name string, withParked bool) (*HostReport, error) {
+	origins, err := q.HostOrigins(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return q.ReadHost(ctx, origins, withParked)
 }
 
 // HostOrigins returns the origins of a host: none if the crawl has not met it.

@@ -120,17 +120,10 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		if err != nil {
 			return err
 		}
-		h, err := q.ReadHost(ctx, origins)
+		h, err := q.ReadHost(ctx, origins, true)
 		if h == nil || err != nil {
 			return cmp.Or(err, inspect.NewUnknownHostError(name, host))
 		}
-		for _, o := range origins {
-			if err := q.CountParkedURLsByReason(ctx, o, h); err != nil {
-				return err
-			}
-		}
-		inspect.RecalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.ParkedURLTally.Sorted()
 		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
 		if d.Host, err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 			return err
