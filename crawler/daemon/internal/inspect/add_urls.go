@@ -16,23 +16,29 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A URLBatchAdder takes URLs that somebody names, many at a time, and counts what
-// becomes of them. It holds a batch, and what frontier.Frontier.DiscoverReportingRefusals has not
-// taken yet has to wait.
-type URLBatchAdder struct {
-	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
+// A DiscoverFunc queues entries, as frontier.Frontier.DiscoverReportingRefusals does.
+type DiscoverFunc func(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (int, error)
+
+// AddURLs queues what lines name until they end, or with an error, and returns what became of
+// it. What came before the error is taken.
+func AddURLs(ctx context.Context, discover DiscoverFunc, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+	in := &urlBatchAdder{discover: discover, refusals: RefusalTally{}}
+	err := in.addAll(ctx, lines)
+	in.counts.Refusals = in.refusals.Sorted()
+	return &in.counts, err
+}
+
+// A urlBatchAdder takes URLs that somebody names, many at a time, and counts what becomes of
+// them. It holds a batch, and what discover has not taken yet has to wait.
+type urlBatchAdder struct {
+	discover DiscoverFunc
 	counts   api.AddURLsResult
 	refusals RefusalTally
 	batch    []storage.Entry
 }
 
-func NewURLBatchAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *URLBatchAdder {
-	return &URLBatchAdder{discover: discover, refusals: RefusalTally{}}
-}
-
-// AddAll takes what lines name until they end, or with an error. What came
-// before that is taken.
-func (in *URLBatchAdder) AddAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
+// addAll takes what lines name, and flushes the last batch.
+func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
 	for line, err := range lines {
 		if readErr = err; err != nil {
 			break
@@ -54,7 +60,7 @@ func (in *URLBatchAdder) AddAll(ctx context.Context, lines iter.Seq2[string, err
 const lastFlushTimeout = 5 * time.Second
 
 // addLine takes what a line names, if it names anything.
-func (in *URLBatchAdder) addLine(ctx context.Context, line string) error {
+func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
 	case project.ParseSeedLine(line) == "": // blank, or a comment
@@ -70,7 +76,7 @@ func (in *URLBatchAdder) addLine(ctx context.Context, line string) error {
 }
 
 // flushBatch adds the batch.
-func (in *URLBatchAdder) flushBatch(ctx context.Context) error {
+func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
 	refused := in.counts.Refused
 	added, err := in.discover(ctx, in.countRefusal, in.batch)
 	if err == nil {
@@ -82,15 +88,9 @@ func (in *URLBatchAdder) flushBatch(ctx context.Context) error {
 }
 
 // countRefusal takes note of what is out of scope.
-func (in *URLBatchAdder) countRefusal(e storage.Entry, err error) {
+func (in *urlBatchAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
 	in.refusals.AddURL(api.RefusalSummary{RefusedBy: ParkedByScope, Rule: engine.InnerErrorText(err)}, e.URL)
-}
-
-// Result returns what became of all that was taken.
-func (in *URLBatchAdder) Result() *api.AddURLsResult {
-	in.counts.Refusals = in.refusals.Sorted()
-	return &in.counts
 }
 
 // parseURLOrJSONLine returns what a line names: a URL, or an object with one.

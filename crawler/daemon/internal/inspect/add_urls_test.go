@@ -31,13 +31,13 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
-		in := NewURLBatchAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
+		in := urlBatchAdder{discover: func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
 			<-proceed // as a store does that cannot write
 			return len(batch), nil
-		})
+		}}
 		done := make(chan error)
 		go func() {
-			done <- in.AddAll(t.Context(), func(yield func(string, error) bool) {
+			done <- in.addAll(t.Context(), func(yield func(string, error) bool) {
 				for read < batches*engine.SeedBatchSize {
 					if read++; !yield(fmt.Sprintf("http://a.example/%d", read), nil) {
 						return
@@ -53,8 +53,8 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 			proceed <- struct{}{}
 		}
 		proceed <- struct{}{} // the last is empty
-		if err := <-done; err != nil || in.Result().Added != batches*engine.SeedBatchSize {
-			t.Errorf("%+v, %v", in.Result(), err)
+		if err := <-done; err != nil || in.counts.Added != batches*engine.SeedBatchSize {
+			t.Errorf("%+v, %v", in.counts, err)
 		}
 	})
 }

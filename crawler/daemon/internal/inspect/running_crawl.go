@@ -92,12 +92,11 @@ func inspectAndYield[Q, T any](
 // sender goes no faster than the store. When it returns, what it counts as added is on the
 // disk; the result is valid with an error, too.
 func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
-	adder := NewURLBatchAdder(c.enqueueURLs)
-	if err := adder.AddAll(ctx, lines); err != nil {
-		return adder.Result(), err
+	result, err := AddURLs(ctx, c.enqueueURLs, lines)
+	if err == nil {
+		err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error { return e.Stores.Frontier.Flush(ctx) })
 	}
-	err := c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error { return e.Stores.Frontier.Flush(ctx) })
-	return adder.Result(), err
+	return result, err
 }
 
 // enqueueURLs queues entries. It takes the engine anew for each batch: the project file may change

@@ -153,7 +153,5 @@ func (k *Crawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*a
 		return nil, err
 	}
 	f := frontier.New(k.FrontierStore, frontier.Config{Scope: scope, ParamCleaner: k.ParamCleaner, CleanURL: k.Gate.CleanURL})
-	adder := inspect.NewURLBatchAdder(f.DiscoverReportingRefusals)
-	err = adder.AddAll(ctx, lines)
-	return adder.Result(), err
+	return inspect.AddURLs(ctx, f.DiscoverReportingRefusals, lines)
 }
