@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ func ToAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 	return l
 }
 
-// ToStoredEntry returns what ToAPIFrontierURL has written.
+// ToStoredEntry returns what ToAPIFrontierURL has written. It is not valid with an error.
 func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(StateNames[:], l.State)), Entry: storage.Entry{
 		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
@@ -40,28 +41,20 @@ func ToStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	if !slices.Contains(StateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
 	}
-	var err error
-	if k.URL, err = requireCanonicalURL(l.URL); err != nil {
-		return nil, err
-	}
-	if k.Source, err = storage.ParseSource(l.Source); err != nil {
-		return nil, err
-	}
-	if l.UncleanedURL != "" {
-		if k.UncleanedURL, err = requireCanonicalURL(l.UncleanedURL); err != nil {
-			return nil, err
-		}
-	}
-	if l.RobotsFor != "" {
-		if k.RobotsFor, err = ParseOrigin(l.RobotsFor); err != nil {
-			return nil, err
-		}
-	}
 	if l.Method != "" {
 		k.Request = &storage.NonGETRequest{Method: l.Method, Body: l.RequestBody}
 	}
-	k.VisitHistorySummary, err = toStorageVisitHistorySummary(l.VisitHistorySummary)
-	return k, err
+	var urlErr, sourceErr, uncleanedErr, originErr, historyErr error
+	k.URL, urlErr = requireCanonicalURL(l.URL)
+	k.Source, sourceErr = storage.ParseSource(l.Source)
+	if l.UncleanedURL != "" {
+		k.UncleanedURL, uncleanedErr = requireCanonicalURL(l.UncleanedURL)
+	}
+	if l.RobotsFor != "" {
+		k.RobotsFor, originErr = ParseOrigin(l.RobotsFor)
+	}
+	k.VisitHistorySummary, historyErr = toStorageVisitHistorySummary(l.VisitHistorySummary)
+	return k, cmp.Or(urlErr, sourceErr, uncleanedErr, originErr, historyErr)
 }
 
 func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHistorySummary, error) {

@@ -84,14 +84,15 @@ func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.Hos
 // filterAndPaginate selects a page from an order.
 func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
-	if search == "" && query.State == "" {
-		for i := query.Offset; i < min(query.Offset+query.Limit, len(order)); i++ {
-			indexes = append(indexes, orderedIndexAt(order, i, query.Descending))
-		}
-		return indexes, len(order)
+	if query.Descending {
+		order = slices.Clone(order)
+		slices.Reverse(order)
 	}
-	for i := range order {
-		index := orderedIndexAt(order, i, query.Descending)
+	if search == "" && query.State == "" {
+		start := min(query.Offset, len(order))
+		return order[start:min(start+query.Limit, len(order))], len(order)
+	}
+	for _, index := range order {
 		h := &r.hosts[index]
 		if query.State != "" && HostStates[h.stateIndex] != query.State || !strings.Contains(h.firstOrigin.Host(), search) {
 			continue
@@ -101,14 +102,6 @@ func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery)
 		}
 	}
 	return indexes, total
-}
-
-// orderedIndexAt returns the place at an index, from the end if the order is read down.
-func orderedIndexAt(order []int32, i int, descending bool) int32 {
-	if descending {
-		i = len(order) - 1 - i
-	}
-	return order[i]
 }
 
 // sortedIndexes returns the places of the hosts in an order, which is worked out once.
