@@ -232,7 +232,10 @@ func (s *Server) getReadiness(_ http.ResponseWriter, r *http.Request) (reply, er
 	if err == nil {
 		return reply{body: Health{Status: "ok"}}, nil
 	}
-	reasons := joinedErrors(err)
+	reasons := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // of errors.Join
+		reasons = joined.Unwrap()
+	}
 	h := Health{Status: "a project does not run that should"}
 	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrDiskFull) }) {
 		h.Status = "a project waits for room on the disk"
@@ -243,14 +246,6 @@ func (s *Server) getReadiness(_ http.ResponseWriter, r *http.Request) (reply, er
 		}
 	}
 	return reply{status: http.StatusServiceUnavailable, body: h}, nil
-}
-
-// joinedErrors returns the errors that errors.Join joined into err; otherwise err itself.
-func joinedErrors(err error) []error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		return all.Unwrap()
-	}
-	return []error{err}
 }
 
 func (s *Server) getMetrics(_ http.ResponseWriter, r *http.Request) (reply, error) {

@@ -14,17 +14,17 @@ import (
 // with one origin is complete when the store names that origin. The origins of other
 // hosts are read again after that, one host after the other. With judge, parked URLs
 // are judged; done must not ask the store. Besides what done keeps, ForEachHostReport holds
-// nine bytes a host, and the names of the origins that it reads again.
+// nine bytes an origin, and the names of the origins that it reads again.
 func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yield func(*HostReport)) error {
-	index, err := q.newHostOriginStatusIndex(ctx)
+	marks, err := q.newHostReportMarks(ctx)
 	if err != nil {
 		return err
 	}
 	var incomplete []decorum.Origin
 	err = q.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
-		switch mark := index.getAndMarkReported(name); {
-		case mark == hostReported: // this origin is new since the index was made
+		switch mark := marks.getAndMarkReported(name); {
+		case mark == hostReported: // this origin is new since the marks were made
 		case mark == hostOfSeveralOrigins, withParked && o.ParkedURLs > 0:
 			incomplete = append(incomplete, o.Origin)
 		default:
@@ -94,12 +94,12 @@ func (q *Inspector) completeHostReport(h *HostReport) {
 }
 
 // A hostReportMarks is the hosts that a store knew at one moment, as sorted hashes of their
-// names. Two hosts with the same hash count as one of several origins, which costs
-// memory but changes no result.
+// names, one for each origin. Two hosts with the same hash count as one of several origins,
+// which costs memory but changes no result.
 type hostReportMarks struct {
 	hashSeed       maphash.Seed
 	hostNameHashes []uint64
-	statuses       []hostReportMark // of the hosts in hashes
+	isReported     []bool // of the hosts in hostNameHashes
 }
 
 // A hostReportMark says what ForEachHostReport does with an origin of a host.
@@ -111,36 +111,29 @@ const (
 	hostReported
 )
 
-// newHostOriginStatusIndex lists the names of all origins.
-func (q *Inspector) newHostOriginStatusIndex(ctx context.Context) (*hostReportMarks, error) {
-	index := hostReportMarks{hashSeed: maphash.MakeSeed()}
+// newHostReportMarks lists the names of all origins.
+func (q *Inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, error) {
+	marks := hostReportMarks{hashSeed: maphash.MakeSeed()}
 	err := q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
-		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
+		marks.hostNameHashes = append(marks.hostNameHashes, maphash.String(marks.hashSeed, o.Host()))
 		return true
 	})
-	slices.Sort(index.hostNameHashes)
-	unique := index.hostNameHashes[:0]
-	for i, hash := range index.hostNameHashes {
-		if i > 0 && hash == unique[len(unique)-1] {
-			index.statuses[len(unique)-1] = hostOfSeveralOrigins
-			continue
-		}
-		unique, index.statuses = append(unique, hash), append(index.statuses, hostOfOneOrigin)
-	}
-	index.hostNameHashes = unique
-	return &index, err
+	slices.Sort(marks.hostNameHashes)
+	marks.isReported = make([]bool, len(marks.hostNameHashes))
+	return &marks, err
 }
 
 // getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
-// that is new since the index was made may have any number of origins.
-func (x *hostReportMarks) getAndMarkReported(host string) hostReportMark {
-	at, found := slices.BinarySearch(x.hostNameHashes, maphash.String(x.hashSeed, host))
-	if !found {
+// that is new since the marks were made may have any number of origins.
+func (m *hostReportMarks) getAndMarkReported(host string) hostReportMark {
+	hash := maphash.String(m.hashSeed, host)
+	at, found := slices.BinarySearch(m.hostNameHashes, hash) // the first of equal ones
+	switch {
+	case !found, at+1 < len(m.hostNameHashes) && m.hostNameHashes[at+1] == hash:
 		return hostOfSeveralOrigins
+	case m.isReported[at]:
+		return hostReported
 	}
-	mark := x.statuses[at]
-	if mark == hostOfOneOrigin {
-		x.statuses[at] = hostReported
-	}
-	return mark
+	m.isReported[at] = true
+	return hostOfOneOrigin
 }
