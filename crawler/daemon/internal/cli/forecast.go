@@ -193,27 +193,19 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 // originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
 func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
-	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
-	var err error
-	if origin.Robots.ExpiresAt, err = f.Gate.ExpiresAt(ctx, o); err != nil {
-		return origin, nil, err
-	}
-	file, err := f.Gate.LastFetchSummary(ctx, o)
-	if err != nil {
-		return origin, nil, err
-	}
+	expiresAt, expiresErr := f.Gate.ExpiresAt(ctx, o)
+	file, fileErr := f.Gate.LastFetchSummary(ctx, o)
+	tdmrep, tdmrepErr := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier.Store(), o)
+	rules, rulesErr := f.Gate.Rules(ctx, o)
+	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{
+		ExpiresAt: expiresAt, RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
 	if !file.FetchedAt.IsZero() {
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
-	}
-	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.Crawler.Frontier.Store(), o)
-	if err != nil {
-		return origin, nil, err
 	}
 	if !tdmrep.RefetchAt.IsZero() { // it was asked for
 		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
-	rules, err := f.Gate.Rules(ctx, o)
-	return origin, rules, err
+	return origin, rules, cmp.Or(expiresErr, fileErr, tdmrepErr, rulesErr)
 }
 
 // addHost adds what is played of a host to what was done there, and that to the whole.

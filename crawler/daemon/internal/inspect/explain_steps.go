@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -169,25 +170,20 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 // explainRules asks the robots.txt that is kept, and the tdmrep.json.
 func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
-	file, err := q.Gate.LastFetchSummary(ctx, o)
+	file, fileErr := q.Gate.LastFetchSummary(ctx, o)
+	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.Time, o)
+	tdmrep, tdmrepErr := crawler.ReadCachedTDMRep(ctx, q.FrontierStore, o)
+	evaluate, evaluateErr := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
+	err := cmp.Or(fileErr, postponedErr, tdmrepErr, evaluateErr)
 	if err != nil {
 		return err
 	}
 	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
-	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
-	if err != nil {
-		return err
-	}
 	if postponed != nil {
 		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	}
-	evaluate, err := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
-	if err != nil || evaluate == nil {
-		return err
-	}
-	tdmrep, err := crawler.ReadCachedTDMRep(ctx, q.FrontierStore, o)
-	if err != nil {
-		return err
+	if evaluate == nil {
+		return nil
 	}
 	v := evaluate(u)
 	r.MayVisit, r.Reason = &v.Allowed, "no rule speaks of it"

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,45 +14,34 @@ import (
 
 // RobotsFileInfo tells of the robots.txt of an origin, but for its text.
 func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
-	status, err := q.Gate.LastFetchSummary(ctx, o)
+	status, statusErr := q.Gate.LastFetchSummary(ctx, o)
+	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.Time, o)
+	expiresAt, expiresErr := q.Gate.ExpiresAt(ctx, o)
+	crawlDelay, _, delayErr := q.Gate.DelayAndNextAllowedTime(ctx, o, q.Time)
+	sitemaps, sitemapsErr := q.Gate.Sitemaps(ctx, o)
+	mainMirror, mirrorErr := q.Gate.MainMirror(ctx, o)
+	versions, versionsErr := q.Gate.FileVersions(ctx, o)
+	err := cmp.Or(statusErr, postponedErr, expiresErr, delayErr, sitemapsErr, mirrorErr, versionsErr)
 	if err != nil {
 		return nil, err
 	}
-	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt, SHA256: status.SHA256}
-	postponed, err := q.Gate.PostponedReason(ctx, q.Time, o)
-	switch {
-	case err != nil:
-		return nil, err
-	case postponed != nil:
+	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt,
+		SHA256: status.SHA256, CrawlDelay: api.Milliseconds(crawlDelay), MainMirror: mainMirror}
+	if postponed != nil {
 		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
-	case status.Outcome != gate.OutcomeUnknown:
-		if f.ExpiresAt, err = q.Gate.ExpiresAt(ctx, o); err != nil {
-			return nil, err
-		}
-	}
-	crawlDelay, _, err := q.Gate.DelayAndNextAllowedTime(ctx, o, q.Time)
-	if err != nil {
-		return nil, err
-	}
-	f.CrawlDelay = api.Milliseconds(crawlDelay)
-	sitemaps, err := q.Gate.Sitemaps(ctx, o)
-	if err != nil {
-		return nil, err
+	} else if status.Outcome != gate.OutcomeUnknown {
+		f.ExpiresAt = expiresAt
 	}
 	for _, u := range sitemaps {
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
-	if f.MainMirror, err = q.Gate.MainMirror(ctx, o); err != nil {
-		return nil, err
-	}
-	versions, err := q.Gate.FileVersions(ctx, o)
 	for _, v := range versions {
 		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size, FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
 		if v.SHA256 == f.SHA256 {
 			f.Bytes, f.FinalURL = v.Size, v.RedirectedTo
 		}
 	}
-	return f, err
+	return f, nil
 }
 
 // RobotsFileInfoAndText is RobotsFileInfo with the text. Of an old version, if one is named, it
