@@ -158,7 +158,7 @@ const sortByRobotsAge = "robots_age"
 // come, and a pace that is not known, are the largest.
 var HostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
 	"":       func(h *hostSortEntry) hostSortValues { return h.attentionKey },
-	"host":   nil, // see roster.sortedIndexes
+	"host":   nil, // see HostListSnapshot.sortedIndexes
 	"state":  func(h *hostSortEntry) hostSortValues { return hostSortValues{int64(h.stateIndex)} },
 	"queued": func(h *hostSortEntry) hostSortValues { return hostSortValues{h.queuedURLs} },
 	"due":    func(h *hostSortEntry) hostSortValues { return hostSortValues{h.dueAt} },

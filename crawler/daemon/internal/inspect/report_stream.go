@@ -58,7 +58,9 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 
 // ReadHost reads a host by its origins. It returns nil if the store knows none. With
 // withParked, parked URLs are judged.
-func (q *Inspector) ReadHost(ctx context.Context, origins []decorum.Origin, withParked bool) (h *HostReport, err error) {
+func (q *Inspector) ReadHost(
+	ctx context.Context, origins []decorum.Origin, withParked bool,
+) (h *HostReport, err error) {
 	for _, name := range origins {
 		o, isKnown, err := q.FrontierStore.Origin(ctx, name)
 		if err != nil {

@@ -94,7 +94,9 @@ func inspectAndYield[Q, T any](
 func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	result, err := AddURLs(ctx, c.enqueueURLs, lines)
 	if err == nil {
-		err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error { return e.Stores.Frontier.Flush(ctx) })
+		err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
+			return e.Stores.Frontier.Flush(ctx)
+		})
 	}
 	return result, err
 }

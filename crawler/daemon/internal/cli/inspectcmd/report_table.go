@@ -80,7 +80,8 @@ func hostCountsByStateText(hosts map[string]int) string {
 func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
 	row(indent+"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v",
 		t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime)))
-	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
+	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, "+
+		"%d parked (%d by robots.txt, %d out of scope)",
 		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))
 	row(indent+"coverage", formatPercent(t.Coverage))
 	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
