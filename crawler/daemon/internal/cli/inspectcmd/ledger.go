@@ -26,13 +26,8 @@ whose records are chained by hashes. docs/ledger.md tells what it proves.
 --data names the directory of a crawl, or one that holds a ledger alone.`
 
 func NewLedgerCommand(env *command.Env) *cobra.Command {
-	c := &cobra.Command{
-		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
-		Args: command.RejectUnknownCommand, SuggestionsMinimumDistance: 2,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newLedgerVerifyCommand(env), newLedgerShowCommand(env))
-	return c
+	return command.NewGroup("ledger", "Check and show what permitted each request", ledgerHelp,
+		newLedgerVerifyCommand(env), newLedgerShowCommand(env))
 }
 
 const ledgerVerifyHelp = `Check a ledger: that no record was changed, left out, added or moved; that each
