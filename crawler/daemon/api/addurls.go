@@ -26,7 +26,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	if err != nil {
 		return reply{}, err
 	}
-	body := &idleTimeoutReader{body: r.Body, serverStopping: s.eventStreams.stopSignal, setDeadline: http.NewResponseController(w).SetReadDeadline}
+	body := &idleTimeoutReader{body: r.Body, serverStopping: s.eventStreams.stopContext.Done(), setDeadline: http.NewResponseController(w).SetReadDeadline}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -69,18 +71,22 @@ func (c crawlClient) LedgerRecords(ctx context.Context, q LedgerQuery) iter.Seq2
 // maxAddBodyBytes is how much of the lines one call of AddURLs sends, about, in bytes.
 const maxAddBodyBytes = 1 << 20
 
-// lastAddTimeout is how long the last call of AddURLs may take when a signal has ended lines.
+// lastAddTimeout is how long AddURLs goes on when its context has ended.
 const lastAddTimeout = 5 * time.Second
 
 // AddURLs is part of Inspector. It makes a call for each MiB of lines, so that no call waits
 // for somebody who types them.
 func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
+	// A signal ends lines, and leaves the call that is made some time: what it takes is counted.
+	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAddTimeout, cancel) })()
 	total := &AddURLsResult{}
 	var body bytes.Buffer
 	send := func() error {
 		added := &AddURLsResult{}
 		header := http.Header{"Content-Type": {jsonLinesType}}
-		err := c.client.sendRequest(ctx, http.MethodPost, c.path("urls"), body.Bytes(), header, added)
+		err := c.client.sendRequest(sendCtx, http.MethodPost, c.path("urls"), body.Bytes(), header, added)
 		var p *Problem
 		if errors.As(err, &p) && p.PartialResult != nil {
 			added = p.PartialResult
@@ -91,12 +97,9 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 	}
 	for line, err := range lines {
 		if err != nil {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastAddTimeout)
-			defer cancel()
 			return total, errors.Join(err, send())
 		}
-		body.WriteString(line + "\n")
+		body.WriteString(lineToSend(line) + "\n")
 		if body.Len() >= maxAddBodyBytes {
 			if err := send(); err != nil {
 				return total, err
@@ -104,6 +107,24 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 		}
 	}
 	return total, send()
+}
+
+// lineToSend returns a line without what AddURLs does not read of an object: a line of a list
+// of URLs may be longer than the daemon takes.
+func lineToSend(line string) string {
+	var named struct {
+		URL      string `json:"url"`
+		Depth    int    `json:"depth,omitempty"`
+		Referrer string `json:"referrer,omitempty"`
+	}
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &named) != nil {
+		return line
+	}
+	text, err := json.Marshal(named)
+	if err != nil {
+		return line
+	}
+	return string(text)
 }
 
 // add adds what became of more URLs.
@@ -137,7 +158,7 @@ func (c *Client) openLines(ctx context.Context, path string) (decode func(v any)
 	if err != nil {
 		return nil, nil, err
 	}
-	if res.StatusCode != http.StatusOK {
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || media != jsonLinesType {
 		err := fmt.Errorf("%s is no daemon's answer: %s", res.Request.URL, res.Status)
 		return nil, nil, cmp.Or(readResponse(res, nil), err)
 	}
@@ -149,7 +170,7 @@ func (c *Client) openLines(ctx context.Context, path string) (decode func(v any)
 		if err == nil || err == io.EOF && limited.N > 0 {
 			return err
 		}
-		return fmt.Errorf("the answer of %s breaks off: %w", res.Request.URL, err)
+		return fmt.Errorf("the answer breaks off: has the process that gave it ended? %w", err)
 	}, res.Body, nil
 }
 

@@ -1,15 +1,19 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -172,4 +176,64 @@ func TestCrawlServer(t *testing.T) {
 func crawlServerWithToken(s *Server) *Server {
 	s.cfg.APIKeys = []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken)}
 	return s
+}
+
+// What a call takes that is under way when a signal comes is counted.
+func TestCrawlClientCountsAfterSignal(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &fakeDaemon{onURL: func(string) error { cancel(); return nil }}
+	line := fmt.Sprintf("{\"url\": \"http://a.example/\", \"context\": %q}", strings.Repeat("x", 2*maxLineBytes)) // is not sent
+	r, err := newCrawlClient(t, d, operateToken).AddURLs(ctx, func(yield func(string, error) bool) {
+		for range 2 * maxAddBodyBytes / len(`{"url":"http://a.example/"}`) {
+			if ctx.Err() != nil {
+				yield("", context.Cause(ctx))
+				return
+			}
+			if !yield(line, nil) {
+				return
+			}
+			line = `{"url": "http://a.example/"}`
+		}
+	})
+	if !errors.Is(err, context.Canceled) || r.Added == 0 || r.InvalidLines > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A stuckWriter is a connection whose reader takes nothing: a write ends at its deadline.
+type stuckWriter struct {
+	http.ResponseWriter
+	isWriting chan struct{} // closed by the first write
+	deadlines chan time.Time
+}
+
+func (w *stuckWriter) SetWriteDeadline(at time.Time) error {
+	if !at.IsZero() && !at.After(time.Now()) {
+		close(w.deadlines)
+	}
+	return nil
+}
+
+func (w *stuckWriter) Write([]byte) (int, error) {
+	close(w.isWriting)
+	<-w.deadlines
+	return 0, os.ErrDeadlineExceeded
+}
+
+// The end of the server ends an answer that nobody reads.
+func TestStopEndsStuckStream(t *testing.T) {
+	s := newServer(t, &fakeDaemon{fillsFields: true, streamLength: 1000})
+	w := &stuckWriter{ResponseWriter: httptest.NewRecorder(), isWriting: make(chan struct{}), deadlines: make(chan time.Time)}
+	ended := make(chan any)
+	go func() {
+		defer func() { ended <- recover() }()
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/projects/books/frontier/urls", nil)
+		r.Header.Set("Authorization", "Bearer "+readToken)
+		s.ServeHTTP(w, r)
+	}()
+	<-w.isWriting
+	s.eventStreams.stopAll()
+	if p := <-ended; p != http.ErrAbortHandler {
+		t.Errorf("it ended with %v", p)
+	}
 }

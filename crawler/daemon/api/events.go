@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,14 +44,15 @@ func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, er
 // eventStreams are the streams of events that callers read. They are counted, and all end when
 // the server stops.
 type eventStreams struct {
-	max        int           // of streams at a time
-	openCount  atomic.Int64  // streams that have begun and not ended
-	stopSignal chan struct{} // closed when streams have to end
-	stopOnce   sync.Once     // closes stopSignal
+	max         int             // of streams at a time
+	openCount   atomic.Int64    // streams that have begun and not ended
+	stopContext context.Context // ends when streams have to end
+	stopAll     func()          // ends stopContext
 }
 
 func newEventStreams(max int) *eventStreams {
-	return &eventStreams{max: max, stopSignal: make(chan struct{})}
+	ctx, stop := context.WithCancel(context.Background())
+	return &eventStreams{max: max, stopContext: ctx, stopAll: stop}
 }
 
 // begin counts a stream for a caller of a role, which ends with end, or refuses it.
@@ -70,9 +70,6 @@ func (s *eventStreams) begin(role Role) error {
 
 // end counts a stream that has ended.
 func (s *eventStreams) end() { s.openCount.Add(-1) }
-
-// stopAll ends all streams. It may be called more than once.
-func (s *eventStreams) stopAll() { s.stopOnce.Do(func() { close(s.stopSignal) }) }
 
 // writeEvents writes events, which end with ctx, until that is done or the server stops.
 func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {
@@ -106,7 +103,7 @@ func (s *eventStreams) writeEvents(ctx context.Context, cancel func(), w http.Re
 			err = writeAndFlush(w, ": all is well\n\n")
 		case <-producerDone:
 			return nil
-		case <-s.stopSignal:
+		case <-s.stopContext.Done():
 			return nil
 		case <-ctx.Done():
 			return nil

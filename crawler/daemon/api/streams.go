@@ -2,9 +2,11 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"iter"
 	"net/http"
+	"time"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
@@ -17,7 +19,9 @@ const jsonLinesType = "application/x-ndjson"
 // whole.
 func (s *Server) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
 	return reply{writeBody: func(w http.ResponseWriter) error {
-		out := &streamWriter{w: w, mediaType: mediaType, stopSignal: s.eventStreams.stopSignal}
+		out := &streamWriter{w: w, mediaType: mediaType, stopContext: s.eventStreams.stopContext}
+		out.setDeadline(time.Time{}) // what write does before it writes may take long
+		defer context.AfterFunc(out.stopContext, func() { out.setDeadline(time.Now()) })()
 		b := bufio.NewWriterSize(out, 1<<16)
 		err := write(b)
 		if err == nil {
@@ -39,24 +43,29 @@ func (s *Server) streamReply(r *http.Request, mediaType string, write func(io.Wr
 // A streamWriter writes the body of an answer that may take as long as its reader does, but no
 // longer than the server.
 type streamWriter struct {
-	w          http.ResponseWriter
-	mediaType  string
-	stopSignal <-chan struct{}
-	hasBegun   bool
+	w           http.ResponseWriter
+	mediaType   string
+	stopContext context.Context // of the server: its end ends a write under way
+	hasBegun    bool
+}
+
+// setDeadline sets the time by which a write must have ended; zero: it may take any time.
+// Where there is no connection, in tests, there is no deadline.
+func (w *streamWriter) setDeadline(at time.Time) {
+	_ = http.NewResponseController(w.w).SetWriteDeadline(at)
 }
 
 // Write gives the reader its time for each part.
 func (w *streamWriter) Write(p []byte) (int, error) {
-	select {
-	case <-w.stopSignal:
+	w.setDeadline(time.Now().Add(writeTimeout))
+	defer w.setDeadline(time.Time{})
+	if w.stopContext.Err() != nil { // after the deadline is set, which the end of the context may replace
 		return 0, errStopping
-	default:
 	}
 	if !w.hasBegun {
 		w.hasBegun = true
 		w.w.Header().Set("Content-Type", w.mediaType)
 	}
-	extendWriteDeadline(w.w)
 	return w.w.Write(p)
 }
 

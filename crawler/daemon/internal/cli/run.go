@@ -159,7 +159,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return errors.Join(err, j.Close())
 		}
 	}
-	stopServing := a.serveQuestions(j, dir, lock)
+	stopServing := a.serveQuestions(j, lock)
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
 	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))

@@ -85,37 +85,47 @@ func (f *commandFixture) serveSocket() {
 	})
 }
 
-// TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
-// other file.
+// TestSocketFileIsReplaced: a process replaces the socket of a killed one, but no other file.
 func TestSocketFileIsReplaced(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
-	for range 2 { // the second finds the first's
-		lock := lockUntilEnd(t, dir)
-		l, err := dir.ListenSocket(t.Context(), lock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err := dir.DialSocket(t.Context()); err != nil {
-			t.Error(err)
-		} else {
-			c.Close()
-		}
-		if err := errors.Join(l.Close(), lock.Close()); err != nil { // as when the process is killed
-			t.Error(err)
-		}
-	}
 	lock := lockUntilEnd(t, dir)
-	if err := dir.RemoveSocket(); err != nil {
-		t.Error(err)
-	}
-	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil {
+	leaveSocket(t, dir.Path(datadir.SocketFile))
+	l, err := lock.ListenSocket(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dir.ListenSocket(t.Context(), lock); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+	c, err := dir.DialSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Close(), l.Close(), lock.Close()); err != nil {
+		t.Error(err)
+	}
+	lock = lockUntilEnd(t, dir)
+	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil { // the socket is gone
+		t.Fatal(err)
+	}
+	if _, err := lock.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("with a file in the way: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 	if text, err := os.ReadFile(dir.Path(datadir.SocketFile)); err != nil || string(text) != "mine" {
 		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+// leaveSocket makes a socket at which nobody listens, as a killed process leaves it.
+func leaveSocket(t *testing.T, name string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -131,46 +141,68 @@ func lockUntilEnd(t *testing.T, dir datadir.StateDir) *datadir.DirectoryLock {
 }
 
 // A directory whose path is too long for a socket's has its socket in a temporary directory
-// of its user's, which the lock names while it is held. The next process removes what a
-// killed one has left there.
+// of its user's, which the lock names while it is held. The next process that locks the
+// directory removes what a killed one has left there, but not the socket of one that lives,
+// which a copy of its lock names.
 func TestSocketOfALongPath(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
-	for range 2 {
-		lock := lockUntilEnd(t, dir)
-		l, err := dir.ListenSocket(t.Context(), lock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holders, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
-		if err != nil || len(holders) != 1 {
-			t.Fatalf("the temporary directories are %v, %v; want one", holders, err)
-		}
-		if info, err := os.Stat(holders[0]); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("its mode is %v, %v", info.Mode(), err)
-		}
-		if text, err := os.ReadFile(dir.Path(datadir.LockFile)); err != nil || !strings.Contains(string(text), holders[0]) {
-			t.Errorf("the lock has %q, %v", text, err)
-		}
-		c, err := dir.DialSocket(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(c.Close(), l.Close(), lock.Close()); err != nil { // as when the process is killed
-			t.Error(err)
-		}
-		if c, err := dir.DialSocket(t.Context()); err == nil {
-			t.Error("nobody holds the directory, and its socket is dialed")
-			c.Close()
-		}
-	}
 	lock := lockUntilEnd(t, dir)
-	l, err := dir.ListenSocket(t.Context(), lock)
-	if err == nil {
-		err = errors.Join(l.Close(), dir.RemoveSocket())
+	l, err := lock.ListenSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); err != nil || len(left) > 0 {
-		t.Errorf("%v; %v is left", err, left)
+	tempDirs := func() []string {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	all := tempDirs()
+	if len(all) != 1 {
+		t.Fatalf("the temporary directories are %v; want one", all)
+	}
+	if info, err := os.Stat(all[0]); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	lockText, err := os.ReadFile(dir.Path(datadir.LockFile))
+	if err != nil || !strings.Contains(string(lockText), all[0]) {
+		t.Errorf("the lock has %q, %v", lockText, err)
+	}
+	c, err := dir.DialSocket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	// A copy of the directory names the socket, too.
+	copied := datadir.StateDir(t.TempDir())
+	if err := os.WriteFile(copied.Path(datadir.LockFile), lockText, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := copied.DialSocket(t.Context()); err == nil {
+		t.Error("nobody holds the copy, and its socket is dialed")
+		c.Close()
+	}
+	lockUntilEnd(t, copied)
+	if left := tempDirs(); len(left) != 1 {
+		t.Errorf("the socket of a process that lives was removed: %v is left", left)
+	}
+	// The process is killed, and another one comes.
+	if err := errors.Join(l.Close(), lock.Close()); err != nil || len(tempDirs()) > 0 {
+		t.Errorf("%v; %v is left", err, tempDirs())
+	}
+	if err := os.Mkdir(all[0], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	leaveSocket(t, filepath.Join(all[0], datadir.SocketFile))
+	if err := os.WriteFile(dir.Path(datadir.LockFile), lockText, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lockUntilEnd(t, dir)
+	if left := tempDirs(); len(left) > 0 {
+		t.Errorf("%v is left of a killed process", left)
 	}
 }
 
@@ -196,7 +228,7 @@ func TestSocketIsItsOwners(t *testing.T) {
 	}
 	name := filepath.Join(socketDirForAll(t), datadir.SocketFile)
 	dir := datadir.StateDir(filepath.Dir(name))
-	l, err := dir.ListenSocket(t.Context(), lockUntilEnd(t, dir))
+	l, err := lockUntilEnd(t, dir).ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

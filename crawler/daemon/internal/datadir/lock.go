@@ -24,15 +24,15 @@ const (
 type DirectoryLock struct {
 	lockFile *os.File // the lock file, which names the process
 	dir      *os.File // the directory itself; nil: the process already holds it
-	// socketOfLastHolder is a socket outside of the directory that the last holder may have left.
-	socketOfLastHolder string
+	stateDir StateDir // of a lock that StateDir.Lock has returned
+	socket   string   // the path of the socket that ListenSocket has made; empty: none
 }
 
-// Close releases the directory. It unlocks explicitly: closing the files releases a
+// Close releases the directory, and removes its socket before. It unlocks explicitly: closing the files releases a
 // lock only when no process has them open, and a process being started has copies of
 // them for a moment.
 func (h *DirectoryLock) Close() error {
-	err := errors.Join(unlockFile(h.lockFile), h.lockFile.Close())
+	err := errors.Join(h.removeSocket(), unlockFile(h.lockFile), h.lockFile.Close())
 	if h.dir != nil {
 		_ = unlockFile(h.dir) // fails where directories cannot be locked; the file is closed in any case
 		err = errors.Join(err, h.dir.Close())
@@ -64,8 +64,9 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	if !acquired {
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
-	_, h.socketOfLastHolder = readLockFile(f)
+	_, staleSocket := readLockFile(f)
 	h.writeHolder("")
+	removeStaleSocket(staleSocket)
 	return h, nil
 }
 

@@ -22,51 +22,75 @@ const SocketFile = "socket"
 // sun_path has 104 on BSD and macOS, one of them for the final NUL.
 const maxSocketPath = 103
 
-// ListenSocket creates the directory's socket. lock is the lock on the directory, so that
-// an existing socket belongs to a killed process, and ListenSocket replaces it. Closing the
-// listener does not remove the file; RemoveSocket does.
-func (d StateDir) ListenSocket(ctx context.Context, lock *DirectoryLock) (net.Listener, error) {
-	if lock.socketOfLastHolder != "" {
-		_ = removeSocketFile(lock.socketOfLastHolder) // a temporary file, which somebody may have removed
-		_ = os.Remove(filepath.Dir(lock.socketOfLastHolder))
-	}
-	if err := d.RemoveSocket(); err != nil {
+// ListenSocket creates the socket of the locked directory. An existing socket there belongs
+// to a killed process, and is replaced. Closing the listener does not remove the file; Close
+// of the lock does.
+func (h *DirectoryLock) ListenSocket(ctx context.Context) (net.Listener, error) {
+	h.socket = h.stateDir.Path(SocketFile)
+	if err := removeSocketFile(h.socket); err != nil {
+		h.socket = ""
 		return nil, err
 	}
-	name := d.Path(SocketFile)
-	if len(name) > maxSocketPath {
+	if len(h.socket) > maxSocketPath {
 		dir, err := os.MkdirTemp("", "decorum-")
 		if err != nil {
+			h.socket = ""
 			return nil, err
 		}
-		name = filepath.Join(dir, SocketFile)
-		lock.writeHolder(name)
+		h.socket = filepath.Join(dir, SocketFile)
+		h.writeHolder(h.socket)
 	}
 	// On Linux the new file takes its mode from the descriptor, so that no other
 	// user can connect even before the chmod below. Elsewhere this may fail.
 	setPrivateMode := func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = setSocketMode(fd) })
 	}
-	l, err := (&net.ListenConfig{Control: setPrivateMode}).Listen(ctx, "unix", name)
+	l, err := (&net.ListenConfig{Control: setPrivateMode}).Listen(ctx, "unix", h.socket)
 	if err != nil {
-		return nil, errors.Join(err, d.RemoveSocket())
+		return nil, errors.Join(err, h.removeSocket())
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(name, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close(), d.RemoveSocket())
+	if err := os.Chmod(h.socket, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close(), h.removeSocket())
 	}
 	return ownerListener{l}, nil
 }
 
-// RemoveSocket removes the directory's socket, if there is one. The caller holds the
-// directory's lock.
-func (d StateDir) RemoveSocket() error {
-	name := d.socketPath()
-	err := removeSocketFile(name)
-	if name != d.Path(SocketFile) {
-		err = errors.Join(err, os.Remove(filepath.Dir(name)))
+// removeSocket removes the socket that ListenSocket has made, if it has.
+func (h *DirectoryLock) removeSocket() error {
+	name := h.socket
+	if name == "" {
+		return nil
+	}
+	h.socket = ""
+	if name == h.stateDir.Path(SocketFile) {
+		return removeSocketFile(name)
+	}
+	h.writeHolder("") // first: another user may make a socket of that name when it is gone
+	return removeTemporarySocket(name)
+}
+
+// removeTemporarySocket removes a socket and its temporary directory, if they are there.
+func removeTemporarySocket(name string) error {
+	err := errors.Join(removeSocketFile(name), os.Remove(filepath.Dir(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
+}
+
+// removeStaleSocket removes the socket in a temporary directory that a killed process has
+// left; empty: it had none. One that answers is of a process that lives: the lock file that
+// names it is in a copy of that process's directory.
+func removeStaleSocket(name string) {
+	if name == "" {
+		return
+	}
+	if c, err := net.Dial("unix", name); err == nil {
+		_ = c.Close() // it only showed that a process listens
+		return
+	}
+	_ = removeTemporarySocket(name) // else it stays, as any temporary file of a killed process
 }
 
 // removeSocketFile removes a socket, if it is there.

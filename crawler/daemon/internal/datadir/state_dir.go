@@ -44,7 +44,11 @@ func (d StateDir) Lock() (*DirectoryLock, error) {
 		return nil, usage.Errorf("cannot use the data directory: %w", err)
 	}
 	h, err := LockDirectory(dir, LockFile, "the data directory", "--data", "")
-	return h, errors.Join(err, dir.Close())
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return nil, err
+	}
+	h.stateDir = d
+	return h, nil
 }
 
 // IsOwnStateFile reports whether name is one of the crawl's own files of state, what WriteFileAtomic

@@ -55,28 +55,44 @@ func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error
 			return err
 		}
 	}
-	// Find the origins first: the store must not be asked while it tells of them.
-	var origins []storage.OriginInfo
+	// Find the origins first: the store must not be asked while it tells of them. Twice as many
+	// URLs as are wanted are enough: some may be visited meanwhile.
+	var origins []decorum.Origin
+	found := 0
 	err = l.FrontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
-		if (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only) {
-			origins = append(origins, o)
+		if n := l.countURLs(&o); n > 0 && (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only) {
+			origins, found = append(origins, o.Origin), found+n
 		}
-		return true
+		return l.limit == 0 || found < 2*l.limit
 	})
 	for i := 0; i < len(origins) && err == nil && !l.isEnough; i++ {
-		err = l.listOrigin(ctx, &origins[i])
+		err = l.listOrigin(ctx, origins[i])
 	}
 	return err
 }
 
+// countURLs returns how many URLs of an origin are in the states that are wanted.
+func (l *urlListing) countURLs(o *storage.OriginInfo) (n int) {
+	for _, state := range l.states {
+		n += [...]int{
+			storage.StateQueued: o.QueuedURLs + o.LeasedURLs, storage.StateAwaitingRevisit: o.AwaitingRevisit, storage.StateParked: o.ParkedURLs,
+		}[state]
+	}
+	return n
+}
+
 // listOrigin lists the URLs of one origin.
-func (l *urlListing) listOrigin(ctx context.Context, o *storage.OriginInfo) error {
-	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, o.Origin)
+func (l *urlListing) listOrigin(ctx context.Context, name decorum.Origin) error {
+	o, _, err := l.FrontierStore.Origin(ctx, name)
+	if err != nil {
+		return err
+	}
+	evaluate, err := crawler.NewVerdictFunc(ctx, l.Gate, l.FrontierStore, name)
 	for i := 0; i < len(l.states) && err == nil && !l.isEnough; i++ {
 		state := l.states[i]
-		err = l.FrontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+		err = l.FrontierStore.OriginURLsInState(ctx, name, state, func(e storage.Entry, at time.Time) bool {
 			u := ToAPIFrontierURL(&e, state, at)
-			u.Reason = l.waitReason(&e, o, state, evaluate)
+			u.Reason = l.waitReason(&e, &o, state, evaluate)
 			l.count++
 			l.isEnough = !l.yield(u, nil) || l.count == l.limit
 			return !l.isEnough

@@ -30,9 +30,51 @@ func (c *RunningCrawl) inspect(ctx context.Context, do func(context.Context, *In
 	})
 }
 
+// A reportPart is one of the parts that a report is yielded in: the totals first, then the hosts.
+type reportPart struct {
+	totals *api.CrawlReport
+	host   *api.Host
+}
+
 // Report is part of api.Inspector.
 func (c *RunningCrawl) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
-	return c.inspect(ctx, func(ctx context.Context, q *Inspector) error { return q.Report(ctx, query, use) })
+	next, stop := iter.Pull2(inspectAndYield(ctx, c, (*Inspector).reportParts, query))
+	defer stop()
+	first, err, _ := next()
+	if err != nil {
+		return err
+	}
+	return use(&api.StreamedReport{Totals: *first.totals, Hosts: func(yield func(*api.Host, error) bool) {
+		for part, err, more := next(); more; part, err, more = next() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(part.host, nil) {
+				return
+			}
+		}
+	}})
+}
+
+// reportParts yields a report in parts. An error is yielded last.
+func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportPart, error] {
+	return func(yield func(*reportPart, error) bool) {
+		isRead := true
+		err := q.Report(ctx, query, func(s *api.StreamedReport) error {
+			isRead = yield(&reportPart{totals: &s.Totals}, nil)
+			for h, err := range s.Hosts {
+				if err != nil || !isRead {
+					return err
+				}
+				isRead = yield(&reportPart{host: h}, nil)
+			}
+			return nil
+		})
+		if err != nil && isRead {
+			yield(nil, err)
+		}
+	}
 }
 
 // ExplainURL is part of api.Inspector.
@@ -66,24 +108,53 @@ func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery)
 	return inspectAndYield(ctx, c, (*Inspector).LedgerRecords, query)
 }
 
-// inspectAndYield yields what list, a method of Inspector, yields of the crawl.
+// readAhead is how many values of an answer wait for their reader.
+const readAhead = 64
+
+// inspectAndYield yields what list, a method of Inspector, yields of the crawl. list runs in a
+// goroutine: whoever wants to close the stores ends its context, and does not wait for the
+// reader of the answer. The goroutine has ended when the iteration has.
 func inspectAndYield[Q, T any](
 	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
 ) iter.Seq2[*T, error] {
+	type item struct {
+		value *T
+		err   error
+	}
 	return func(yield func(*T, error) bool) {
-		err := c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
-			for v, err := range list(q, ctx, query) {
-				if err != nil {
-					return err
+		ctx, cancel := context.WithCancel(ctx)
+		items := make(chan item, readAhead)
+		go func() {
+			defer close(items)
+			err := c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
+				for v, err := range list(q, ctx, query) {
+					if err != nil {
+						return err
+					}
+					select {
+					case items <- item{value: v}:
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
 				}
-				if !yield(v, nil) {
-					break
+				return nil
+			})
+			if err != nil {
+				select {
+				case items <- item{err: err}:
+				case <-ctx.Done(): // the reader has gone
 				}
 			}
-			return nil
-		})
-		if err != nil {
-			yield(nil, err)
+		}()
+		defer func() {
+			cancel()
+			for range items { // until the goroutine has ended
+			}
+		}()
+		for i := range items {
+			if !yield(i.value, i.err) {
+				return
+			}
 		}
 	}
 }

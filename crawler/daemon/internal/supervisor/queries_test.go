@@ -245,3 +245,42 @@ func TestServeAddURLs(t *testing.T) {
 		t.Errorf("inspector of no project: %v", err)
 	}
 }
+
+// A project is deleted, and a daemon ends, while somebody has not read the answer to a question.
+func TestUnreadAnswerKeepsNothingOpen(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, daemontest.ShopSite())
+	f.start(false)
+	var unread []func() (*api.FrontierURL, error, bool)
+	for _, name := range []string{"deleted", "kept"} {
+		f.PutProjectFile(name, f.ProjectYAML("http://shop.example/", "scope: {max_depth: 2}"))
+		f.ReloadAndFind(name)
+		lines := make([]string, 500)
+		for i := range lines {
+			lines[i] = fmt.Sprintf("http://shop.example/%d", i)
+		}
+		i := f.inspector(name)
+		if _, err := i.AddURLs(t.Context(), lineSeq(lines...)); err != nil {
+			t.Fatal(err)
+		}
+		next, stop := iter.Pull2(i.FrontierURLs(t.Context(), api.FrontierURLQuery{}))
+		t.Cleanup(stop)
+		if _, err, _ := next(); err != nil {
+			t.Fatal(err)
+		}
+		unread = append(unread, next)
+	}
+	if err := f.DeleteProject(t.Context(), "deleted"); err != nil {
+		t.Error(err)
+	}
+	f.Stop()
+	for _, next := range unread {
+		err := error(nil)
+		for more := true; more && err == nil; {
+			_, err, more = next()
+		}
+		if problemStatus(err) != http.StatusServiceUnavailable {
+			t.Errorf("the rest of the answer ends with %v", err)
+		}
+	}
+}

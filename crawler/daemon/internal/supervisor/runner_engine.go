@@ -13,7 +13,7 @@ import (
 
 // withEngine calls do with an engine of the project, whose stores are open: the engine of the
 // present run, or one without a crawl. The context of do ends, too, when the stores become
-// unavailable.
+// unavailable, or have to close.
 func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
 	if r.availability.err() != nil {
 		return r.availability.wrapIfUnavailable(nil)
@@ -29,10 +29,16 @@ func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context,
 	}
 	ctx, stop := r.availability.contextWhileAvailable(ctx)
 	defer stop()
-	if err = do(ctx, crawl); err != nil {
-		return r.availability.wrapIfUnavailable(err)
+	ctx, stopQuestion := r.storeHandle.questionContext(ctx)
+	defer stopQuestion()
+	err = do(ctx, crawl)
+	switch {
+	case err == nil:
+		return nil
+	case context.Cause(ctx) == errStoreClosing:
+		return errStoreClosing
 	}
-	return nil
+	return r.availability.wrapIfUnavailable(err)
 }
 
 // newInspectionEngine returns an engine without a crawl.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -31,8 +32,10 @@ type storeHandle struct {
 	openedStoreIdentity string               // of stores
 	isOpeningOrClosing  bool                 // stores are being opened or closed, without mu
 	directoryLock       *datadir.DirectoryLock
-	closedForGood       bool      // acquire fails from now on
-	stateChanged        sync.Cond // on mu: userCount is 0, or isOpeningOrClosing has ended
+	closedForGood       bool            // acquire fails from now on
+	stateChanged        sync.Cond       // on mu: userCount is 0, or isOpeningOrClosing has ended
+	questionsContext    context.Context // of questions about the open stores; ends when these have to close
+	endQuestions        func()          // ends questionsContext
 	closeTimer          *time.Timer
 	lastStats           storeStats
 }
@@ -67,6 +70,9 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 		case v.closedForGood:
 			return datadir.CrawlStores{}, errStoreClosed
 		case v.isOpeningOrClosing || mustReopen && v.userCount > 0:
+			if mustReopen {
+				v.endQuestions()
+			}
 			v.stateChanged.Wait()
 			continue
 		case mustReopen:
@@ -104,6 +110,7 @@ func (v *storeHandle) openLocked() error {
 	v.stateChanged.Broadcast()
 	if err == nil {
 		v.stores, v.openedStoreIdentity, v.directoryLock = &opened, at, lock
+		v.questionsContext, v.endQuestions = context.WithCancel(context.Background())
 	}
 	return err
 }
@@ -120,6 +127,20 @@ func (v *storeHandle) needsReopen() bool {
 func (v *storeHandle) needsReopenLocked() bool {
 	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.FrontierHasFailed())
 }
+
+// questionContext returns a context for a question about the stores, which acquire has
+// returned: it is done, too, when they have to close.
+func (v *storeHandle) questionContext(ctx context.Context) (_ context.Context, stop func()) {
+	v.mu.Lock()
+	questions := v.questionsContext
+	v.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	stopWatching := context.AfterFunc(questions, func() { cancel(errStoreClosing) })
+	return ctx, func() { stopWatching(); cancel(nil) }
+}
+
+// errStoreClosing is why a question about stores that have to close is broken off.
+var errStoreClosing = api.Unavailable("the project is being stopped, deleted or changed: ask again")
 
 // release ends the use that acquire began. The stores close idleCloseDelay after the last use.
 func (v *storeHandle) release() {
@@ -170,6 +191,9 @@ func (v *storeHandle) closeLocked() error {
 func (v *storeHandle) closeForGood() error {
 	v.mu.Lock()
 	v.closedForGood = true
+	if v.stores != nil {
+		v.endQuestions()
+	}
 	for v.userCount > 0 || v.isOpeningOrClosing {
 		v.stateChanged.Wait()
 	}

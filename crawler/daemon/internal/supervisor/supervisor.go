@@ -32,7 +32,6 @@ type Supervisor struct {
 	projectPaths
 	startNewProjects bool // projects run as soon as they have a file
 	directoryLock    *datadir.DirectoryLock
-	hasSocket        bool              // ListenSocket has made the socket, which Close removes
 	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
 	memoryUsageRecorder *memoryUsageRecorder
@@ -186,9 +185,7 @@ func (s *Supervisor) HaltCrawls() {
 
 // ListenSocket creates the socket of the daemon's directory, which Close removes.
 func (s *Supervisor) ListenSocket(ctx context.Context) (net.Listener, error) {
-	l, err := s.DataDir.ListenSocket(ctx, s.directoryLock)
-	s.hasSocket = err == nil
-	return l, err
+	return s.directoryLock.ListenSocket(ctx)
 }
 
 // Close ends all projects in order, with their visits under way, and closes
@@ -224,9 +221,6 @@ func (s *Supervisor) Close() (err error) {
 	if s.HostDueStore != nil {
 		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
 		s.memoryUsageRecorder.recordCleanEnd()
-	}
-	if s.hasSocket { // once the lock is free, the socket may be another daemon's
-		err = errors.Join(err, s.DataDir.RemoveSocket())
 	}
 	return errors.Join(err, s.directoryLock.Close())
 }

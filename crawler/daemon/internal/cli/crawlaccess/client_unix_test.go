@@ -70,7 +70,7 @@ func TestWithoutSocket(t *testing.T) {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
 		}
 	}
-	l, err := dir.ListenSocket(t.Context(), lock)
+	l, err := lock.ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

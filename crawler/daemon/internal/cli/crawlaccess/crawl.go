@@ -36,6 +36,9 @@ func (f *CrawlFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...str
 	fs.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds the token for --server (default DIR/token)")
 }
 
+// NamesDaemon reports whether the flags name a daemon, or a project of one.
+func (f *CrawlFlags) NamesDaemon() bool { return f.isExplicit() || f.project != "" }
+
 // Place names the crawl for people.
 func (f *CrawlFlags) Place() string {
 	return cmp.Or(f.serverURL, f.DataDir)

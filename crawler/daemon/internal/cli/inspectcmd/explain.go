@@ -55,7 +55,7 @@ func NewExplainCommand(env *command.Env) *cobra.Command {
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
 		Long: explainHelp, Example: explainExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if q.configFile != "" && c.Flags().Changed("data") {
+			if q.configFile != "" && (c.Flags().Changed("data") || q.NamesDaemon()) {
 				return usage.Errorf("--data and -c name two crawls: choose one")
 			}
 			return q.explain(c.Context(), args[0])

@@ -105,6 +105,9 @@ func (q reportOptions) printCrawlReport(ctx context.Context) error {
 		return usage.Errorf("--limit: %d is not a number of hosts", q.limit)
 	}
 	if q.suggestParams {
+		if q.NamesDaemon() {
+			return usage.Errorf("--params reads the output of a crawl: name its directory with --data alone")
+		}
 		return q.printParamReport(ctx)
 	}
 	host, err := command.ParseHostFlag(q.host)
