@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -18,38 +17,6 @@ import (
 const maxLineBytes = 64 << 10
 
 var errStopping = errors.New("the daemon stops: offer again what was not taken")
-
-// addURLs queues what the body names. It is read as fast as it is taken, and the
-// call goes on for as long as something comes.
-func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) {
-	i, err := s.inspector(r, nil)
-	if err != nil {
-		return reply{}, err
-	}
-	body := &idleTimeoutReader{body: r.Body, serverStopping: s.eventStreams.stopContext.Done(), setDeadline: http.NewResponseController(w).SetReadDeadline}
-	lines := bodyLines(body)
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
-		lines = jsonArrayStrings(body)
-	}
-	added, err := i.AddURLs(r.Context(), lines)
-	if err == nil {
-		return reply{body: added}, nil
-	}
-	_ = body.setDeadline(time.Now()) // net/http would read on, for as long as the caller waits
-	var p *Problem
-	switch {
-	case errors.As(err, &p):
-		p = new(*p)
-	case errors.Is(err, errStopping):
-		p = newProblem(http.StatusServiceUnavailable, "%w", errStopping)
-	case body.readErr != nil:
-		p = newProblem(http.StatusBadRequest, "the body ended before it should: %w", body.readErr)
-	default:
-		p = problemOf(s.cfg.Log, r, err)
-	}
-	p.PartialResult = added
-	return reply{}, p
-}
 
 // An idleTimeoutReader gives a body as long as it takes: only a minute in which nothing
 // comes, though we ask, ends it.

@@ -26,21 +26,6 @@ func jsonListReply[T any](v []T, err error) (reply, error) {
 	return reply{body: v}, err
 }
 
-// inspector returns what answers questions about the project that a call names, unless the
-// call's query makes no sense.
-func (s *Server) inspector(r *http.Request, queryErr error) (Inspector, error) {
-	name := r.PathValue("project")
-	switch {
-	case queryErr != nil:
-		return nil, queryErr
-	case s.crawl == nil:
-		return s.daemon.Inspector(r.Context(), name)
-	case name != CrawlName:
-		return nil, NotFound("there is no project %s here: a crawl in the foreground is called %s", name, CrawlName)
-	}
-	return s.crawl, nil
-}
-
 func (s *Server) listProjects(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	return jsonListReply(s.daemon.Projects(r.Context()))
 }
@@ -92,78 +77,6 @@ func setPageLinks(h http.Header, u *url.URL, offset, limit, total int) {
 
 func (s *Server) getHost(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	return jsonReply(s.daemon.HostDetail(r.Context(), r.PathValue("project"), r.PathValue("host")))
-}
-
-func (s *Server) explainURL(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	q := queryParser{r.URL.Query(), nil}
-	u := q.text("url")
-	if u == "" {
-		q.setError("url", "is compulsory: the URL to explain")
-	}
-	i, err := s.inspector(r, q.err)
-	if err != nil {
-		return reply{}, err
-	}
-	return jsonReply(i.ExplainURL(r.Context(), u))
-}
-
-func (s *Server) getReport(w http.ResponseWriter, r *http.Request) (reply, error) {
-	w.Header().Set("Vary", "Accept")
-	q := queryParser{r.URL.Query(), nil}
-	reportQuery := ReportQuery{Host: q.text("host"), Limit: q.number("limit", 100, 1<<40)}
-	i, err := s.inspector(r, q.err)
-	switch {
-	case err != nil:
-		return reply{}, err
-	case strings.Contains(r.Header.Get("Accept"), jsonLinesType):
-		return s.streamReply(r, jsonLinesType, func(w io.Writer) error {
-			return i.Report(r.Context(), reportQuery, func(report *StreamedReport) error { return report.WriteJSONLines(w) })
-		}), nil
-	}
-	return jsonReply(FullReport(r.Context(), i.Report, reportQuery))
-}
-
-func (s *Server) getFrontierStats(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	i, err := s.inspector(r, nil)
-	if err != nil {
-		return reply{}, err
-	}
-	return jsonReply(i.FrontierStats(r.Context()))
-}
-
-// listFrontierURLs streams URLs of the frontier. What callbacks gave a URL, and the body of
-// its request, may be secret: only who may operate gets them.
-func (s *Server) listFrontierURLs(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	q := queryParser{r.URL.Query(), nil}
-	urlQuery := FrontierURLQuery{Host: q.text("host"), Origin: q.text("origin"), State: q.oneOf("state", frontierURLStates), Limit: q.number("limit", 0, 1<<40)}
-	i, err := s.inspector(r, q.err)
-	if err != nil {
-		return reply{}, err
-	}
-	maySeeSecrets := CallerFromContext(r.Context()).Role.Allows(RoleOperate)
-	return s.streamReply(r, jsonLinesType, func(w io.Writer) error {
-		return writeJSONLines(w, func(yield func(*FrontierURL, error) bool) {
-			for u, err := range i.FrontierURLs(r.Context(), urlQuery) {
-				if u != nil && !maySeeSecrets {
-					u.CallbackData, u.RequestBody = nil, nil
-				}
-				if !yield(u, err) {
-					return
-				}
-			}
-		})
-	}), nil
-}
-
-func (s *Server) listLedgerRecords(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	q := r.URL.Query()
-	i, err := s.inspector(r, nil)
-	if err != nil {
-		return reply{}, err
-	}
-	return s.streamReply(r, jsonLinesType, func(w io.Writer) error {
-		return writeJSONLines(w, i.LedgerRecords(r.Context(), LedgerQuery{URL: q.Get("url"), Host: q.Get("host")}))
-	}), nil
 }
 
 func (s *Server) getRobotsFile(_ http.ResponseWriter, r *http.Request) (reply, error) {

@@ -155,7 +155,15 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 	if rt.maxBodyBytes >= 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, rt.maxBodyBytes)
 	}
-	return rt.handle(s, w, withCaller(r, c))
+	r = withCaller(r, c)
+	if rt.handleCrawl == nil {
+		return rt.handle(s, w, r)
+	}
+	i, err := s.crawlHandlers.inspectorOf(r.Context(), r.PathValue("project"))
+	if err != nil {
+		return reply{}, err
+	}
+	return rt.handleCrawl(&s.crawlHandlers, i, w, r)
 }
 
 // authorize says who makes a call: its token is looked at first, then whether a

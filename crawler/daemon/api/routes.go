@@ -38,8 +38,8 @@ type route struct {
 	responseBodyPrototype any      // a value of the type of the answer; nil: none
 	responseMediaType     string   // its content type; empty: application/json
 	mayCreate             bool     // 201 instead of 204
-	ofCrawl               bool     // of a crawl in the foreground, too
 	handle                func(*Server, http.ResponseWriter, *http.Request) (reply, error)
+	handleCrawl           func(*crawlHandlers, Inspector, http.ResponseWriter, *http.Request) (reply, error) // in the place of handle
 }
 
 // A queryParam is a parameter of a query.
@@ -85,7 +85,7 @@ var routes = []route{
 	{method: "POST", path: projectPathPattern + "/urls", operationID: "addURLs", role: RoleOperate, summary: "Queue URLs, as many as you like",
 		description: "JSON Lines (a URL in quotes, or an object with url, depth and referrer), one JSON array of such, or plain text with a URL a line. " +
 			"The body is read as fast as the store takes it. What was taken before a call breaks off stays taken.",
-		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, ofCrawl: true, handle: (*Server).addURLs},
+		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, handleCrawl: (*crawlHandlers).addURLs},
 	{method: "GET", path: projectPathPattern + "/hosts", operationID: "hosts", role: RoleRead, summary: "The hosts of a project",
 		queryParams: []queryParam{
 			{name: "q", jsonType: "string", description: "part of the name"},
@@ -100,25 +100,25 @@ var routes = []route{
 		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
 	{method: "DELETE", path: projectPathPattern + "/hosts/{host}/brake", operationID: "liftHostBrake", role: RoleOperate, summary: "Take the brake off a host", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
 	{method: "GET", path: projectPathPattern + "/explain", operationID: "explain", role: RoleRead, summary: "All that a crawl makes of a URL",
-		queryParams: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: URLExplanation{}, ofCrawl: true, handle: (*Server).explainURL},
+		queryParams: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: URLExplanation{}, handleCrawl: (*crawlHandlers).explainURL},
 	{method: "GET", path: projectPathPattern + "/report", operationID: "report", role: RoleRead, summary: "How a crawl stands",
-		description: "With Accept: application/x-ndjson, the totals and then each host, a line each.", ofCrawl: true,
+		description: "With Accept: application/x-ndjson, the totals and then each host, a line each.",
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "limit", jsonType: "integer", description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
-		responseBodyPrototype: CrawlReport{}, handle: (*Server).getReport},
+		responseBodyPrototype: CrawlReport{}, handleCrawl: (*crawlHandlers).getReport},
 	{method: "GET", path: projectPathPattern + "/frontier", operationID: "frontier", role: RoleRead, summary: "How much a crawl's frontier holds",
-		responseBodyPrototype: FrontierStats{}, ofCrawl: true, handle: (*Server).getFrontierStats},
+		responseBodyPrototype: FrontierStats{}, handleCrawl: (*crawlHandlers).getFrontierStats},
 	{method: "GET", path: projectPathPattern + "/frontier/urls", operationID: "frontierURLs", role: RoleRead, summary: "The URLs of a crawl's frontier",
 		description: "JSON Lines, of each origin in the order in which they would be visited. context and body are for the role operate.",
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "origin", jsonType: "string", description: "of this origin only, as https://example.com"},
 			{name: "state", jsonType: "string", enum: frontierURLStates, description: "only URLs in it"},
 			{name: "limit", jsonType: "integer", description: "at most so many; 0: all"}},
-		responseBodyPrototype: FrontierURL{}, responseMediaType: jsonLinesType, ofCrawl: true, handle: (*Server).listFrontierURLs},
+		responseBodyPrototype: FrontierURL{}, responseMediaType: jsonLinesType, handleCrawl: (*crawlHandlers).listFrontierURLs},
 	{method: "GET", path: projectPathPattern + "/ledger", operationID: "ledger", role: RoleRead, summary: "What permitted each request",
 		description:           "JSON Lines: the requests, answers and refusals that the ledger has, the oldest first, and where runs begin.",
 		queryParams:           []queryParam{{name: "url", jsonType: "string", description: "of this URL only"}, {name: "host", jsonType: "string", description: "of this host only"}},
-		responseBodyPrototype: ledger.Record{}, responseMediaType: jsonLinesType, ofCrawl: true, handle: (*Server).listLedgerRecords},
+		responseBodyPrototype: ledger.Record{}, responseMediaType: jsonLinesType, handleCrawl: (*crawlHandlers).listLedgerRecords},
 	{method: "GET", path: projectPathPattern + "/robots/{origin}", operationID: "robots", role: RoleRead, summary: "The robots.txt of an origin, as it was fetched",
 		description: "The origin is percent-encoded, as https%3A%2F%2Fexample.com.",
 		queryParams: []queryParam{{name: "version", jsonType: "string", description: "SHA-256 of an older one"},
@@ -144,7 +144,7 @@ var routes = []route{
 	{method: "POST", path: loginPath, operationID: "login", role: RolePublic, summary: "Trade a token for a session, as browsers do",
 		maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).login},
 	{method: "POST", path: "/logout", operationID: "logout", role: RolePublic, summary: "End the session", maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).logout},
-	{method: "GET", path: healthPath, operationID: "health", role: RolePublic, summary: "Is the process alive?", responseBodyPrototype: Health{}, ofCrawl: true, handle: (*Server).getHealth},
+	{method: "GET", path: healthPath, operationID: "health", role: RolePublic, summary: "Is the process alive?", responseBodyPrototype: Health{}, handle: (*Server).getHealth},
 	{method: "GET", path: readyPath, operationID: "ready", role: RolePublic, summary: "Does every project run that should?",
 		description: "503 if not: a project has failed, waits for room on the disk, or waits for the servers that keep its state. A caller with a token gets the reasons.", responseBodyPrototype: Health{}, handle: (*Server).getReadiness},
 	{method: "GET", path: metricsPath, operationID: "metrics", role: RoleRead, summary: "Numbers for Prometheus", responseBodyPrototype: "", responseMediaType: "text/plain", handle: (*Server).getMetrics},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -32,8 +33,8 @@ type ServerConfig struct {
 
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
-	daemon                 Daemon
-	crawl                  Inspector // of a server of one crawl, which has no daemon; else nil
+	daemon                 Daemon // nil: a crawl in the foreground is served
+	crawlHandlers          crawlHandlers
 	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
@@ -46,7 +47,7 @@ type Server struct {
 
 // NewServer returns the server of a daemon. It starts nothing.
 func NewServer(d Daemon, cfg ServerConfig) *Server {
-	s := newUnroutedServer(cfg)
+	s := newUnroutedServer(cfg, d.Inspector)
 	s.daemon = d
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
@@ -60,20 +61,28 @@ const CrawlName = "crawl"
 // NewCrawlServer returns the server of a crawl that runs in the foreground: it answers the
 // calls of the API that an Inspector can answer. It starts nothing.
 func NewCrawlServer(crawl Inspector, log *slog.Logger) *Server {
-	s := newUnroutedServer(ServerConfig{Log: log})
-	s.crawl = crawl
+	s := newUnroutedServer(ServerConfig{Log: log}, func(_ context.Context, project string) (Inspector, error) {
+		if project != CrawlName {
+			return nil, NotFound("there is no project %s here: a crawl in the foreground is called %s", project, CrawlName)
+		}
+		return crawl, nil
+	})
 	for _, rt := range routes {
-		if rt.ofCrawl {
+		if rt.handleCrawl != nil || rt.path == healthPath {
 			s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
 		}
 	}
 	return s
 }
 
-func newUnroutedServer(cfg ServerConfig) *Server {
+func newUnroutedServer(cfg ServerConfig, inspectorOf func(context.Context, string) (Inspector, error)) *Server {
 	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Server{cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: newEventStreams(cfg.MaxEventStreams)}
+	streams := newEventStreams(cfg.MaxEventStreams)
+	return &Server{
+		cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: streams,
+		crawlHandlers: crawlHandlers{inspectorOf: inspectorOf, eventStreams: streams, log: cfg.Log},
+	}
 }
 
 // ServeHTTP answers a call of the API, or hands it to the page.
@@ -102,7 +111,7 @@ func (s *Server) unroutedProblem(handler http.Handler, r *http.Request, h http.H
 	var p muxReplyRecorder
 	handler.ServeHTTP(&p, r)
 	switch {
-	case p.status != http.StatusMethodNotAllowed && s.crawl != nil:
+	case p.status != http.StatusMethodNotAllowed && s.daemon == nil:
 		return NotFound("there is nothing at %s: a crawl in the foreground answers report, explain, frontier, ledger and urls of the project %s", r.URL.Path, CrawlName)
 	case p.status != http.StatusMethodNotAllowed:
 		return NotFound("there is nothing at %s: see /openapi.json", r.URL.Path)

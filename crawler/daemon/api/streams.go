@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"iter"
@@ -13,32 +12,6 @@ import (
 
 // jsonLinesType is the media type of JSON Lines.
 const jsonLinesType = "application/x-ndjson"
-
-// streamReply answers with what write writes. An error before anything has left is answered
-// as a problem; after that it breaks the connection, so that no reader takes a part for the
-// whole.
-func (s *Server) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
-	return reply{writeBody: func(w http.ResponseWriter) error {
-		out := &streamWriter{w: w, mediaType: mediaType, stopContext: s.eventStreams.stopContext}
-		out.setDeadline(time.Time{}) // what write does before it writes may take long
-		defer context.AfterFunc(out.stopContext, func() { out.setDeadline(time.Now()) })()
-		b := bufio.NewWriterSize(out, 1<<16)
-		err := write(b)
-		if err == nil {
-			err = b.Flush()
-		}
-		switch {
-		case err == nil && !out.hasBegun:
-			w.Header().Set("Content-Type", mediaType)
-		case err != nil && !out.hasBegun:
-			writeProblem(w, problemOf(s.cfg.Log, r, err))
-		case err != nil:
-			s.cfg.Log.Debug("an answer of the API was broken off", "path", r.URL.Path, "error", err)
-			panic(http.ErrAbortHandler)
-		}
-		return nil
-	}}
-}
 
 // A streamWriter writes the body of an answer that may take as long as its reader does, but no
 // longer than the server.

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// crawlHandlers are the handlers of calls that an Inspector answers: that of a daemon's project,
+// or of a crawl in the foreground.
+type crawlHandlers struct {
+	inspectorOf  func(ctx context.Context, project string) (Inspector, error)
+	eventStreams *eventStreams // whose end ends answers, too
+	log          *slog.Logger
+}
+
+func (h *crawlHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+	q := queryParser{r.URL.Query(), nil}
+	u := q.text("url")
+	if u == "" {
+		q.setError("url", "is compulsory: the URL to explain")
+	}
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	return jsonReply(i.ExplainURL(r.Context(), u))
+}
+
+func (h *crawlHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
+	w.Header().Set("Vary", "Accept")
+	q := queryParser{r.URL.Query(), nil}
+	reportQuery := ReportQuery{Host: q.text("host"), Limit: q.number("limit", 100, 1<<40)}
+	switch {
+	case q.err != nil:
+		return reply{}, q.err
+	case strings.Contains(r.Header.Get("Accept"), jsonLinesType):
+		return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
+			return i.Report(r.Context(), reportQuery, func(report *StreamedReport) error { return report.WriteJSONLines(w) })
+		}), nil
+	}
+	return jsonReply(FullReport(r.Context(), i.Report, reportQuery))
+}
+
+func (h *crawlHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+	return jsonReply(i.FrontierStats(r.Context()))
+}
+
+// listFrontierURLs streams URLs of the frontier. What callbacks gave a URL, and the body of
+// its request, may be secret: only who may operate gets them.
+func (h *crawlHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+	q := queryParser{r.URL.Query(), nil}
+	urlQuery := FrontierURLQuery{Host: q.text("host"), Origin: q.text("origin"), State: q.oneOf("state", frontierURLStates), Limit: q.number("limit", 0, 1<<40)}
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	maySeeSecrets := CallerFromContext(r.Context()).Role.Allows(RoleOperate)
+	return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
+		return writeJSONLines(w, func(yield func(*FrontierURL, error) bool) {
+			for u, err := range i.FrontierURLs(r.Context(), urlQuery) {
+				if u != nil && !maySeeSecrets {
+					u.CallbackData, u.RequestBody = nil, nil
+				}
+				if !yield(u, err) {
+					return
+				}
+			}
+		})
+	}), nil
+}
+
+func (h *crawlHandlers) listLedgerRecords(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+	q := r.URL.Query()
+	return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
+		return writeJSONLines(w, i.LedgerRecords(r.Context(), LedgerQuery{URL: q.Get("url"), Host: q.Get("host")}))
+	}), nil
+}
+
+// addURLs queues what the body names. It is read as fast as it is taken, and the
+// call goes on for as long as something comes.
+func (h *crawlHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
+	body := &idleTimeoutReader{body: r.Body, serverStopping: h.eventStreams.stopContext.Done(), setDeadline: http.NewResponseController(w).SetReadDeadline}
+	lines := bodyLines(body)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
+		lines = jsonArrayStrings(body)
+	}
+	added, err := i.AddURLs(r.Context(), lines)
+	if err == nil {
+		return reply{body: added}, nil
+	}
+	_ = body.setDeadline(time.Now()) // net/http would read on, for as long as the caller waits
+	var p *Problem
+	switch {
+	case errors.As(err, &p):
+		p = new(*p)
+	case errors.Is(err, errStopping):
+		p = newProblem(http.StatusServiceUnavailable, "%w", errStopping)
+	case body.readErr != nil:
+		p = newProblem(http.StatusBadRequest, "the body ended before it should: %w", body.readErr)
+	default:
+		p = problemOf(h.log, r, err)
+	}
+	p.PartialResult = added
+	return reply{}, p
+}
+
+// streamReply answers with what write writes. An error before anything has left is answered
+// as a problem; after that it breaks the connection, so that no reader takes a part for the
+// whole.
+func (h *crawlHandlers) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
+	return reply{writeBody: func(w http.ResponseWriter) error {
+		out := &streamWriter{w: w, mediaType: mediaType, stopContext: h.eventStreams.stopContext}
+		out.setDeadline(time.Time{}) // what write does before it writes may take long
+		defer context.AfterFunc(out.stopContext, func() { out.setDeadline(time.Now()) })()
+		b := bufio.NewWriterSize(out, 1<<16)
+		err := write(b)
+		if err == nil {
+			err = b.Flush()
+		}
+		switch {
+		case err == nil && !out.hasBegun:
+			w.Header().Set("Content-Type", mediaType)
+		case err != nil && !out.hasBegun:
+			writeProblem(w, problemOf(h.log, r, err))
+		case err != nil:
+			h.log.Debug("an answer of the API was broken off", "path", r.URL.Path, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}}
+}
