@@ -91,7 +91,7 @@ func (w Window) isOpenAtLocalTime(t time.Time) bool {
 		if r.fromSecond < r.toSecond {
 			return r.fromSecond <= now && now < r.toSecond
 		}
-		return r.fromSecond <= now || now < r.toSecond
+		return r.fromSecond > r.toSecond && (r.fromSecond <= now || now < r.toSecond)
 	})
 }
 

@@ -29,7 +29,7 @@ const (
 	// 6265, section 6.1).
 	maxCookieBytes = 4096
 	// cachedSites is of how many sites the cookies are in memory, and of up to twice as many.
-	cachedSites = 256
+	cachedSites = 512
 )
 
 // Cookies are the cookies of a crawl (RFC 6265), kept in its notes. Each site, a

@@ -1,6 +1,7 @@
 package httpfetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -200,14 +201,15 @@ func recordConns(t *http.Transport) {
 	t.Protocols.SetHTTP1(true)
 }
 
-// tlsHandshake returns c with TLS, as t would speak it to addr.
+// tlsHandshake returns c with TLS, as t would speak it to addr. t has a configuration of TLS and
+// a timeout of handshakes.
 func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
 	cfg := t.TLSClientConfig.Clone()
-	cfg.ServerName, cfg.NextProtos = host, []string{"http/1.1"}
+	cfg.ServerName, cfg.NextProtos = cmp.Or(cfg.ServerName, host), []string{"http/1.1"}
 	ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
 	defer cancel()
 	secure := tls.Client(c, cfg)

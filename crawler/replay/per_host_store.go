@@ -63,7 +63,7 @@ func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration
 	case err != nil || len(leases) > 0:
 		return leases, storage.Wait{}, err
 	case due.IsZero():
-		return nil, storage.Wait{}, fmt.Errorf("%w: nothing is queued", errNothingDue)
+		return nil, storage.Wait{}, fmt.Errorf("%w: nothing is queued, or a visit to the host goes on", errNothingDue)
 	}
 	return nil, storage.Wait{}, fmt.Errorf("%w for another %v", errNothingDue, due.Sub(now))
 }

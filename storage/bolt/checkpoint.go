@@ -97,8 +97,11 @@ func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 }
 
 func (f *originCheckpoint) putNamesIfNew(names checksummedBucket) error {
+	if !f.isNew {
+		return nil
+	}
 	key := originNameKey(f.origin.name.String())
-	if !f.isNew || names.Get(key) != nil {
+	if names.Get(key) != nil {
 		return nil
 	}
 	if err := names.setOrDelete(key, numberKey(f.origin.number)); err != nil {

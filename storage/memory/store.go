@@ -207,7 +207,10 @@ func (m *Store) LeaseFromHost(
 		return nil, due, nil
 	}
 	l, err := m.issueLease(origin, now, now.Add(ttl))
-	return []storage.Lease{l}, due, err
+	if err != nil {
+		return nil, due, err
+	}
+	return []storage.Lease{l}, due, nil
 }
 
 // issueLease leases the first URL that is due of an origin that has one.
