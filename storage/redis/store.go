@@ -9,6 +9,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/client"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -143,4 +145,94 @@ func (s *Store) Close() error {
 		defer cancel()
 		return errors.Join(s.returnAll(ctx), s.confirmEarlierUpdates(ctx))
 	})
+}
+
+// Open opens the store whose keys begin with Options.Prefix, and makes it if there
+// is none. It returns an error if no server answers, or if one is not as a store
+// needs it: see the package's documentation. The error wraps storage.ErrWriteStalled if
+// the servers may be in order a moment later, without anybody changing a setting of
+// ours. Close must be called in the end.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	c, err := client.Open(ctx, client.Config{
+		Addresses: opts.Addresses, Username: opts.Username, Password: opts.Password, TLS: opts.TLS, Prefix: opts.Prefix,
+		Partitions: opts.Partitions, Durability: string(opts.Durability), CacheBytes: opts.NoteCacheBytes, Timeout: opts.Timeout,
+		OnStallChange: opts.OnStallChange, UsesCallerTime: opts.usesCallerTime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := ensureFormat(ctx, c, &opts); err != nil {
+		return nil, errors.Join(err, c.Close(func() error { return nil }))
+	}
+	held, ttls, interrupted := newHeldLeases(), newLeaseTTLRecorder(c, opts.Timeout), opts.interruptedDelay()
+	summaries := &summaryRefresher{client: c, interval: opts.PartitionRefreshInterval, interruptedDelay: interrupted}
+	return &Store{
+		client:       c,
+		flushTimeout: flushTimeouts * opts.Timeout,
+		leaser:       leaser{client: c, summaries: summaries, held: held, ttls: ttls, onDamaged: opts.OnDamaged},
+		leaseHolder: leaseHolder{
+			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
+		},
+		parking:     parking{c, opts.OnDamaged},
+		noteStore:   noteStore{c},
+		hostCounter: hostCounter{c},
+		inspector:   inspector{c},
+		importer:    importer{c},
+	}, nil
+}
+
+// keyFormat is that of the keys.
+const keyFormat = "1"
+
+// ensureFormat notes format and partitions in a new store, and compares them in another.
+func ensureFormat(ctx context.Context, c *client.Client, opts *Options) error {
+	key := opts.Prefix + ":store" // wherever partitions are: that is what is asked
+	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(opts.Partitions)} {
+		got, err := c.SetHashFieldOnce(ctx, key, field, want)
+		if err != nil {
+			return client.AsTransient(fmt.Errorf("store %s: %w", opts.Prefix, err))
+		}
+		if got != want {
+			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", opts.Prefix, field, got, want)
+		}
+	}
+	return nil
+}
+
+// laneArg returns the lane of a new entry.
+func laneArg(e *storage.Entry) string { return strconv.Itoa(int(schedule.LaneOf(e))) }
+
+// rankArg returns the rank of an entry within its lane.
+func rankArg(e *storage.Entry) string { return strconv.FormatInt(schedule.RankOf(e), 10) }
+
+// fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
+// for each.
+func fingerprintArg(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
+
+// encodeEntry returns the record of an entry.
+func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
+
+// chunkSize is how many URLs, or origins, one call goes through.
+const chunkSize = 256
+
+// readHostState reads the state of a host from a reply that gives the server's time as now.
+func readHostState(f *client.ReplyReader, c *client.Clock, now int64) storage.HostState {
+	h := storage.HostState{
+		Due: c.ToLocalTime(f.ReadInt(), now), LostVisitDelay: client.MicrosToDuration(f.ReadInt()),
+		Slots: int(f.ReadInt()), ConsecutiveFailures: int(f.ReadInt()),
+	}
+	if memo := f.ReadString(); memo != "" {
+		h.EncodedStats = []byte(memo)
+	}
+	return h
+}
+
+// hostStateArgs returns the state of a host as scripts take it: see setHostState in schedule.lua.
+func hostStateArgs(c *client.Clock, h *storage.HostState) []string {
+	return []string{c.TimeArg(h.Due), client.DurationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
+		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
@@ -153,4 +156,24 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 		return 0, err
 	}
 	return cutBytes, renameToFinal(cfg.Root, name)
+}
+
+// wholeMembersEnd returns where the last gzip member ends of those that are whole,
+// one after the other from the beginning of f.
+func wholeMembersEnd(f io.Reader) (int64, error) {
+	var end int64
+	var z gzip.Reader
+	for c := newCountingReader(f); ; end = c.bytesRead {
+		err := z.Reset(c)
+		if err == nil {
+			z.Multistream(false)
+			_, err = io.Copy(io.Discard, &z)
+		}
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
+			return 0, err // the file cannot be read: nobody knows what is in it
+		}
+		if err != nil {
+			return end, nil
+		}
+	}
 }

@@ -238,3 +238,28 @@ func (b *blockReader) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// A countingReader counts what was read. It is an io.ByteReader, so that gzip reads
+// not a byte beyond the end of a member.
+type countingReader struct {
+	*bufio.Reader
+	bytesRead int64
+}
+
+func newCountingReader(r io.Reader) *countingReader {
+	return &countingReader{Reader: bufio.NewReaderSize(r, 64<<10)}
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.bytesRead += int64(n)
+	return n, err
+}
+
+func (c *countingReader) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
+	if err == nil {
+		c.bytesRead++
+	}
+	return b, err
+}

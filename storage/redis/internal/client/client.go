@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
@@ -147,4 +150,98 @@ func (t *callTracker) close(last func() error) error {
 	}
 	t.closed = true
 	return last()
+}
+
+// The commands below are those that need no script. Each is sent until it is answered.
+
+// SetHashFieldOnce sets a field of a hash that belongs to no partition, unless it is set,
+// and returns its value.
+func (c *Client) SetHashFieldOnce(ctx context.Context, key, field, value string) (current string, err error) {
+	_, err = c.retry(ctx, c.partitions[0], func() (err error) {
+		set := c.conn.B().Hsetnx().Key(key).Field(field).Value(value).Build()
+		if err := c.conn.Do(ctx, set).Error(); err != nil {
+			return err
+		}
+		current, err = c.conn.Do(ctx, c.conn.B().Hget().Key(key).Field(field).Build()).ToString()
+		return err
+	})
+	return current, err
+}
+
+// CachedHashField returns a field of a hash of a partition; nil if it is not set. What was
+// read less than ttl ago is in memory, until the server says that the hash has changed.
+func (c *Client) CachedHashField(
+	ctx context.Context, p *Partition, key, field string, ttl time.Duration,
+) (value []byte, err error) {
+	_, err = c.retry(ctx, p, func() error {
+		m, err := c.conn.DoCache(ctx, c.conn.B().Hget().Key(p.Key(key)).Field(field).Cache(), ttl).ToMessage()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v, err := m.ToString()
+		value = append([]byte{}, v...) // not nil
+		return err
+	})
+	return value, err
+}
+
+// AwaitInvalidation returns when the connection that reads a key of a partition has
+// answered, and so has said whether what is in memory of that key has changed.
+func (c *Client) AwaitInvalidation(ctx context.Context, p *Partition, key string) error {
+	_, err := c.retry(ctx, p, func() error {
+		return c.conn.Do(ctx, c.conn.B().Exists().Key(p.Key(key)).Build()).Error()
+	})
+	return err
+}
+
+// HashFieldNames returns the names of the fields of a hash of a partition.
+func (c *Client) HashFieldNames(ctx context.Context, p *Partition, key string) (names []string, err error) {
+	_, err = c.retry(ctx, p, func() (err error) {
+		names, err = c.conn.Do(ctx, c.conn.B().Hkeys().Key(p.Key(key)).Build()).AsStrSlice()
+		return err
+	})
+	return names, err
+}
+
+// ListChunk returns n elements of a list of a partition, fewer at its end.
+func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, n int64) (elements []string, err error) {
+	_, err = c.retry(ctx, p, func() (err error) {
+		elements, err = c.conn.Do(ctx, c.conn.B().Lrange().Key(p.Key(key)).Start(from).Stop(from+n-1).Build()).AsStrSlice()
+		return err
+	})
+	return elements, err
+}
+
+// SetChunk returns about n elements of a set of a partition, and the cursor of the next
+// ones: 0 if there are none. An element may be returned twice.
+func (c *Client) SetChunk(
+	ctx context.Context, p *Partition, key string, cursor uint64, n int64,
+) (elements []string, next uint64, err error) {
+	_, err = c.retry(ctx, p, func() error {
+		page, err := c.conn.Do(ctx, c.conn.B().Sscan().Key(p.Key(key)).Cursor(cursor).Count(n).Build()).AsScanEntry()
+		elements, next = page.Elements, page.Cursor
+		return err
+	})
+	return elements, next, err
+}
+
+// ChangedOrUnreachablePartitions asks all partitions for the number of their changes, once.
+// It returns those whose last summary has another number, or whose servers do not answer.
+func (c *Client) ChangedOrUnreachablePartitions(ctx context.Context) (changed []*Partition) {
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	commands := make([]rueidis.Completed, len(c.partitions))
+	for i, p := range c.partitions {
+		commands[i] = c.conn.B().Hget().Key(p.Key("m")).Field("version").Build()
+	}
+	for i, answer := range c.conn.DoMulti(limited, commands...) {
+		version, err := answer.AsInt64()
+		if sum, up := c.partitions[i].LastSummary(); !up || version != sum.Version || err != nil && !rueidis.IsRedisNil(err) {
+			changed = append(changed, c.partitions[i])
+		}
+	}
+	return changed
 }

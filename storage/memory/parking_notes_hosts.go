@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
+	o.parkedEntries = append(o.parkedEntries, e)
+	m.parkedCount++
+}
+
+// Hold implements storage.Store.
+func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.getOrCreateOrigin(o)
+	origin.Origin.HeldUntil, origin.Suspended = until, suspended
+	m.schedule.UpdateOrigin(&origin.Origin)
+	return nil
+}
+
+// RescheduleByLastmod implements storage.Store.
+func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	for _, s := range lastmods {
+		w := m.seenURLs[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
+		if w == nil || w.URL != s.URL {
+			continue
+		}
+		o := m.origins[s.URL.Origin()]
+		if o.Queue.rescheduleIfModified(w, s.Modified, now) {
+			rescheduled++
+			m.schedule.UpdateOrigin(&o.Origin)
+		}
+	}
+	return rescheduled, nil
+}
+
+// UnparkMatchingURLs implements storage.Store.
+func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	if !o.IsZero() {
+		return m.unpark(m.origins[o], shouldUnpark), nil
+	}
+	for _, origin := range m.origins {
+		unparked += m.unpark(origin, shouldUnpark)
+	}
+	return unparked, nil
+}
+
+// unpark is UnparkMatchingURLs of one origin, nil if the store does not have it. It needs m.mu.
+func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bool) (unparked int) {
+	if origin == nil || len(origin.parkedEntries) == 0 {
+		return 0
+	}
+	var stillParked []storage.Entry
+	for _, e := range origin.parkedEntries {
+		if shouldUnpark(e) {
+			origin.Queue.addEntry(e)
+			unparked++
+		} else {
+			stillParked = append(stillParked, e)
+		}
+	}
+	origin.parkedEntries = stillParked
+	m.parkedCount -= unparked
+	m.schedule.UpdateOrigin(&origin.Origin)
+	return unparked
+}
+
+// ReadNote implements storage.Store.
+func (m *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	origin := m.origins[o]
+	if origin == nil {
+		return nil, nil
+	}
+	return bytes.Clone(origin.notes[key]), nil
+}
+
+// SetNote implements storage.Store.
+func (m *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
+	}
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.getOrCreateOrigin(o)
+	if value == nil {
+		delete(origin.notes, key)
+		return nil
+	}
+	if origin.notes == nil {
+		origin.notes = make(map[string][]byte)
+	}
+	origin.notes[key] = bytes.Clone(value)
+	return nil
+}
+
+// admittedHosts is what a Store knows of AdmitHosts.
+type admittedHosts struct {
+	hosts             map[string]struct{}
+	hostCountByDomain map[string]int
+}
+
+func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissionCounts {
+	_, counted := c.hosts[h.Host]
+	return storage.HostAdmissionCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+}
+
+// AdmitHostsWithinLimits implements storage.Store.
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
+		return nil, err
+	}
+	if err := m.lockIfOpen(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	results := make([]storage.HostAdmissionResult, len(hosts))
+	for i, h := range hosts {
+		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)
+		if results[i] == storage.HostAdmitted {
+			m.admittedHosts.hosts[h.Host] = struct{}{}
+			m.admittedHosts.hostCountByDomain[h.Domain]++
+		}
+	}
+	return results, nil
+}
+
+// AdmittedHostTotalsFor implements storage.Store.
+func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return storage.HostAdmissionCounts{}, err
+	}
+	defer m.mu.Unlock()
+	return m.admittedHosts.hostCountsFor(h), nil
+}
