@@ -38,7 +38,7 @@ func NewAgent(token string, fallbacks ...string) (Agent, error) {
 // Verdict says of what they may fetch whether it is DisallowedForMainRobot. The GoogleOSS
 // dialect knows no presets.
 func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, error) {
-	if a, ok := presetAgent(token); ok && len(fallbacks) == 0 && d != GoogleOSS {
+	if a, ok := presetAgents[strings.ToLower(token)]; ok && len(fallbacks) == 0 && d != GoogleOSS {
 		return a, nil
 	}
 	return NewAgent(token, fallbacks...)
@@ -50,7 +50,7 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 // digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
 // dialect compares the name as it is given, and knows no presets.
 func AgentFromName(name string) Agent {
-	a, ok := presetAgent(name)
+	a, ok := presetAgents[strings.ToLower(name)]
 	if t := syntax.LeadingToken(name); !ok && t != "" {
 		a.tokens = []string{t}
 	}
@@ -58,12 +58,7 @@ func AgentFromName(name string) Agent {
 	return a
 }
 
-// presetAgent returns the preset of that name, in any case, and false if there is none.
-func presetAgent(name string) (Agent, bool) {
-	a, ok := presetAgents[strings.ToLower(name)]
-	return a, ok
-}
-
+// presetAgents are the presets, by name in lower case.
 var presetAgents = map[string]Agent{
 	"googlebot":       {tokens: []string{"googlebot"}},
 	"googlebot-news":  {tokens: []string{"googlebot-news", "googlebot"}},

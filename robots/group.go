@@ -3,7 +3,6 @@ package robots
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/decorum-crawler/decorum/robots/internal/match"
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
@@ -13,7 +12,7 @@ import (
 // name it most specifically, and of no other (GRP-06, GRP-07, AGENT-01).
 func (f *File) RulesFor(a Agent) *Rules {
 	r := f.compileRulesFor(a)
-	if indexing, ok := presetAgent(a.indexingPreset); ok && f.dialect != GoogleOSS {
+	if indexing, ok := presetAgents[a.indexingPreset]; ok && f.dialect != GoogleOSS {
 		r.mainRobotRules = f.compileRulesFor(indexing)
 	}
 	return r
@@ -22,25 +21,17 @@ func (f *File) RulesFor(a Agent) *Rules {
 // compileRulesFor builds the rules of an agent. They keep nothing of the file's text: a
 // crawl holds rules for many hosts, and files are mostly comments and other agents' groups.
 func (f *File) compileRulesFor(a Agent) *Rules {
+	r := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
 	best := f.bestMatchRank(a)
-	if best == rankNoMatch {
-		rules := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
-		if a.ignoresStarRules {
-			starRules := f.compileRulesFor(Agent{}) // EXC-09
-			rules.delay, rules.hasDelay, rules.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
-		}
-		return rules
+	switch {
+	case best != rankNoMatch:
+		f.compileCombinedGroup(r, a, best)
+		r.rateAndVisitTimes = newRateAndVisitTimes(f.recordLines(a, best, syntax.RequestRate, syntax.VisitTime))
+	case a.ignoresStarRules:
+		starRules := f.compileRulesFor(Agent{}) // EXC-09
+		r.delay, r.hasDelay, r.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
 	}
-	c := f.combinedGroupFor(a, best)
-	return &Rules{
-		ruleSet:               match.NewRuleSet(newRuleList(c.rules), f.dialect == GoogleOSS),
-		groupAgents:           strings.Clone(strings.Join(slices.Compact(c.agentValues), ", ")),
-		groupAgentLineNumbers: c.agentLineNumbers,
-		delay:                 c.delay,
-		hasDelay:              c.hasDelay,
-		isGoogleOSS:           f.dialect == GoogleOSS,
-		rateAndVisitTimes:     newRateAndVisitTimes(f.recordLines(a, best, syntax.RequestRate, syntax.VisitTime)),
-	}
+	return r
 }
 
 // LinesFor returns the lines with one of the fields, named in lower case, that speak to an
@@ -112,44 +103,37 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 	return a.matchRank(value)
 }
 
-// A combinedGroup is what a file says to one agent, in the order of the file.
-type combinedGroup struct {
-	agentValues      []string      // user-agent values that name the agent
-	agentLineNumbers []int         // where they stand
-	rules            []syntax.Line // allow and disallow, void ones left out
-	delay            time.Duration
-	hasDelay         bool // a delay is given, if only of zero
-}
-
-// combinedGroupFor collects what follows the user-agent lines of the given rank. A run
+// compileCombinedGroup collects in r what follows the user-agent lines of the given rank. A run
 // of such lines ends at the next rule. For the delay it ends at a Crawl-delay
 // line, too, so that each record keeps its own (DELAY-09), though only rules
 // shape groups (GRP-08, GRP-16).
-func (f *File) combinedGroupFor(a Agent, best agentRank) combinedGroup {
-	c := combinedGroup{rules: make([]syntax.Line, 0, len(f.lines))}
+func (f *File) compileCombinedGroup(r *Rules, a Agent, best agentRank) {
+	var agentValues []string                      // that name the agent
+	rules := make([]syntax.Line, 0, len(f.lines)) // allow and disallow, void ones left out
 	var group, record userAgentRun
 	for _, l := range f.lines {
 		switch l.Field {
 		case syntax.UserAgent:
 			named := f.agentMatchRank(a, l.Value) == best
 			if named {
-				c.agentValues, c.agentLineNumbers = append(c.agentValues, l.Value), append(c.agentLineNumbers, int(l.Number))
+				agentValues, r.groupAgentLineNumbers = append(agentValues, l.Value), append(r.groupAgentLineNumbers, int(l.Number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)
 		case syntax.Allow, syntax.Disallow:
 			group.isOpen, record.isOpen = false, false
 			if group.namesAgent && syntax.BeginsWithSlashOrStar(l.Value) {
-				c.rules = append(c.rules, l)
+				rules = append(rules, l)
 			}
 		case syntax.CrawlDelay:
 			record.isOpen, group.isOpen = false, group.isOpen && !f.crawlDelaySplitsGroups
 			if d, ok := syntax.ParseCrawlDelay(l.Value); ok && record.namesAgent {
-				c.delay, c.hasDelay = max(c.delay, d), true // DELAY-10
+				r.delay, r.hasDelay = max(r.delay, d), true // DELAY-10
 			}
 		}
 	}
-	return c
+	r.ruleSet = match.NewRuleSet(newRuleList(rules), r.isGoogleOSS)
+	r.groupAgents = strings.Clone(strings.Join(slices.Compact(agentValues), ", "))
 }
 
 // A userAgentRun is one or more user-agent lines that share what follows.

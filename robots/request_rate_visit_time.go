@@ -74,8 +74,11 @@ func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 			if r, ok := syntax.ParseRequestRate(l.Value); ok {
 				p.addRate(r)
 			}
-		} else if d, ok := syntax.ParseTimeOfDayRange(l.Value); ok {
-			p.addVisitTime(d)
+			continue
+		}
+		d, ok := syntax.ParseTimeOfDayRange(l.Value)
+		if ok && len(p.visitTimes) < maxTimeRanges && !slices.Contains(p.visitTimes, d) {
+			p.visitTimes = append(p.visitTimes, d)
 		}
 	}
 	return p
@@ -96,10 +99,4 @@ func (p *rateAndVisitTimes) addRate(r syntax.Rate) {
 		}
 	}
 	p.rates = append(p.rates, r)
-}
-
-func (p *rateAndVisitTimes) addVisitTime(d syntax.TimeOfDayRange) {
-	if len(p.visitTimes) < maxTimeRanges && !slices.Contains(p.visitTimes, d) {
-		p.visitTimes = append(p.visitTimes, d)
-	}
 }

@@ -90,10 +90,9 @@ func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay 
 func (r *Rules) Lines() []Line {
 	rules := r.ruleSet.Rules()
 	lines := make([]Line, len(rules))
-	for i := range rules {
-		rl := &rules[i]
-		field, value, _ := strings.Cut(rl.Text, ": ")
-		lines[i] = Line{Field: field, Value: value, Number: rl.Line}
+	for i, r := range rules {
+		field, value, _ := strings.Cut(r.Text, ": ")
+		lines[i] = Line{Field: field, Value: value, Number: r.Line}
 	}
 	return lines
 }
@@ -103,24 +102,17 @@ func (r *Rules) Lines() []Line {
 func newRuleList(lines []syntax.Line) []match.Rule {
 	size := 0
 	for _, l := range lines {
-		size += len(allowOrDisallowLabel(l.Field)) + len(l.Value)
+		size += len(l.Field.String()) + len(": ") + len(l.Value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(allowOrDisallowLabel(l.Field))
+		b.WriteString(l.Field.String())
+		b.WriteString(": ")
 		b.WriteString(l.Value)
 		rules[i] = match.Rule{Text: b.String()[start:], Line: int(l.Number), Allow: l.Field == syntax.Allow}
 	}
 	return rules
-}
-
-// allowOrDisallowLabel returns what stands before the path in the text of a rule.
-func allowOrDisallowLabel(f syntax.Field) string {
-	if f == syntax.Allow {
-		return "allow: "
-	}
-	return "disallow: "
 }

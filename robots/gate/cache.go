@@ -38,15 +38,19 @@ type fetchLease struct {
 
 func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
+// entryIfCached returns the origin's entry, nil if it is not in memory.
+func (m *originCache) entryIfCached(o decorum.Origin) *originEntry {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.entries[o]
+}
+
 // stateIfCached returns the origin's state, nil if it is not in memory.
 func (m *originCache) stateIfCached(o decorum.Origin) *originState {
-	m.mu.RLock()
-	e := m.entries[o]
-	m.mu.RUnlock()
-	if e == nil {
-		return nil
+	if e := m.entryIfCached(o); e != nil {
+		return e.state.Load()
 	}
-	return e.state.Load()
+	return nil
 }
 
 // getOrCreateLocked returns the origin's entry, locked.
@@ -62,9 +66,7 @@ func (m *originCache) getOrCreateLocked(o decorum.Origin, now time.Time) *origin
 }
 
 func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
-	m.mu.RLock()
-	e := m.entries[o]
-	m.mu.RUnlock()
+	e := m.entryIfCached(o)
 	if e != nil {
 		return e
 	}
@@ -101,9 +103,7 @@ func (m *originCache) evictOne(now time.Time) {
 
 // releaseFetchLease ends the fetch lease that c was made for, if c still has it.
 func (m *originCache) releaseFetchLease(c Clearance) {
-	m.mu.RLock()
-	e := m.entries[c.origin]
-	m.mu.RUnlock()
+	e := m.entryIfCached(c.origin)
 	if e == nil {
 		return
 	}

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/backoff"
@@ -127,21 +126,12 @@ func (c Config) withDefaults() Config {
 	if c.NotFoundPhrases == nil {
 		c.NotFoundPhrases = defaultNotFoundPhrases
 	}
-	c.NotFoundPhrases = lowerAll(c.NotFoundPhrases)
 	c.FetchLeaseTimeout = cmp.Or(c.FetchLeaseTimeout, 2*time.Minute)
 	c.RedirectWaitTimeout = cmp.Or(c.RedirectWaitTimeout, 15*time.Minute)
 	c.MaxCachedOrigins = cmp.Or(c.MaxCachedOrigins, 10_000)
 	c.MaxVersions = cmp.Or(c.MaxVersions, 20)
 	c.MaxArchiveBytes = cmp.Or(c.MaxArchiveBytes, 2<<20)
 	return c
-}
-
-func lowerAll(all []string) []string {
-	low := make([]string, len(all))
-	for i, s := range all {
-		low[i] = strings.ToLower(s)
-	}
-	return low
 }
 
 const day = 24 * time.Hour

@@ -103,7 +103,7 @@ func (g *Gate) containsNotFoundPhrase(page []byte) bool {
 	const head = 64 << 10 // enough of a page to tell what it is about
 	page = bytes.ToLower(page[:min(len(page), head)])
 	return slices.ContainsFunc(g.cfg.NotFoundPhrases, func(phrase string) bool {
-		return phrase != "" && bytes.Contains(page, []byte(phrase))
+		return phrase != "" && bytes.Contains(page, []byte(strings.ToLower(phrase)))
 	})
 }
 

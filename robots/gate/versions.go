@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,10 +70,7 @@ func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Or
 
 // firstSeen returns when the file came first.
 func (a *storedResponse) firstSeen() time.Time {
-	if a.FirstSeen.IsZero() {
-		return a.FetchedAt
-	}
-	return a.FirstSeen
+	return cmp.Or(a.FirstSeen, a.FetchedAt)
 }
 
 // indexOfVersionWithHash returns where the file with a hash is; -1: nowhere.

@@ -99,19 +99,15 @@ func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Find
 	if best == nil || best == rl {
 		return Finding{}, false
 	}
-	f := Finding{Line: rl.Line, Severity: Warning, RequirementID: "PREC-01"}
-	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.Text), best.Line)
+	f := Finding{rl.Line, Warning, "PREC-01", fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)),
+		fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.Text), best.Line),
+		"take it out"}
 	switch {
 	case best.Allow != rl.Allow:
-		f.Severity, f.RequirementID = Error, "PREC-02"
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "make it longer than the other, or take one of them out"
+		f.Severity, f.RequirementID, f.Advice = Error, "PREC-02", "make it longer than the other, or take one of them out"
 	case best.Length == rl.Length:
-		f.Severity, f.RequirementID = Hint, "PREC-09"
-		f.Message, f.Advice = fmt.Sprintf("%q is there already", truncateForMessage(rl.Text)), "take it out"
-	default:
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)), "take it out"
+		f.Severity, f.RequirementID, f.Message = Hint, "PREC-09", fmt.Sprintf("%q is there already", truncateForMessage(rl.Text))
 	}
-	f.Effect = effect
 	return f, true
 }
 

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 )
@@ -166,14 +167,7 @@ func (a sortKeyChunk) compare(b sortKeyChunk) int {
 // eightBytesAt returns the eight bytes of s from i on, as a number that compares as
 // they do; zeros where s ends.
 func eightBytesAt(s string, i int) uint64 {
-	s = s[min(i, len(s)):]
-	if len(s) >= 8 {
-		return uint64(s[0])<<56 | uint64(s[1])<<48 | uint64(s[2])<<40 | uint64(s[3])<<32 |
-			uint64(s[4])<<24 | uint64(s[5])<<16 | uint64(s[6])<<8 | uint64(s[7])
-	}
-	var w uint64
-	for j := range len(s) {
-		w |= uint64(s[j]) << (56 - 8*j)
-	}
-	return w
+	var b [8]byte
+	copy(b[:], s[min(i, len(s)):])
+	return binary.BigEndian.Uint64(b[:])
 }

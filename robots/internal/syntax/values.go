@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"strconv"
@@ -87,12 +88,7 @@ func (d TimeOfDayRange) Next(t time.Time) time.Time {
 
 // String returns the range as the lines write it.
 func (d TimeOfDayRange) String() string {
-	return formatHHMM(d.fromMinute) + "-" + formatHHMM(d.toMinute)
-}
-
-func formatHHMM(minutes int) string {
-	digits := strconv.Itoa(10_000 + minutes/60*100 + minutes%60)
-	return digits[1:]
+	return fmt.Sprintf("%02d%02d-%02d%02d", d.fromMinute/60, d.fromMinute%60, d.toMinute/60, d.toMinute%60)
 }
 
 // ParseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
