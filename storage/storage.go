@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -164,10 +165,8 @@ func (s Source) String() string {
 
 // ParseSource returns the source of the name.
 func ParseSource(name string) (Source, error) {
-	for s, n := range sourceNames {
-		if n == name {
-			return Source(s), nil
-		}
+	if i := slices.Index(sourceNames[:], name); i >= 0 {
+		return Source(i), nil
 	}
 	return 0, fmt.Errorf("%q is no source of a URL", name)
 }

@@ -60,9 +60,6 @@ func ParseTDMRep(body []byte) (*TDMRep, error) {
 	return file, err
 }
 
-// errNoRules is why a file cannot be read that is JSON.
-var errNoRules = errors.New("a list of rules is expected")
-
 // parseRules reads a list of rules, or one alone.
 func (t *TDMRep) parseRules(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -72,7 +69,7 @@ func (t *TDMRep) parseRules(text []byte) error {
 			return explainJSONEOF(err)
 		}
 		if start != json.Delim('[') {
-			return errNoRules
+			return errors.New("a list of rules is expected")
 		}
 	}
 	at, line := 0, 1

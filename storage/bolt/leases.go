@@ -128,8 +128,7 @@ func (t *leaseTable) end(l *lease, e *storage.Entry, outcome storage.AckOutcome,
 	o := l.Origin.Queue
 	delete(t.leases, l.Token)
 	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {
-		o.leasedSlots[i] = o.leasedSlots[len(o.leasedSlots)-1]
-		o.leasedSlots = o.leasedSlots[:len(o.leasedSlots)-1]
+		o.leasedSlots = slices.Delete(o.leasedSlots, i, i+1)
 	}
 	if len(o.leasedSlots) == 0 {
 		o.leasedSlots = nil

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -69,14 +70,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.PostInterruptionDelay = positiveOr(o.PostInterruptionDelay, time.Second)
-	o.FlushEvery = positiveOr(o.FlushEvery, 200*time.Millisecond)
-	o.FlushAfterChanges = positiveOr(o.FlushAfterChanges, 1<<15)
-	o.MaxBufferedChanges = positiveOr(o.MaxBufferedChanges, 3<<17)
-	o.PrefetchCount = positiveOr(o.PrefetchCount, 64)
-	o.MaxCachedURLs = positiveOr(o.MaxCachedURLs, 1<<17)
-	o.MaxHostsInMemory = positiveOr(o.MaxHostsInMemory, 1<<14)
-	o.maxCheckpointPages = positiveOr(o.maxCheckpointPages, maxCheckpointPages)
+	o.PostInterruptionDelay = cmp.Or(max(o.PostInterruptionDelay, 0), time.Second)
+	o.FlushEvery = cmp.Or(max(o.FlushEvery, 0), 200*time.Millisecond)
+	o.FlushAfterChanges = cmp.Or(max(o.FlushAfterChanges, 0), 1<<15)
+	o.MaxBufferedChanges = cmp.Or(max(o.MaxBufferedChanges, 0), 3<<17)
+	o.PrefetchCount = cmp.Or(max(o.PrefetchCount, 0), 64)
+	o.MaxCachedURLs = cmp.Or(max(o.MaxCachedURLs, 0), 1<<17)
+	o.MaxHostsInMemory = cmp.Or(max(o.MaxHostsInMemory, 0), 1<<14)
+	o.maxCheckpointPages = cmp.Or(max(o.maxCheckpointPages, 0), maxCheckpointPages)
 	if o.BeforeWrite == nil {
 		o.BeforeWrite = func() error { return nil }
 	}
@@ -93,14 +94,6 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	return o
-}
-
-// positiveOr returns n if it is above 0, and otherwise byDefault.
-func positiveOr[T int | time.Duration](n, byDefault T) T {
-	if n > 0 {
-		return n
-	}
-	return byDefault
 }
 
 // bufferedChangeLimit returns how many changes the store may hold: see MaxBufferedChanges.

@@ -71,8 +71,7 @@ func (w *writeStatus) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Path == w.path {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == w.path {
 		err = path.Err // the path is said once
 	}
 	kind := storage.ErrWriteStalled

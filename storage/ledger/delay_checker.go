@@ -29,9 +29,6 @@ type hostVisitState struct {
 	activeVisits int       // visits that go on
 }
 
-// startRun begins a run.
-func (p *delayChecker) startRun() { p.runNumber++ }
-
 // unshiftedTime returns the time of a record, or in one, had nobody set the clock.
 func (p *delayChecker) unshiftedTime(t time.Time) time.Time { return t.Add(-p.clockShift) }
 

@@ -35,7 +35,7 @@ func (v *verifier) checkRunStart(run *RunStart) {
 		v.endInterruptedRun()
 	}
 	v.runStart, v.runRequestCount, v.lastRunKeyID = run, 0, run.KeyID
-	v.delayChecker.startRun()
+	v.delayChecker.runNumber++
 	if err := v.verdictChecker.startRun(run); err != nil {
 		v.addFindingf("%v", err)
 	}

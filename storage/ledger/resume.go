@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -214,21 +215,11 @@ func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (runEnded b
 	switch {
 	case errors.Is(err, errBadRecord) || err == nil && l.segmentSize < durableSize:
 		if err = nil; l.segmentSize < durableSize {
-			err = l.damagedSegmentError(s, durableSize, badLine)
+			err = cmp.Or(badLine, fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; "+
+				"restore it from a backup, or move the directory away to begin another", s.name, l.segmentSize, durableSize))
 		}
 	case errors.Is(err, errLineTooLong) && durableSize >= 0 && l.segmentSize >= durableSize: // zeros have no line end
 		err = nil
 	}
 	return runEnded, err
-}
-
-// damagedSegmentError returns the error for a segment that is not whole up to its durable length. bad
-// is the error of its first bad line; nil: every line is whole.
-func (l *Ledger) damagedSegmentError(s segment, durableSize int64, badLine error) error {
-	if badLine != nil {
-		return badLine
-	}
-	return fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; "+
-		"restore it from a backup, or move the directory away to begin another",
-		s.name, l.segmentSize, durableSize)
 }

@@ -85,26 +85,26 @@ func (s segment) openDecompressed(dir string) (io.ReadCloser, error) {
 		input = io.TeeReader(f, s.fileHash)
 	}
 	if !s.isCompressed {
-		return struct {
-			io.Reader
-			io.Closer
-		}{input, f}, nil
+		return segmentReader{input, f.Close}, nil
 	}
 	z, err := zstd.NewReader(input, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return decompressedFile{z.IOReadCloser(), f}, nil
+	return segmentReader{z, func() error {
+		z.Close()
+		return f.Close()
+	}}, nil
 }
 
-// decompressedFile is a compressed file, read.
-type decompressedFile struct {
-	io.ReadCloser
-	file *os.File
+// A segmentReader reads the lines of a segment, decompressed.
+type segmentReader struct {
+	io.Reader
+	close func() error
 }
 
-// Close closes both.
-func (u decompressedFile) Close() error { return errors.Join(u.ReadCloser.Close(), u.file.Close()) }
+// Close closes the file, and what decompresses it.
+func (r segmentReader) Close() error { return r.close() }
 
 // errLineTooLong is of a line that no ledger has.
 var errLineTooLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)

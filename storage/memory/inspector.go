@@ -23,10 +23,7 @@ func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 	defer m.mu.Unlock()
 	leased := m.leaseCountsByOrigin()
 	for name, o := range m.origins {
-		if name.IsZero() { // the crawl's own, for notes
-			continue
-		}
-		if !yield(o.info(name, leased[o])) {
+		if !name.IsZero() && !yield(o.info(name, leased[o])) { // the zero one is the crawl's own, for notes
 			return nil
 		}
 	}

@@ -74,18 +74,10 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Partitions = cmp.Or(o.Partitions, 64)
 	o.Durability = cmp.Or(o.Durability, DurabilityReplica)
-	if o.PostInterruptionDelay <= 0 {
-		o.PostInterruptionDelay = time.Second
-	}
-	if o.PartitionRefreshInterval <= 0 {
-		o.PartitionRefreshInterval = 500 * time.Millisecond
-	}
-	if o.NoteCacheBytes <= 0 {
-		o.NoteCacheBytes = 16 << 20
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.PostInterruptionDelay = cmp.Or(max(o.PostInterruptionDelay, 0), time.Second)
+	o.PartitionRefreshInterval = cmp.Or(max(o.PartitionRefreshInterval, 0), 500*time.Millisecond)
+	o.NoteCacheBytes = cmp.Or(max(o.NoteCacheBytes, 0), 16<<20)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
 	if o.BeforeAck == nil {
 		o.BeforeAck = func() error { return nil }
 	}

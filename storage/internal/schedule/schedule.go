@@ -254,8 +254,7 @@ func NoteLastmod(e *storage.Entry, modified time.Time) bool {
 func CloneEntry(e storage.Entry) storage.Entry {
 	e.CallbackData = bytes.Clone(e.CallbackData)
 	if e.VisitHistorySummary != nil {
-		history := *e.VisitHistorySummary
-		e.VisitHistorySummary = &history
+		e.VisitHistorySummary = new(*e.VisitHistorySummary)
 	}
 	return e
 }

@@ -48,8 +48,7 @@ func (e transientError) Unwrap() error { return e.error }
 // AsTransient returns err so that it wraps storage.ErrWriteStalled, unless it is an error of
 // a server that is not transient.
 func AsTransient(err error) error {
-	var redisErr *rueidis.RedisError
-	if errors.As(err, &redisErr) && !IsTransient(redisErr) {
+	if redisErr, ok := errors.AsType[*rueidis.RedisError](err); ok && !IsTransient(redisErr) {
 		return err
 	}
 	return transientError{err}
