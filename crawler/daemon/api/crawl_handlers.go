@@ -21,25 +21,18 @@ type crawlHandlers struct {
 }
 
 func (h *crawlHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
-	q := queryParser{r.URL.Query(), nil}
-	u := q.text("url")
+	u := r.URL.Query().Get("url")
 	if u == "" {
-		q.setError("url", "is compulsory: the URL to explain")
-	}
-	if q.err != nil {
-		return reply{}, q.err
+		return reply{}, newProblem(http.StatusBadRequest, "url is compulsory: the URL to explain")
 	}
 	return jsonReply(i.ExplainURL(r.Context(), u))
 }
 
 func (h *crawlHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
 	w.Header().Set("Vary", "Accept")
-	q := queryParser{r.URL.Query(), nil}
-	reportQuery := ReportQuery{Host: q.text("host"), Limit: q.number("limit", 100, 1<<40)}
-	switch {
-	case q.err != nil:
-		return reply{}, q.err
-	case strings.Contains(r.Header.Get("Accept"), jsonLinesType):
+	q := r.URL.Query()
+	reportQuery := ReportQuery{Host: q.Get("host"), Limit: queryNumber(q, "limit", 100)}
+	if strings.Contains(r.Header.Get("Accept"), jsonLinesType) {
 		return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
 			return i.Report(r.Context(), reportQuery, func(report *StreamedReport) error { return report.WriteJSONLines(w) })
 		}), nil
@@ -54,11 +47,8 @@ func (h *crawlHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter, r *
 // listFrontierURLs streams URLs of the frontier. What callbacks gave a URL, and the body of
 // its request, may be secret: only who may operate gets them.
 func (h *crawlHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
-	q := queryParser{r.URL.Query(), nil}
-	urlQuery := FrontierURLQuery{Host: q.text("host"), Origin: q.text("origin"), State: q.oneOf("state", frontierURLStates), Limit: q.number("limit", 0, 1<<40)}
-	if q.err != nil {
-		return reply{}, q.err
-	}
+	q := r.URL.Query()
+	urlQuery := FrontierURLQuery{Host: q.Get("host"), Origin: q.Get("origin"), State: q.Get("state"), Limit: queryNumber(q, "limit", 0)}
 	maySeeSecrets := CallerFromContext(r.Context()).Role.Allows(RoleOperate)
 	return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
 		return writeJSONLines(w, func(yield func(*FrontierURL, error) bool) {

@@ -46,8 +46,9 @@ type route struct {
 type queryParam struct {
 	name        string
 	description string
-	jsonType    string // its type in JSON Schema
-	enum        []string
+	jsonType    string   // its type in JSON Schema
+	enum        []string // the values that it can have; nil: any of its type
+	maxValue    int      // of an integer
 }
 
 var (
@@ -56,8 +57,8 @@ var (
 	urlTypes  = []string{jsonLinesType, "application/jsonl", "application/json", "text/plain"}
 	formTypes = []string{"application/x-www-form-urlencoded"}
 
-	offsetParam = queryParam{name: "offset", jsonType: "integer", description: "how many to leave out"}
-	limitParam  = queryParam{name: "limit", jsonType: "integer", description: "how many at most"}
+	offsetParam = queryParam{name: "offset", jsonType: "integer", maxValue: 1 << 40, description: "how many to leave out"}
+	limitParam  = queryParam{name: "limit", jsonType: "integer", maxValue: 1000, description: "how many at most"}
 )
 
 const (
@@ -104,7 +105,8 @@ var routes = []route{
 	{method: "GET", path: projectPathPattern + "/report", operationID: "report", role: RoleRead, summary: "How a crawl stands",
 		description: "With Accept: application/x-ndjson, the totals and then each host, a line each.",
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
-			{name: "limit", jsonType: "integer", description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
+			{name: "limit", jsonType: "integer", maxValue: 1 << 40,
+				description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
 		responseBodyPrototype: CrawlReport{}, handleCrawl: (*crawlHandlers).getReport},
 	{method: "GET", path: projectPathPattern + "/frontier", operationID: "frontier", role: RoleRead, summary: "How much a crawl's frontier holds",
 		responseBodyPrototype: FrontierStats{}, handleCrawl: (*crawlHandlers).getFrontierStats},
@@ -113,7 +115,7 @@ var routes = []route{
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "origin", jsonType: "string", description: "of this origin only, as https://example.com"},
 			{name: "state", jsonType: "string", enum: frontierURLStates, description: "only URLs in it"},
-			{name: "limit", jsonType: "integer", description: "at most so many; 0: all"}},
+			{name: "limit", jsonType: "integer", maxValue: 1 << 40, description: "at most so many; 0: all"}},
 		responseBodyPrototype: FrontierURL{}, responseMediaType: jsonLinesType, handleCrawl: (*crawlHandlers).listFrontierURLs},
 	{method: "GET", path: projectPathPattern + "/ledger", operationID: "ledger", role: RoleRead, summary: "What permitted each request",
 		description:           "JSON Lines: the requests, answers and refusals that the ledger has, the oldest first, and where runs begin.",
@@ -137,7 +139,7 @@ var routes = []route{
 	{method: "DELETE", path: brakesPath + "/{host}", operationID: "liftBrake", role: RoleOperate, summary: "Take a brake off", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
 	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate, summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: []ProjectReloadResult(nil), handle: (*Server).reloadProjects},
 	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead, summary: "Who changed what, the newest first",
-		queryParams: []queryParam{{name: "before", jsonType: "integer", description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
+		queryParams: []queryParam{{name: "before", jsonType: "integer", maxValue: 1 << 60, description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
 	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: CrawlerInfo{}, handle: (*Server).getAbout},
 	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
 		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryMediaType, handle: (*Server).getSigningKeyDirectory},
