@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -222,7 +221,7 @@ func lastAuditEntries(path string, before int64, n int) ([]AuditEntry, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var last [][]byte // at most 2n, so that few are moved
+	var last []AuditEntry // at most 2n, so that few are moved
 	lines := bufio.NewReader(f)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -232,22 +231,17 @@ func lastAuditEntries(path string, before int64, n int) ([]AuditEntry, error) {
 			}
 			break
 		}
-		var e struct{ Seq int64 }
+		var e AuditEntry
 		if json.Unmarshal(line, &e) != nil || before > 0 && e.Seq >= before {
 			continue
 		}
-		if last = append(last, bytes.TrimSpace(line)); len(last) >= 2*n {
+		if last = append(last, e); len(last) >= 2*n {
 			last = append(last[:0], last[len(last)-n:]...)
 		}
 	}
-	entries := make([]AuditEntry, 0, n)
-	for _, line := range slices.Backward(last[max(0, len(last)-n):]) {
-		var e AuditEntry
-		if err := json.Unmarshal(line, &e); err == nil {
-			entries = append(entries, e)
-		}
-	}
-	return entries, nil
+	last = last[max(0, len(last)-n):]
+	slices.Reverse(last)
+	return last, nil
 }
 
 // Close closes the file.

@@ -70,19 +70,15 @@ func CallerFromContext(ctx context.Context) Caller {
 	return c
 }
 
-// authenticateAndTrustConn identifies the caller of a call, and trusts the connection if it knows the
+// authenticateAndTrustConn finds the caller of a call by the token, by the session, or by the
+// socket that the call came through, in this order, and trusts the connection if it knows the
 // caller. It returns an error for an invalid token.
-func (s *Server) authenticateAndTrustConn(r *http.Request) (Caller, error) {
-	c, err := s.identifyCaller(r)
-	if c != (Caller{}) {
-		connlimit.ConnFromContext(r.Context()).Trust()
-	}
-	return c, err
-}
-
-// identifyCaller finds the caller by the token, by the session, or by the socket that the
-// call came through, in this order.
-func (s *Server) identifyCaller(r *http.Request) (Caller, error) {
+func (s *Server) authenticateAndTrustConn(r *http.Request) (c Caller, err error) {
+	defer func() {
+		if c != (Caller{}) {
+			connlimit.ConnFromContext(r.Context()).Trust()
+		}
+	}()
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -116,14 +112,12 @@ func (s *Server) authenticateUnlessPublic(r *http.Request, needed Role) (Caller,
 	switch {
 	case err != nil && !s.wrongTokenThrottle.allow(r.RemoteAddr):
 		return c, tooManyRequestsProblem()
-	case err != nil && needed != RolePublic:
-		return c, err
 	case needed == RolePublic:
 		return c, nil
-	case c == Caller{}:
-		return c, unauthorizedProblem("send a token as Authorization: Bearer TOKEN, or log in")
+	case err == nil && c == Caller{}:
+		err = unauthorizedProblem("send a token as Authorization: Bearer TOKEN, or log in")
 	}
-	return c, nil
+	return c, err
 }
 
 // checkRole returns why a caller may not do what needs a role.

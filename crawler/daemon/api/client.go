@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ type Client struct {
 
 // Projects returns all projects.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, projectsPath, nil, &all)
+	return all, c.getJSON(ctx, projectsPath, &all)
 }
 
 // PutProject makes a project, or changes it.
@@ -39,7 +40,7 @@ func (c *Client) PutProject(ctx context.Context, name string, file []byte) error
 
 // ControlProject asks a project for a state.
 func (c *Client) ControlProject(ctx context.Context, name string, a ProjectAction) error {
-	return c.callJSON(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil)
+	return c.sendRequest(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil, nil)
 }
 
 // Hosts returns a part of the hosts of a project.
@@ -51,28 +52,32 @@ func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *Hos
 	if q.Limit != 0 {
 		params = append(params, "limit", strconv.Itoa(q.Limit))
 	}
-	return page, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "hosts", params...), nil, &page)
+	return page, c.getJSON(ctx, projectAPIPath(name, "hosts", params...), &page)
 }
 
 // ProjectActiveVisits returns the visits in hand.
 func (c *Client) ProjectActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "visits"), nil, &all)
+	return all, c.getJSON(ctx, projectAPIPath(name, "visits"), &all)
 }
 
 // ProjectThroughput returns what a project did lately.
 func (c *Client) ProjectThroughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
-	path := projectAPIPath(name, "throughput", "coarse", strconv.FormatBool(coarse))
-	return all, c.callJSON(ctx, http.MethodGet, path, nil, &all)
+	return all, c.getJSON(ctx, projectAPIPath(name, "throughput", "coarse", strconv.FormatBool(coarse)), &all)
 }
 
 // Brakes returns the brakes that are on.
 func (c *Client) Brakes(ctx context.Context) (all []Brake, err error) {
-	return all, c.callJSON(ctx, http.MethodGet, brakesPath, nil, &all)
+	return all, c.getJSON(ctx, brakesPath, &all)
 }
 
 // SetBrake stops or slows a host, and returns the brake that is on it then.
 func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *Brake, err error) {
-	return b, c.callJSON(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), o, &b)
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return b, c.sendRequest(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), body, header, &b)
 }
 
 // LiftBrake takes a brake off; reason is for the audit.
@@ -96,17 +101,9 @@ func projectAPIPath(name, rest string, namesAndValues ...string) string {
 	return path
 }
 
-// callJSON makes a call, with a body in JSON unless it is nil, and reads the answer into
-// the value that into points at, unless that is nil.
-func (c *Client) callJSON(ctx context.Context, method, path string, body, into any) error {
-	if body == nil {
-		return c.sendRequest(ctx, method, path, nil, http.Header{}, into)
-	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	return c.sendRequest(ctx, method, path, text, http.Header{"Content-Type": {"application/json"}}, into)
+// getJSON asks for what is at path, and reads the answer into the value that into points at.
+func (c *Client) getJSON(ctx context.Context, path string, into any) error {
+	return c.sendRequest(ctx, http.MethodGet, path, nil, nil, into)
 }
 
 // open makes a call and returns the answer, whose body the caller closes.
@@ -115,13 +112,15 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	if err != nil {
 		return nil, err
 	}
-	r.Header = header
+	maps.Copy(r.Header, header)
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	return cmp.Or(c.HTTP, http.DefaultClient).Do(r)
 }
 
+// sendRequest makes a call, and reads the answer into the value that into points at, unless that
+// is nil.
 func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
 	res, err := c.open(ctx, method, path, body, header)
 	if err != nil {

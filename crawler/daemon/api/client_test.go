@@ -49,7 +49,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("the daemon did %q, want %q", calls, want)
 	}
 	var page AuditPage
-	if err := c.callJSON(ctx, http.MethodGet, "/api/v1/audit", nil, &page); err != nil || page.Entries[0].Reason != "they say so" {
+	if err := c.getJSON(ctx, "/api/v1/audit", &page); err != nil || page.Entries[0].Reason != "they say so" {
 		t.Errorf("the audit says %+v, %v", page, err)
 	}
 }

@@ -96,7 +96,7 @@ func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 	sw := &statusRecorder{ResponseWriter: w}
 	s.cfg.PageHandler.ServeHTTP(sw, authorized)
 	if isUnsafeMethod(r.Method) {
-		s.appendAudit(authorized, sw.statusCode(), nil)
+		s.appendAudit(authorized, cmp.Or(sw.status, http.StatusOK), nil)
 	}
 }
 
@@ -127,7 +127,3 @@ func (w *statusRecorder) WriteHeader(status int) {
 
 // Unwrap is for http.ResponseController.
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *statusRecorder) statusCode() int {
-	return cmp.Or(w.status, http.StatusOK)
-}

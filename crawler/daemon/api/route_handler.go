@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -87,17 +89,14 @@ type reply struct {
 }
 
 // redirectReply sends a browser elsewhere.
-func redirectReply(path string) reply {
-	return reply{status: http.StatusSeeOther, writeBody: func(w http.ResponseWriter) error {
-		w.Header().Set("Location", path)
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
-	}}
+func redirectReply(w http.ResponseWriter, path string) reply {
+	w.Header().Set("Location", path)
+	return reply{status: http.StatusSeeOther}
 }
 
 // rawReply answers with bytes.
 func rawReply(contentType string, text []byte) reply {
-	return reply{status: http.StatusOK, writeBody: func(w http.ResponseWriter) error {
+	return reply{writeBody: func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", contentType)
 		_, err := w.Write(text)
 		return err
@@ -149,7 +148,7 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return reply{}, err
 	}
-	if err := rt.checkParamsAndMediaType(r); err != nil {
+	if err := cmp.Or(rt.checkParams(r.URL.Query()), rt.checkMediaType(r)); err != nil {
 		return reply{}, err
 	}
 	if rt.maxBodyBytes >= 0 {
@@ -185,14 +184,32 @@ func withCaller(r *http.Request, c Caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerContextKey{}, c))
 }
 
-// checkParamsAndMediaType returns why a route does not take what a call brings, as far as its
-// header says.
-func (rt *route) checkParamsAndMediaType(r *http.Request) error {
-	for name := range r.URL.Query() {
+// checkParams returns why a route does not take a query.
+func (rt *route) checkParams(query url.Values) error {
+	for name := range query {
 		if !slices.ContainsFunc(rt.queryParams, func(p queryParam) bool { return p.name == name }) {
 			return newProblem(http.StatusBadRequest, "%q is no parameter of this", name)
 		}
 	}
+	for _, p := range rt.queryParams {
+		v := query.Get(p.name)
+		n, err := strconv.Atoi(v)
+		switch {
+		case v == "":
+		case p.jsonType == "integer" && (err != nil || n < 0 || n > p.maxValue):
+			return newProblem(http.StatusBadRequest, "%s is a number from 0 to %d, not %q", p.name, p.maxValue, v)
+		case p.jsonType == "boolean" && v != "true" && v != "false":
+			return newProblem(http.StatusBadRequest, "%s is one of true, false, not %q", p.name, v)
+		case p.enum != nil && !slices.Contains(p.enum, v):
+			return newProblem(http.StatusBadRequest, "%s is one of %s, not %q", p.name, strings.Join(p.enum, ", "), v)
+		}
+	}
+	return nil
+}
+
+// checkMediaType returns why a route does not take the body of a call, as far as its header
+// says.
+func (rt *route) checkMediaType(r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return newProblem(http.StatusUnsupportedMediaType, "the body is in %q: send it as it is", coding)
 	}

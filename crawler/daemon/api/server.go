@@ -95,45 +95,36 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"the daemon is not called %q: use its address, or have its operator name it with --host", r.Host))
 		return
 	}
-	handler, pattern := s.mux.Handler(r)
-	switch {
+	switch _, pattern := s.mux.Handler(r); {
 	case pattern != "":
 		s.mux.ServeHTTP(w, r) // which sets the values of the path
 	case strings.HasPrefix(r.URL.Path, "/api/") || s.cfg.PageHandler == nil:
-		writeProblem(w, s.unroutedProblem(handler, r, w.Header()))
+		writeProblem(w, s.unroutedProblem(r, w.Header()))
 	default:
 		s.authorizeAndServePage(w, r)
 	}
 }
 
 // unroutedProblem is the problem of a path, or a method, that is not in the table.
-func (s *Server) unroutedProblem(handler http.Handler, r *http.Request, h http.Header) *Problem {
-	var p muxReplyRecorder
-	handler.ServeHTTP(&p, r)
+func (s *Server) unroutedProblem(r *http.Request, h http.Header) *Problem {
+	var methods []string
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+		other := r.WithContext(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			methods = append(methods, method)
+		}
+	}
+	allow := strings.Join(methods, ", ")
 	switch {
-	case p.status != http.StatusMethodNotAllowed && s.daemon == nil:
+	case allow == "" && s.daemon == nil:
 		return NotFound("there is nothing at %s: a crawl in the foreground answers report, explain, frontier, ledger and urls of the project %s", r.URL.Path, CrawlName)
-	case p.status != http.StatusMethodNotAllowed:
+	case allow == "":
 		return NotFound("there is nothing at %s: see /openapi.json", r.URL.Path)
 	}
-	h.Set("Allow", p.Header().Get("Allow"))
-	return newProblem(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, p.Header().Get("Allow"))
+	h.Set("Allow", allow)
+	return newProblem(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, allow)
 }
-
-// A muxReplyRecorder takes what net/http's router says of a call that has no route.
-type muxReplyRecorder struct {
-	header http.Header
-	status int
-}
-
-func (p *muxReplyRecorder) Header() http.Header {
-	if p.header == nil {
-		p.header = http.Header{}
-	}
-	return p.header
-}
-func (p *muxReplyRecorder) Write(b []byte) (int, error) { return len(b), nil }
-func (p *muxReplyRecorder) WriteHeader(status int)      { p.status = status }
 
 // recoverPanic answers for a handler that panicked.
 func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
@@ -171,10 +162,9 @@ func BotPageHandler(d Daemon, page http.Handler) http.Handler {
 
 // serveSigningKeyDirectory answers with the key directory of the host that is asked.
 func serveSigningKeyDirectory(d Daemon, w http.ResponseWriter, r *http.Request) {
-	directory := d.PublishedSigningKeys(r.Host)
-	if directory == nil {
-		writeProblem(w, NotFound("no project signs its requests with keys of %s", r.Host))
+	if directory := d.PublishedSigningKeys(r.Host); directory != nil {
+		directory.ServeHTTP(w, r)
 		return
 	}
-	directory.ServeHTTP(w, r)
+	writeProblem(w, NotFound("no project signs its requests with keys of %s", r.Host))
 }

@@ -113,13 +113,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 			q.Set("wait", retryAfterSeconds)
 		}
 		pendingAuditEntryOf(r).statusOverride = err.Status
-		return redirectReply(loginPath + "?" + q.Encode()), nil
+		return redirectReply(w, loginPath+"?"+q.Encode()), nil
 	}
 	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
 	if acceptsHTML(r) {
-		return redirectReply(LocalRedirectPath(r.PostForm.Get("next"))), nil
+		return redirectReply(w, LocalRedirectPath(r.PostForm.Get("next"))), nil
 	}
 	return reply{}, nil
 }
@@ -131,7 +131,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 	}
 	http.SetCookie(w, newSessionCookie(r, "", -time.Second))
 	if acceptsHTML(r) {
-		return redirectReply(loginPath), nil
+		return redirectReply(w, loginPath), nil
 	}
 	return reply{}, nil
 }
