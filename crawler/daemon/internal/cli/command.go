@@ -214,21 +214,17 @@ func (a *program) initLog(c *cobra.Command) error {
 		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}
 	if a.ownsProcess {
-		a.setDefaultLogger()
+		// What is said by the standard logger is mostly of libraries, net/http's of servers
+		// that send what nobody asked for, and no news to an operator; but callbacks may have
+		// something to say by it.
+		standardLevel := slog.LevelDebug
+		if a.Handlers != nil && len(a.Handlers.Names()) > 0 {
+			standardLevel = slog.LevelInfo
+		}
+		slog.SetLogLoggerLevel(standardLevel)
+		slog.SetDefault(a.Log)
 	}
 	return nil
-}
-
-// setDefaultLogger makes the log that of the whole process. What is said by the standard
-// logger is mostly of libraries, net/http's of servers that send what nobody asked
-// for, and no news to an operator; but callbacks may have something to say by it.
-func (a *program) setDefaultLogger() {
-	level := slog.LevelDebug
-	if a.Handlers != nil && len(a.Handlers.Names()) > 0 {
-		level = slog.LevelInfo
-	}
-	slog.SetLogLoggerLevel(level)
-	slog.SetDefault(a.Log)
 }
 
 // addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the

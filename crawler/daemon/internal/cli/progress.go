@@ -98,30 +98,29 @@ func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 
 
 // estimatedTimeToLimit estimates when a limit will end the crawl; false if none will.
 func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
-	remaining, ok := time.Duration(0), false
+	seconds := math.Inf(1)
 	if limit := time.Duration(p.limits.Duration); limit > 0 {
-		remaining, ok = max(0, limit-now.Sub(p.start)), true
+		seconds = max(0, (limit - now.Sub(p.start)).Seconds())
 	}
-	if pages, limited := p.pagesLeft(st); limited && rate > 0 {
-		// Beyond a century the estimate says nothing, and would overflow.
-		seconds := min(pages/rate, 3e9)
-		byPages := time.Duration(seconds * float64(time.Second))
-		if !ok || byPages < remaining {
-			remaining, ok = byPages, true
-		}
+	if rate > 0 {
+		seconds = min(seconds, p.pagesLeft(st)/rate)
 	}
-	return remaining, ok
+	if math.IsInf(seconds, 1) {
+		return 0, false
+	}
+	// Beyond a century the estimate says nothing, and would overflow.
+	return time.Duration(min(seconds, 3e9) * float64(time.Second)), true
 }
 
 // pagesLeft estimates how many pages the limits of pages and of bytes leave;
-// false if there is no such limit.
-func (p *progressReporter) pagesLeft(st crawler.Stats) (remaining float64, limited bool) {
-	remaining = math.Inf(1)
+// infinity if there is no such limit.
+func (p *progressReporter) pagesLeft(st crawler.Stats) float64 {
+	remaining := math.Inf(1)
 	if limit := int64(p.limits.Pages); limit > 0 {
 		remaining = float64(max(0, limit-st.Pages))
 	}
 	if limit := int64(p.limits.Bytes); limit > 0 && st.Bytes > 0 {
 		remaining = min(remaining, float64(max(0, limit-st.Bytes))*float64(st.Pages)/float64(st.Bytes))
 	}
-	return remaining, !math.IsInf(remaining, 1)
+	return remaining
 }

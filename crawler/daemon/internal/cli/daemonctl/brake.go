@@ -130,8 +130,7 @@ func (b *brakeOptions) listBrakes(ctx context.Context) error {
 	}
 	var s reporttext.Builder
 	writeBrakes(&s, brakes)
-	_, err = s.WriteTo(b.env.Stdout)
-	return err
+	return s.PrintTo(b.env.Stdout)
 }
 
 // writeBrakes writes the brakes that are on.

@@ -56,8 +56,7 @@ func (w *topSession) run(ctx context.Context, stdout *terminal.StickyErrorWriter
 		if err != nil {
 			return err
 		}
-		_, err = v.render(time.Now()).WriteTo(stdout)
-		return err
+		return v.render(time.Now()).PrintTo(stdout)
 	}
 	oldState, err := term.MakeRaw(int(os.Stdin.Fd()))
 	if err != nil {

@@ -30,23 +30,21 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
 		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return printFrontierStats(c.Context(), &q) },
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return q.Do(c.Context(), func(ctx context.Context, crawl api.Inspector) error {
+			s, err := crawl.FrontierStats(ctx)
+			if err != nil {
+				return err
+			}
+			if q.Format == "json" {
+				return jsonline.WriteIndented(env.Stdout, s)
+			}
+			return writeFrontierStats(env.Stdout, s)
+		})
 	}
 	q.AddFlags(env, c, "table", "json")
 	return c
-}
-
-func printFrontierStats(ctx context.Context, q *crawlaccess.CrawlFlags) error {
-	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
-		s, err := crawl.FrontierStats(ctx)
-		if err != nil {
-			return err
-		}
-		if q.Format == "json" {
-			return jsonline.WriteIndented(q.Env.Stdout, s)
-		}
-		return writeFrontierStats(q.Env.Stdout, s)
-	})
 }
 
 // writeFrontierStats writes the numbers of a frontier as a table.

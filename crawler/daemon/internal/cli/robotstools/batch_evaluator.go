@@ -14,10 +14,10 @@ import (
 type batchInputLine struct {
 	Robots      *string
 	RobotsBytes []byte `json:"robots_base64"`
-	Agent       *string
+	Agent       string
 	URL         *string
-	Dialect     *string
-	Extensions  *bool
+	Dialect     string
+	Extensions  bool
 }
 
 // A batchOutputLine is a line of what decorum robots batch writes. What is nil is
@@ -71,20 +71,16 @@ func (c *batchEvaluator) evaluateLine(line []byte) batchOutputLine {
 	if !utf8.Valid(line) { // or json would put other bytes in their place
 		return batchOutputLine{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
 	}
-	var q batchInputLine
+	q := batchInputLine{Agent: c.defaultAgent, Dialect: c.defaultDialect.String(), Extensions: true}
 	if err := json.Unmarshal(line, &q); err != nil {
 		return batchOutputLine{Error: fmt.Sprintf("not a question: %v", err)}
 	}
-	s, err := c.parseInputOfQuery(&q)
+	s, err := q.parseInput()
 	if err != nil {
 		return batchOutputLine{Error: err.Error()}
 	}
-	agent := c.defaultAgent
-	if q.Agent != nil {
-		agent = *q.Agent
-	}
 	f := c.parsedFile(s)
-	rules := c.rulesForAgent(f, s, agent)
+	rules := c.rulesForAgent(f, s, q.Agent)
 	a := batchOutputLine{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
 	if delay, ok := rules.CrawlDelay(); ok {
 		a.CrawlDelay = new(delay.Seconds())
@@ -112,25 +108,23 @@ func (a *batchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *
 	}
 }
 
-func (c *batchEvaluator) parseInputOfQuery(q *batchInputLine) (robotsParseInput, error) {
-	s := robotsParseInput{dialect: c.defaultDialect, extensions: q.Extensions == nil || *q.Extensions}
-	if q.Dialect != nil {
-		var err error
-		if s.dialect, err = robots.ParseDialect(*q.Dialect); err != nil {
-			return robotsParseInput{}, fmt.Errorf("dialect: %w", err)
-		}
+// parseInput returns the file that a question is about.
+func (q *batchInputLine) parseInput() (s robotsParseInput, err error) {
+	s.extensions = q.Extensions
+	if s.dialect, err = robots.ParseDialect(q.Dialect); err != nil {
+		return s, fmt.Errorf("dialect: %w", err)
 	}
 	switch {
 	case q.Robots != nil && q.RobotsBytes != nil:
-		return robotsParseInput{}, errors.New("both robots and robots_base64 are given")
+		err = errors.New("both robots and robots_base64 are given")
 	case q.Robots != nil:
 		s.text = *q.Robots
 	case q.RobotsBytes != nil:
 		s.text = string(q.RobotsBytes)
 	default:
-		return robotsParseInput{}, errors.New("neither robots nor robots_base64 is given")
+		err = errors.New("neither robots nor robots_base64 is given")
 	}
-	return s, nil
+	return s, err
 }
 
 // parsedFile returns what the clerk knows of a file; it reads it if it is new.

@@ -1,6 +1,7 @@
 package robotstools
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -167,14 +168,12 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 	if err != nil {
 		return nil, err
 	}
-	if q.file == "" {
-		return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
-			return e.ExplainVerdict(ctx, u.Origin(), u)
-		}, nil
+	var o decorum.Origin // zero: that of each URL
+	if q.file != "" {
+		o, err = originOfRobotsURL("--file", q.file)
 	}
-	o, err := originOfRobotsURL("--file", q.file)
 	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
-		return e.ExplainVerdict(ctx, o, u)
+		return e.ExplainVerdict(ctx, cmp.Or(o, u.Origin()), u)
 	}, err
 }
 

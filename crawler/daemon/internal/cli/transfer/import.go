@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -176,7 +177,8 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 		}
 		if err != nil {
 			m.stderr.DrawStatusLine("")
-			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originErrorSuffix(), err)
+			ofOrigin := inspect.PrefixIfSet(", of ", m.currentOrigin.String())
+			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, ofOrigin, err)
 		}
 		if !more {
 			m.stderr.DrawStatusLine("")

@@ -92,14 +92,6 @@ type importer struct {
 	alreadyImportedRedirects   importedRobotsRedirects
 }
 
-// originErrorSuffix says of which origin the line is.
-func (m *importer) originErrorSuffix() string {
-	if m.currentOrigin.IsZero() {
-		return ""
-	}
-	return ", of " + m.currentOrigin.String()
-}
-
 // importLine takes a line, and imports what has gathered if it is much.
 func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	if m.sawEndLine {
