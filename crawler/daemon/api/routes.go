@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
 	"net/http"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
@@ -163,4 +166,21 @@ var (
 type Health struct {
 	Status  string   `json:"status"`            // ok, or why not
 	Reasons []string `json:"reasons,omitempty"` // each reason, for callers who may read
+}
+
+// openAPIJSON is the OpenAPI document (3.1) of the routes. openapi_generate_test.go makes it:
+//
+//	go test ./crawler/daemon/api -run TestOpenAPIDocument -update
+//
+//go:embed openapi.json
+var openAPIJSON []byte
+
+// openAPIVersion is the version that openapi.json has.
+const openAPIVersion = "(the program's version)"
+
+// openAPIDocument returns the OpenAPI document of a program of this version.
+func openAPIDocument(version string) []byte {
+	old, _ := json.Marshal(openAPIVersion)
+	v, _ := json.Marshal(version)
+	return bytes.Replace(openAPIJSON, old, v, 1)
 }

@@ -1,13 +1,25 @@
 package inspectcmd
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -135,4 +147,210 @@ func (q reportOptions) writeReport(s *api.StreamedReport) error {
 		return writeHostReport(w, r, q.limit)
 	}
 	return writeReportText(s, w, q.Place(), q.limit)
+}
+
+// writeReportText writes the report for people: the totals, the hosts, what is closed.
+func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int) error {
+	var p reporttext.Builder
+	r := &s.Totals
+	p.WriteLine("The crawl in %s at %s", place, inspect.FormatTime(r.AsOf))
+	p.WriteLine("")
+	p.WriteTable(func(row func(...any)) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, hostCountsByStateText(r.HostsByState), r.OriginCount))
+		writeHostTotals(row, "", &r.HostTotals)
+		row("pace", reporttext.DelayShortfallText(r.LargestDelayShortfall))
+	})
+	p.WriteLine("")
+	var heldLines reporttext.Builder
+	hosts, err := writeHosts(&p, s, &heldLines)
+	if err != nil {
+		return err
+	}
+	if more := r.HostCount - hosts; more > 0 {
+		p.WriteLine("… and %d hosts more: --limit 0 names them all", more)
+	}
+	p.Write(heldLines.Bytes())
+	p.WriteParkedReasons("Parked:", r.ParkedByRule, limit)
+	writeRefusalAndSessionIDCounts(&p, r)
+	return p.PrintTo(w)
+}
+
+// writeHosts writes a row for each host of the report, and into heldLines a line for each that
+// is held. It returns how many hosts there are.
+func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reporttext.Builder) (hosts int, err error) {
+	p.WriteTable(func(row func(...any)) {
+		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
+		for h, hostErr := range s.Hosts {
+			if err = hostErr; err != nil {
+				return
+			}
+			hosts++
+			row(h.Host, h.State, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), inspect.DelayText(h.LargestDelayShortfall),
+				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, formatPercent(h.Coverage))
+			if !h.HeldUntil.IsZero() {
+				heldLines.WriteLine("%s is %s", h.Host, hostStateText(h))
+			}
+		}
+	})
+	return hosts, err
+}
+
+// writeRefusalAndSessionIDCounts writes what was not queued as it was found.
+func writeRefusalAndSessionIDCounts(p *reporttext.Builder, s *api.CrawlReport) {
+	p.WriteRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
+	p.WriteRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
+}
+
+// hostCountsByStateText says how many hosts are in each state.
+func hostCountsByStateText(hosts map[string]int) string {
+	var parts []string
+	for _, state := range inspect.HostStates {
+		if n := hosts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// writeHostTotals writes a row for each number of the totals, in words.
+func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
+	row(indent+"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v",
+		t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime)))
+	row(indent+"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, "+
+		"%d parked (%d by robots.txt, %d out of scope)",
+		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))
+	row(indent+"coverage", formatPercent(t.Coverage))
+	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
+		row(indent+"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, "+
+			"and was not kept; %d URLs parked by tdmrep.json", t.PagesWithheld, t.BlockedByTDMRep))
+	}
+}
+
+// writeHostReport writes all that a report on one host says.
+func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
+	var p reporttext.Builder
+	h := s.Hosts[0]
+	p.WriteLine("%s", h.Host)
+	p.WriteTable(func(row func(...any)) {
+		row("  state", hostStateText(h))
+		row("  origins", strings.Join(h.Origins, ", "))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, reporttext.DelayShortfallText(h.LargestDelayShortfall)))
+		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
+		writeHostTotals(row, "  ", &h.HostTotals)
+		if !h.LastVisit.IsZero() {
+			row("  last", fmt.Sprintf("%s, status %d, address %s", inspect.FormatTime(h.LastVisit), h.LastStatus, hostAddressText(h)))
+		}
+		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
+			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
+		}
+	})
+	p.WriteParkedReasons("Parked:", h.ParkedByRule, limit)
+	writeRefusalAndSessionIDCounts(&p, s)
+	return p.PrintTo(w)
+}
+
+func hostStateText(h *api.Host) string {
+	switch {
+	case !h.HeldUntil.IsZero():
+		return h.State + " until " + inspect.FormatTime(h.HeldUntil) + inspect.PrefixIfSet(": ", h.HoldReason)
+	case !h.DueAt.IsZero():
+		return fmt.Sprintf("%s, next visit at %s", h.State, inspect.FormatTime(h.DueAt))
+	}
+	return h.State
+}
+
+func hostAddressText(h *api.Host) string {
+	if !h.Address.IsValid() {
+		return "not known"
+	}
+	return h.Address.String()
+}
+
+func formatPercent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// writeParamReport writes the report in the form that was asked for.
+func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions) error {
+	if q.limit > 0 {
+		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
+		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
+	}
+	switch q.Format {
+	case "json":
+		return jsonline.WriteIndented(w, r)
+	case "jsonl":
+		e := jsonline.NewEncoder(w)
+		for _, m := range r.Suggestions {
+			if err := e.Encode(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return writeParamTable(r, w, q.DataDir)
+}
+
+// writeParamTable writes the report for people.
+func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
+	var p reporttext.Builder
+	p.WriteLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
+	if r.SampledOneIn > 1 {
+		p.WriteLine("One in %d URLs was compared with others", r.SampledOneIn)
+	}
+	p.WriteLine("")
+	if len(r.Suggestions) == 0 {
+		p.WriteLine("No page is the same as one without a parameter of its, or with another value of it.")
+	} else {
+		p.WriteTable(func(row func(...any)) {
+			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
+			for _, m := range r.Suggestions {
+				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
+			}
+		})
+		p.WriteLine("")
+		for _, m := range r.Suggestions {
+			p.WriteLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
+		}
+	}
+	if len(r.HostDuplicates) > 0 {
+		p.WriteLine("")
+		p.WriteLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
+		p.WriteTable(func(row func(...any)) {
+			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
+			for _, d := range r.HostDuplicates {
+				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.PagesWithBody)
+			}
+		})
+	}
+	return p.PrintTo(w)
+}
+
+// printParamReport surveys the output of the crawl in a directory.
+func (q reportOptions) printParamReport(ctx context.Context) error {
+	host, err := command.ParseHostFlag(q.host)
+	if err != nil {
+		return err
+	}
+	dir := datadir.StateDir(q.DataDir)
+	if err := dir.RequireCrawl(); err != nil {
+		return err
+	}
+	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
+	if err != nil {
+		return err
+	}
+	name := d.Output.JSONL
+	switch name {
+	case "":
+		name = dir.Path(datadir.OutputFile)
+	case "-":
+		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
+	}
+	ctx, stop := q.Env.WithSignalCancel(ctx)
+	defer stop()
+	s, err := inspect.AnalyzeParams(ctx, name, host)
+	if err != nil {
+		return q.ExplainError(ctx, err)
+	}
+	return writeParamReport(s.Report(), q.Env.Stdout, q)
 }

@@ -2,7 +2,7 @@
 // sitemap: they read robots.txt files and sitemaps from disk, from standard input or, through
 // package oneoff, from the web. They need no crawl.
 //
-// Begin reading at NewRobotsCommand; batch_evaluator.go answers the lines of robots batch.
+// Begin reading at NewRobotsCommand; batchEvaluator answers the lines of robots batch.
 // Package cli calls it. It starts no goroutine but that of command.Env.WithSignalCancel, and
 // has no locks.
 package robotstools
