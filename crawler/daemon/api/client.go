@@ -49,14 +49,13 @@ func (c *Client) ControlProject(ctx context.Context, name string, a ProjectActio
 
 // Hosts returns a part of the hosts of a project.
 func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostListPage, err error) {
-	params := []string{"q", q.Search, "state", q.State, "sort", q.Sort, "offset", strconv.Itoa(q.Offset)}
+	order := "asc"
 	if q.Descending {
-		params = append(params, "order", "desc")
+		order = "desc"
 	}
-	if q.Limit != 0 {
-		params = append(params, "limit", strconv.Itoa(q.Limit))
-	}
-	return page, c.getJSON(ctx, projectAPIPath(name, "hosts", params...), &page)
+	path := projectAPIPath(name, "hosts", "q", q.Search, "state", q.State, "sort", q.Sort, "order", order,
+		"offset", strconv.Itoa(q.Offset), "limit", strconv.Itoa(cmp.Or(q.Limit, defaultHostLimit)))
+	return page, c.getJSON(ctx, path, &page)
 }
 
 // ProjectActiveVisits returns the visits in hand.
@@ -168,7 +167,7 @@ type crawlClient struct {
 
 // Report is part of Inspector. The hosts arrive while use reads them.
 func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*StreamedReport) error) error {
-	path := c.path("report", "host", q.Host, "limit", strconv.Itoa(q.Limit))
+	path := projectAPIPath(c.name, "report", "host", q.Host, "limit", strconv.Itoa(q.Limit))
 	decode, body, err := c.client.openLines(ctx, path)
 	if err != nil {
 		return err
@@ -186,23 +185,23 @@ func (c crawlClient) Report(ctx context.Context, q ReportQuery, use func(*Stream
 
 // ExplainURL is part of Inspector.
 func (c crawlClient) ExplainURL(ctx context.Context, u string) (e *URLExplanation, err error) {
-	return e, c.client.getJSON(ctx, c.path("explain", "url", u), &e)
+	return e, c.client.getJSON(ctx, projectAPIPath(c.name, "explain", "url", u), &e)
 }
 
 // FrontierStats is part of Inspector.
 func (c crawlClient) FrontierStats(ctx context.Context) (s *FrontierStats, err error) {
-	return s, c.client.getJSON(ctx, c.path("frontier"), &s)
+	return s, c.client.getJSON(ctx, projectAPIPath(c.name, "frontier"), &s)
 }
 
 // FrontierURLs is part of Inspector.
 func (c crawlClient) FrontierURLs(ctx context.Context, q FrontierURLQuery) iter.Seq2[*FrontierURL, error] {
 	return streamLines[FrontierURL](ctx, c.client,
-		c.path("frontier/urls", "host", q.Host, "origin", q.Origin, "state", q.State, "limit", strconv.Itoa(q.Limit)))
+		projectAPIPath(c.name, "frontier/urls", "host", q.Host, "origin", q.Origin, "state", q.State, "limit", strconv.Itoa(q.Limit)))
 }
 
 // LedgerRecords is part of Inspector.
 func (c crawlClient) LedgerRecords(ctx context.Context, q LedgerQuery) iter.Seq2[*ledger.Record, error] {
-	return streamLines[ledger.Record](ctx, c.client, c.path("ledger", "url", q.URL, "host", q.Host))
+	return streamLines[ledger.Record](ctx, c.client, projectAPIPath(c.name, "ledger", "url", q.URL, "host", q.Host))
 }
 
 // maxAddBodyBytes is how much of the lines one call of AddURLs sends, about, in bytes.
@@ -223,7 +222,7 @@ func (c crawlClient) AddURLs(ctx context.Context, lines iter.Seq2[string, error]
 	send := func() error {
 		added := &AddURLsResult{}
 		header := http.Header{"Content-Type": {jsonLinesType}}
-		err := c.client.sendRequest(sendCtx, http.MethodPost, c.path("urls"), body.Bytes(), header, added)
+		err := c.client.sendRequest(sendCtx, http.MethodPost, projectAPIPath(c.name, "urls"), body.Bytes(), header, added)
 		var p *Problem
 		if errors.As(err, &p) && p.PartialResult != nil {
 			added = p.PartialResult
@@ -278,11 +277,6 @@ func (r *AddURLsResult) add(more *AddURLsResult) {
 		}
 	}
 	slices.SortStableFunc(r.Refusals, func(a, b RefusalSummary) int { return cmp.Compare(b.URLCount, a.URLCount) })
-}
-
-// path returns the path of a call about the crawl: see projectAPIPath.
-func (c crawlClient) path(rest string, namesAndValues ...string) string {
-	return projectAPIPath(c.name, rest, namesAndValues...)
 }
 
 // openLines makes a call whose answer is JSON Lines. decode reads the next line, and returns

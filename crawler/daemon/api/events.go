@@ -50,11 +50,6 @@ type eventStreams struct {
 	stopAll     func()          // ends stopContext
 }
 
-func newEventStreams(max int) *eventStreams {
-	ctx, stop := context.WithCancel(context.Background())
-	return &eventStreams{max: max, stopContext: ctx, stopAll: stop}
-}
-
 // begin counts a stream for a caller of a role, which ends with end, or refuses it.
 func (s *eventStreams) begin(role Role) error {
 	limit := s.max

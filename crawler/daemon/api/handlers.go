@@ -42,11 +42,14 @@ func (s *Server) getProject(w http.ResponseWriter, r *http.Request) (reply, erro
 	return rawReply("application/yaml", text), err
 }
 
+// defaultHostLimit is how many hosts a page has if the caller does not say.
+const defaultHostLimit = 50
+
 func (s *Server) listHosts(w http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
 	hostQuery := HostQuery{
 		Search: q.Get("q"), State: q.Get("state"), Sort: q.Get("sort"), Descending: q.Get("order") == "desc",
-		Offset: queryNumber(q, "offset", 0), Limit: max(queryNumber(q, "limit", 50), 1),
+		Offset: queryNumber(q, "offset", 0), Limit: max(queryNumber(q, "limit", defaultHostLimit), 1),
 	}
 	page, err := s.daemon.Hosts(r.Context(), r.PathValue("project"), hostQuery)
 	if err == nil {

@@ -83,7 +83,8 @@ func NewCrawlServer(crawl Inspector, log *slog.Logger) *Server {
 func newUnroutedServer(cfg ServerConfig, inspectorOf func(context.Context, string) (Inspector, error)) *Server {
 	cfg.MaxEventStreams = cmp.Or(cfg.MaxEventStreams, 200)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	streams := newEventStreams(cfg.MaxEventStreams)
+	ctx, stop := context.WithCancel(context.Background())
+	streams := &eventStreams{max: cfg.MaxEventStreams, stopContext: ctx, stopAll: stop}
 	return &Server{
 		cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: streams,
 		crawlHandlers: crawlHandlers{inspectorOf: inspectorOf, eventStreams: streams, log: cfg.Log},

@@ -335,7 +335,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // TestEventStreamsAreReserved: readers take three quarters of the streams at most, and a stream
 // that ends makes room for another.
 func TestEventStreamsAreReserved(t *testing.T) {
-	s := newEventStreams(4)
+	s := &eventStreams{max: 4}
 	for range 3 {
 		if err := s.begin(RoleRead); err != nil {
 			t.Fatal(err)

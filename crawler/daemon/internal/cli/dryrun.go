@@ -39,9 +39,8 @@ type dryRunOptions struct {
 
 // AddFlags adds the flags of a dry run.
 func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
-	r.assumedPageSize = defaultPageSize
 	fs.BoolVar(&r.enabled, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
-	fs.TextVar(&r.assumedPageSize, "page-size", r.assumedPageSize, "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
+	fs.TextVar(&r.assumedPageSize, "page-size", project.Size(defaultPageSize), "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
 }
 
 // checkFlagsAndSetOutput reads the rest of what the flags of the crawl mean for a dry run.

@@ -182,11 +182,7 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usage.Errorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.serverURL)
 	}
-	file := r.tokenFile
-	if file == "" {
-		file = filepath.Join(r.DataDir, "token")
-	}
-	token, err := inputfile.ReadSmall(os.Open, file)
+	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, filepath.Join(r.DataDir, "token")))
 	if err != nil {
 		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}

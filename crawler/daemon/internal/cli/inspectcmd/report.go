@@ -339,16 +339,12 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name := d.Output.JSONL
-	switch name {
-	case "":
-		name = dir.Path(datadir.OutputFile)
-	case "-":
+	if d.Output.JSONL == "-" {
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}
 	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()
-	s, err := inspect.AnalyzeParams(ctx, name, host)
+	s, err := inspect.AnalyzeParams(ctx, cmp.Or(d.Output.JSONL, dir.Path(datadir.OutputFile)), host)
 	if err != nil {
 		return q.ExplainError(ctx, err)
 	}

@@ -55,11 +55,9 @@ func NewFetcher(d *project.File, gateConfig gate.Config) (*Fetcher, error) {
 	}, nil
 }
 
-// SetDue sets when a host is due that another crawl has visited.
+// SetDue sets when a host is due that another crawl has visited, and e has not.
 func (e *Fetcher) SetDue(host string, due time.Time) {
-	timing := e.hostVisitTimings[host]
-	timing.Due = due
-	e.hostVisitTimings[host] = timing
+	e.hostVisitTimings[host] = hostVisitTiming{NextVisit: politeness.NextVisit{Due: due}}
 }
 
 // FetchRules returns the rules of an origin, and fetches its robots.txt unless it

@@ -137,22 +137,7 @@ func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	return explainErrs
 }
 
-func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
-	verdict, reason := "disallowed", "no rule"
-	if v.Allowed {
-		verdict = "allowed"
-	}
-	if v.Rule != "" {
-		reason = inspect.RuleText(v)
-	}
-	if v.DisallowedForMainRobot {
-		reason += "; not for indexing"
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, reason)
-	return err
-}
-
-// A explainFunc says what robots.txt says of a URL.
+// An explainFunc says what robots.txt says of a URL.
 type explainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
 
 // newExplainFunc returns a judge by a file, by one origin, or by the origin of each
@@ -190,16 +175,26 @@ func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explan
 			gate.Explanation
 		}{u.String(), e})
 	}
-	if err := printRobotsVerdict(w, u, e.Verdict); err != nil || !q.explain {
-		return err
+	verdict, reason := "disallowed", "no rule"
+	if e.Allowed {
+		verdict = "allowed"
 	}
-	_, err := w.Write(robotsExplanationText(e))
-	return err
+	if e.Rule != "" {
+		reason = inspect.RuleText(e.Verdict)
+	}
+	if e.DisallowedForMainRobot {
+		reason += "; not for indexing"
+	}
+	var b reporttext.Builder
+	b.WriteLine("%s\t%s\t%s", verdict, u, reason)
+	if q.explain {
+		writeRobotsExplanation(&b, e)
+	}
+	return b.PrintTo(w)
 }
 
-// robotsExplanationText words what led to a verdict.
-func robotsExplanationText(e gate.Explanation) []byte {
-	var b reporttext.Builder
+// writeRobotsExplanation words what led to a verdict.
+func writeRobotsExplanation(b *reporttext.Builder, e gate.Explanation) {
 	b.WriteLineIf(e.SHA256 != "", "  file\tSHA-256 %s", e.SHA256)
 	b.WriteLineIf(e.Group == "", "  group\tnone speaks to the agent")
 	b.WriteLineIf(e.Group != "", "  group\t%s (%s)",
@@ -223,7 +218,6 @@ func robotsExplanationText(e gate.Explanation) []byte {
 	for _, line := range e.PaceLines {
 		b.WriteLine("  asks\t%s", line)
 	}
-	return b.Bytes()
 }
 
 // ruleMatchUnderline marks the part of a path that a rule matches, wildcards by "*".

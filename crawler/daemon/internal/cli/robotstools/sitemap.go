@@ -96,7 +96,8 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	if err != nil {
 		return err
 	}
-	lister := newSitemapLister(q, e, q.env.Stdout, q.env.Stderr)
+	out := bufio.NewWriterSize(q.env.Stdout, 1<<16)
+	lister := &sitemapLister{options: q, fetcher: e, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{}}
 	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
 		err = lister.printLocalSitemap(stdin, name, base)
@@ -178,10 +179,9 @@ type sitemapLister struct {
 	fetcher        *oneoff.Fetcher
 	out            *bufio.Writer
 	encoder        *json.Encoder // to out
-	stderr         io.Writer
-	hasProblems    bool // with a sitemap
-	isLimitReached bool // by --limit
-	writtenEntries int  // of lines
+	hasProblems    bool          // with a sitemap
+	isLimitReached bool          // by --limit
+	writtenEntries int           // of lines
 
 	pending      []pendingSitemap
 	seenSitemaps map[decorum.URL]bool
@@ -213,13 +213,6 @@ type listedSitemapEntry struct {
 	Sitemap         string    `json:"sitemap,omitempty"`
 }
 
-func newSitemapLister(q sitemapOptions, e *oneoff.Fetcher, out, stderr io.Writer) *sitemapLister {
-	w := bufio.NewWriterSize(out, 1<<16)
-	return &sitemapLister{
-		options: q, fetcher: e, out: w, encoder: jsonline.NewEncoder(w), stderr: stderr, seenSitemaps: map[decorum.URL]bool{},
-	}
-}
-
 // hasNext reports whether there is a sitemap to read.
 func (l *sitemapLister) hasNext() bool { return len(l.pending) > 0 && !l.isLimitReached }
 
@@ -244,7 +237,7 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 // printProblem says what is wrong with a sitemap.
 func (l *sitemapLister) printProblem(name string, err error) {
 	l.hasProblems = true
-	fmt.Fprintf(l.stderr, "decorum: %s: %s\n", plaintext.ReplaceControlChars(name), plaintext.ReplaceControlChars(err.Error()))
+	fmt.Fprintf(l.options.env.Stderr, "decorum: %s: %s\n", plaintext.ReplaceControlChars(name), plaintext.ReplaceControlChars(err.Error()))
 }
 
 // printLocalSitemap reads a sitemap on disk or standard input.

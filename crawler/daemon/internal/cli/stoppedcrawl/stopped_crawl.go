@@ -90,12 +90,9 @@ func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.Dir.Path(datadir.ProjectFile), err)
 	}
-	if hasCrawl {
-		err = k.openStores(env)
-	} else {
+	if !hasCrawl {
 		k.FrontierStore, k.RobotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
-	}
-	if err != nil {
+	} else if err := k.openStores(); err != nil {
 		return nil, err
 	}
 	k.Gate = gate.New(gateConfig, k.RobotsStore)
@@ -103,11 +100,11 @@ func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 }
 
 // openStores opens the crawl's stores, which nobody else may have open.
-func (k *Crawl) openStores(env *command.Env) (err error) {
+func (k *Crawl) openStores() (err error) {
 	if k.directoryLock, err = k.Dir.Lock(); err != nil {
 		return err
 	}
-	s, err := datadir.OpenStores(k.Project, env.BoltOptions(k.Project, nil))
+	s, err := datadir.OpenStores(k.Project, k.env.BoltOptions(k.Project, nil))
 	k.FrontierStore, k.RobotsStore = s.Frontier, s.Robots
 	return err
 }

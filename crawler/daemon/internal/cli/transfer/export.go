@@ -174,7 +174,9 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		}
 		o, _, err := x.FrontierStore.Origin(ctx, name)
 		x.keepFirstError(err)
-		x.writeOriginLine(&o)
+		x.totals.Origins++
+		x.writeLine(exportedOrigin{"origin", name.String(), o.HeldUntil, o.Suspended, exportedHost{name.Host(), o.HostState.Due,
+			o.HostState.LostVisitDelay, o.HostState.Slots, o.HostState.ConsecutiveFailures, o.HostState.EncodedStats}})
 		for state := range inspect.StateNames {
 			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := inspect.ToAPIFrontierURL(&e, storage.EntryState(state), at)
@@ -186,12 +188,6 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		x.writeFingerprints(ctx, name)
 	}
 	x.writeStoredNotes(ctx, x.FrontierStore, "frontier")
-}
-
-func (x *exporter) writeOriginLine(o *storage.OriginInfo) {
-	x.totals.Origins++
-	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.HeldUntil, o.Suspended, exportedHost{
-		o.Origin.Host(), o.HostState.Due, o.HostState.LostVisitDelay, o.HostState.Slots, o.HostState.ConsecutiveFailures, o.HostState.EncodedStats}})
 }
 
 // writeFingerprints writes the fingerprints of an origin, many on a line.
