@@ -195,8 +195,8 @@ func (c crawlClient) FrontierStats(ctx context.Context) (s *FrontierStats, err e
 
 // FrontierURLs is part of Inspector.
 func (c crawlClient) FrontierURLs(ctx context.Context, q FrontierURLQuery) iter.Seq2[*FrontierURL, error] {
-	return streamLines[FrontierURL](ctx, c.client,
-		projectAPIPath(c.name, "frontier/urls", "host", q.Host, "origin", q.Origin, "state", q.State, "limit", strconv.Itoa(q.Limit)))
+	return streamLines[FrontierURL](ctx, c.client, projectAPIPath(c.name, "frontier/urls",
+		"host", q.Host, "origin", q.Origin, "state", q.State, "limit", strconv.Itoa(q.Limit)))
 }
 
 // LedgerRecords is part of Inspector.

@@ -53,7 +53,9 @@ func (h *crawlHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter, r *
 // its request, may be secret: only who may operate gets them.
 func (h *crawlHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
-	urlQuery := FrontierURLQuery{Host: q.Get("host"), Origin: q.Get("origin"), State: q.Get("state"), Limit: queryNumber(q, "limit", 0)}
+	urlQuery := FrontierURLQuery{
+		Host: q.Get("host"), Origin: q.Get("origin"), State: q.Get("state"), Limit: queryNumber(q, "limit", 0),
+	}
 	maySeeSecrets := CallerFromContext(r.Context()).Role.Allows(RoleOperate)
 	return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
 		return writeJSONLines(w, func(yield func(*FrontierURL, error) bool) {

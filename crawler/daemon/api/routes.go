@@ -142,7 +142,9 @@ var routes = []route{
 	{method: "DELETE", path: brakesPath + "/{host}", operationID: "liftBrake", role: RoleOperate, summary: "Take a brake off", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
 	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate, summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: []ProjectReloadResult(nil), handle: (*Server).reloadProjects},
 	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead, summary: "Who changed what, the newest first",
-		queryParams: []queryParam{{name: "before", jsonType: "integer", maxValue: 1 << 60, description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
+		queryParams: []queryParam{
+			{name: "before", jsonType: "integer", maxValue: 1 << 60, description: "only entries with a lower seq"}, limitParam},
+		responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
 	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: CrawlerInfo{}, handle: (*Server).getAbout},
 	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
 		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryMediaType, handle: (*Server).getSigningKeyDirectory},

@@ -190,7 +190,16 @@ const (
 // starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
-	return serveUntil(ctx, h, s.eventStreams.stopAll, func() error { return serveTLSOrPlainHTTP(h, s.connLimiter.Listener(l), s.cfg.TLS) })
+	l = s.connLimiter.Listener(l)
+	return serveUntil(ctx, h, s.eventStreams.stopAll, func() error {
+		if s.cfg.TLS == nil {
+			return h.Serve(l)
+		}
+		// Of connections that a listener of TLS gives to it h would not know that there is
+		// any, nor that they speak HTTP/2.
+		h.TLSConfig = s.cfg.TLS
+		return h.ServeTLS(l, "", "")
+	})
 }
 
 // ServeSocket is Serve for a Unix domain socket. A caller without a token is the
@@ -239,16 +248,6 @@ func serveUntil(ctx context.Context, h *http.Server, endStreams func(), serve fu
 		err = errors.Join(err, endErr)
 	}
 	return err
-}
-
-// serveTLSOrPlainHTTP has h do the TLS if there is any: of connections that a listener of TLS
-// gives to another it would not know that, nor that they speak HTTP/2.
-func serveTLSOrPlainHTTP(h *http.Server, l net.Listener, config *tls.Config) error {
-	if config == nil {
-		return h.Serve(l)
-	}
-	h.TLSConfig = config
-	return h.ServeTLS(l, "", "")
 }
 
 // NewHTTPServer returns a server with limits for small answers to any caller. It tells

@@ -102,21 +102,22 @@ Exit codes:
 
 // newRootCommand returns the tree of commands.
 func (a *program) newRootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use: "decorum", Short: "A polite web crawler", Long: rootHelp,
-		Example: `  decorum demo
+	root := command.NewGroup("decorum", "A polite web crawler", rootHelp,
+		a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(),
+		inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env),
+		inspectcmd.NewLedgerCommand(&a.Env), robotstools.NewRobotsCommand(&a.Env), robotstools.NewSitemapCommand(&a.Env),
+		a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env),
+		a.newIdentityCommand(), a.newVersionCommand())
+	root.Example = `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
-  decorum robots check --agent examplebot https://example.com/private/`,
-		Args: command.RejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := rejectEmptyFlags(c.Flags()); err != nil {
-				return err
-			}
-			return a.initLog(c)
-		},
+  decorum robots check --agent examplebot https://example.com/private/`
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := rejectEmptyFlags(c.Flags()); err != nil {
+			return err
+		}
+		return a.initLog(c)
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -124,8 +125,6 @@ func (a *program) newRootCommand() *cobra.Command {
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
-	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), inspectcmd.NewExplainCommand(&a.Env), inspectcmd.NewReportCommand(&a.Env), newFrontierCommand(&a.Env), inspectcmd.NewLedgerCommand(&a.Env),
-		robotstools.NewRobotsCommand(&a.Env), robotstools.NewSitemapCommand(&a.Env), a.newReplayCommand(), daemonctl.NewBrakeCommand(&a.Env), daemonctl.NewTopCommand(&a.Env), a.newIdentityCommand(), a.newVersionCommand())
 	return root
 }
 

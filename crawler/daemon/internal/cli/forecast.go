@@ -248,8 +248,7 @@ func (f *dryRunForecastBuilder) crawlEndTime(results []forecast.Result, endReaso
 // its pages, is asked for its files again as long as the crawl goes on, but not
 // before it has rested.
 func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endTime time.Time) {
-	for i := range h.Origins {
-		o := &h.Origins[i]
+	for _, o := range h.Origins {
 		t.RobotsRefetchRequests += forecastFileRefetches(t, h, o.Robots, endTime)
 		t.TDMRepRefetchRequests += forecastFileRefetches(t, h, o.TDMRep, endTime)
 	}
@@ -305,14 +304,14 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
 	s.WriteLine("")
 	s.WriteTable(func(row func(...any)) {
-		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
 		cells := func(all ...any) {
 			if p.TDMRepRequests == 0 {
 				all = slices.Delete(all, 3, 4)
 			}
 			row(all...)
 		}
-		cells(heads...)
+		cells("HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED",
+			"A VISIT", "BYTES", "DURATION")
 		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
 			h.writeForecastRow(cells, h.Host, inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.VisitDuration))
 		}

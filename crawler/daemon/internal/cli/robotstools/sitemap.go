@@ -97,10 +97,17 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 		return err
 	}
 	out := bufio.NewWriterSize(q.env.Stdout, 1<<16)
-	lister := &sitemapLister{options: q, fetcher: e, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{}}
+	lister := &sitemapLister{
+		options: q, fetcher: e, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{},
+	}
 	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
-		err = lister.printLocalSitemap(stdin, name, base)
+		in, openErr := openFileOrStdin(stdin, name, "sitemap")
+		if openErr != nil {
+			return openErr
+		}
+		defer in.Close()
+		err = lister.printAndFollowEntries(in, name, pendingSitemap{url: base})
 	} else {
 		lister.enqueue(pendingSitemap{url: base})
 	}
@@ -237,17 +244,7 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 // printProblem says what is wrong with a sitemap.
 func (l *sitemapLister) printProblem(name string, err error) {
 	l.hasProblems = true
-	fmt.Fprintf(l.options.env.Stderr, "decorum: %s: %s\n", plaintext.ReplaceControlChars(name), plaintext.ReplaceControlChars(err.Error()))
-}
-
-// printLocalSitemap reads a sitemap on disk or standard input.
-func (l *sitemapLister) printLocalSitemap(stdin io.Reader, name string, base decorum.URL) error {
-	in, err := openFileOrStdin(stdin, name, "sitemap")
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return l.printAndFollowEntries(in, name, pendingSitemap{url: base})
+	fmt.Fprintln(l.options.env.Stderr, "decorum:", plaintext.ReplaceControlChars(name+": "+err.Error()))
 }
 
 // fetchAndPrintNext fetches and reads the next sitemap. The error is one of writing.

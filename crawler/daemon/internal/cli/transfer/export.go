@@ -175,8 +175,9 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		o, _, err := x.FrontierStore.Origin(ctx, name)
 		x.keepFirstError(err)
 		x.totals.Origins++
-		x.writeLine(exportedOrigin{"origin", name.String(), o.HeldUntil, o.Suspended, exportedHost{name.Host(), o.HostState.Due,
-			o.HostState.LostVisitDelay, o.HostState.Slots, o.HostState.ConsecutiveFailures, o.HostState.EncodedStats}})
+		h := o.HostState
+		x.writeLine(exportedOrigin{"origin", name.String(), o.HeldUntil, o.Suspended,
+			exportedHost{name.Host(), h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures, h.EncodedStats}})
 		for state := range inspect.StateNames {
 			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := inspect.ToAPIFrontierURL(&e, storage.EntryState(state), at)
