@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -164,4 +166,69 @@ func (c *Crawler) logClosedWindowAndOverrides(now time.Time) {
 			"adaptive", max(policy.AdaptiveFactor, 0), "concurrency", policy.Concurrency, "window", policy.VisitWindow,
 			"reason", cmp.Or(o.Reason, "none given"), "expires", expires)
 	}
+}
+
+// skipPageInDryRun ends the walk of a page in a run that scouts: all has been asked that is
+// asked before a visit, but for what time will tell. The page counts as done, and
+// its host's clock stays as it is.
+func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (storage.Ack, error) {
+	origin, now := cl.URL().Origin(), c.now()
+	delay, _, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
+	if err == nil {
+		err = refuseLongCrawlDelay(c.politenessPolicyOf(origin.Host(), now), delay, now)
+	}
+	if err != nil {
+		return c.handleUnvisited(ctx, l, err)
+	}
+	if c.Hooks.SkippedInDryRun != nil {
+		c.Hooks.SkippedInDryRun(l, cl)
+	}
+	return storage.Ack{Outcome: storage.Done}, nil
+}
+
+// refuseLongCrawlDelay returns why the pages of a host are set aside that asks for this rest;
+// nil if it is not longer than the policy lets the crawl wait.
+func refuseLongCrawlDelay(policy politeness.Policy, delay time.Duration, now time.Time) error {
+	if delay <= policy.MaxCrawlDelay {
+		return nil
+	}
+	return &gate.OriginPostponedError{Until: now.Add(suspendDuration), Suspended: true,
+		Reason: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
+}
+
+// suspendReason says why a host asks for a longer rest than the crawl waits for;
+// empty if it does not.
+func suspendReason(p politeness.Policy, v politeness.FinishedVisit) string {
+	switch {
+	case v.RetryAfter > p.MaxRetryAfter:
+		return "it asks to be left alone for longer than the crawl waits"
+	case v.CrawlDelay > p.MaxCrawlDelay:
+		return "its Crawl-delay is longer than max_crawl_delay"
+	}
+	return ""
+}
+
+// suspendHost lets nobody wait for the host of o until then. Holds are of
+// origins, and the rest is the host's: while one of them were only not due, a
+// crawl would wait for all.
+func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.Time) error {
+	if err := c.Frontier.Hold(ctx, o, until, true); err != nil {
+		return err
+	}
+	others, err := c.defaultPortAndNotedOrigins(ctx, o.Host())
+	for _, other := range others {
+		if err == nil && other != o {
+			err = c.Frontier.HoldOriginIfKnown(ctx, other, until, true)
+		}
+	}
+	return err
+}
+
+// ShouldStaySuspended reports whether an origin that an earlier run has set aside is of a
+// host that is not due, and asks for a longer rest than this run waits for.
+func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
+	now := c.now()
+	policy := c.Policy.ForHost(o.Origin.Host(), now)
+	return o.HostState.Due.After(now) &&
+		(o.HostState.LostVisitDelay > policy.MaxRetryAfter || DecodeHostStats(o.HostState.EncodedStats).CrawlDelay > policy.MaxCrawlDelay)
 }

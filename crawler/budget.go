@@ -1,0 +1,151 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// ErrPages is the error of Run when MaxPages pages have been visited.
+var ErrPages = errors.New("the limit of pages is reached")
+
+// ErrBytes is the error of Run when MaxReceivedBytes bytes have been received.
+var ErrBytes = errors.New("the limit of bytes is reached")
+
+// checkAndSpendHostBudget returns "" if the budget of l's host permits the visit, and then
+// counts the page in the host's memo; otherwise it returns the reason. The budget
+// limits first visits only: retries and revisits request pages that the host has
+// already served.
+func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl gate.Clearance) (why string) {
+	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
+	switch {
+	case isRepeat || cl.IsForRobots():
+		return ""
+	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
+		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
+	case isVisitToPage(l, cl) && !c.hostTable.tryReservePage(l, int64(c.Settings.MaxPagesPerHost)):
+		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
+	}
+	return ""
+}
+
+// requeueOverHostBudget gives back a page whose host has used up its budget, but not to the
+// head of the queue: the next lease of its origin may be a revisit, which is
+// welcome and takes turns with URLs of ClassNormal. When no visit was made since
+// the last time, the origin as a whole is set aside, and not one URL after the
+// other.
+func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
+	now := c.now()
+	until := now.Add(suspendDuration)
+	if c.Hooks.VisitRefused != nil {
+		c.Hooks.VisitRefused(l, &gate.OriginPostponedError{Until: until, Suspended: true, Reason: why})
+	}
+	requeued := l
+	requeued.PriorityClass = max(l.PriorityClass, storage.ClassNormal)
+	ack := storage.Ack{Outcome: storage.RetryAt, NotBefore: now, Lease: requeued}
+	if l.PriorityClass < requeued.PriorityClass || !c.hostTable.markOverBudget(l) {
+		return ack, nil // what goes before revisits is only handed out so once
+	}
+	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
+}
+
+// markOverBudget notes that a page of l's host was put off, and reports whether one
+// was before, with no visit since.
+func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
+	m := ms.entryOf(l)
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	again, m.requeuedOverBudget = m.requeuedOverBudget, true
+	return again
+}
+
+// tryReservePage notes that the first visit to a page is under way, unless its host has
+// had the most pages it may have; 0 is no limit.
+func (ms *hostTable) tryReservePage(l storage.Lease, maxPages int64) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.hosts[l.URL.Origin().Host()]
+	if maxPages > 0 && m.PagesRequested+int64(len(m.firstVisitTokens)) >= maxPages {
+		return false
+	}
+	m.firstVisitTokens[l.Token] = struct{}{}
+	return true
+}
+
+// isBelowByteLimit reports whether l's host has sent fewer than limit bytes; 0 means no
+// limit.
+func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return limit <= 0 || ms.hosts[l.URL.Origin().Host()].Bytes < limit
+}
+
+// countPageIfFirstVisit counts the page of v if it was asked for the first time. A visit that was
+// broken off will be made again. It requires hostTable.mu.
+func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
+	m.requeuedOverBudget = false
+	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {
+		m.PagesRequested++
+		delete(m.firstVisitTokens, v.Lease.Token)
+	}
+}
+
+// A Coordinator is the other processes that work on the same crawl, as far as a visit
+// depends on them, and the limits of all together. Its methods are called by many
+// workers at a time, and must not block.
+type Coordinator interface {
+	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.VisitDelayedError: it is
+	// not known whether others have said that it must not.
+	CheckVisit(now time.Time) error
+	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns a *politeness.VisitDelayedError
+	// if all that are permitted for now have been visited, and ErrPages if no more
+	// will be.
+	AcquireCrawlPageBudget() error
+	// ReleaseCrawlPageBudget takes back the counting of a visit that was not made.
+	ReleaseCrawlPageBudget()
+	// AddBodyBytes counts the bytes of a body, as decoded.
+	AddBodyBytes(bytes int64)
+}
+
+// checkVisitWithCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
+func (c *Crawler) checkVisitWithCoordinator(now time.Time) error {
+	if c.Coordinator == nil {
+		return nil
+	}
+	return c.Coordinator.CheckVisit(now)
+}
+
+// acquireCrawlPageBudget counts a page that is about to be visited, and returns why it may not be.
+func (c *Crawler) acquireCrawlPageBudget() error {
+	if n := c.pagesBegun.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
+		return ErrPages
+	}
+	if c.Coordinator == nil {
+		return nil
+	}
+	err := c.Coordinator.AcquireCrawlPageBudget()
+	if err != nil {
+		c.pagesBegun.Add(-1)
+	}
+	return err
+}
+
+// releaseCrawlPageBudget takes back what page did.
+func (c *Crawler) releaseCrawlPageBudget() {
+	c.pagesBegun.Add(-1)
+	if c.Coordinator != nil {
+		c.Coordinator.ReleaseCrawlPageBudget()
+	}
+}
+
+// addBodyBytes counts the bytes of a body.
+func (c *Crawler) addBodyBytes(bytes int) {
+	c.bodyBytesReceived.Add(int64(bytes))
+	if c.Coordinator != nil {
+		c.Coordinator.AddBodyBytes(int64(bytes))
+	}
+}
