@@ -3,18 +3,23 @@ package collyfetch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/textproto"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
+	"github.com/decorum-crawler/decorum/internal/recent"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -157,4 +162,116 @@ func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.He
 		}
 	}
 	return extra
+}
+
+// Reasons not to queue a request for what it is.
+var (
+	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
+	errMethodNeedsHTTP   = errors.New("only http and https are fetched by another method than GET")
+	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
+)
+
+// storageRequest returns how r asks for its URL, nil if by GET. A body has at most so
+// many bytes.
+func storageRequest(r *colly.Request, maxBytes int64) (*storage.NonGETRequest, error) {
+	body, err := readRequestBody(r, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Method {
+	case http.MethodTrace, http.MethodConnect:
+		return nil, errUnsupportedMethod
+	case http.MethodGet, http.MethodHead, "":
+		if len(body) > 0 {
+			return nil, errUnexpectedBody
+		}
+	}
+	if r.Method == http.MethodGet || r.Method == "" {
+		return nil, nil
+	}
+	return &storage.NonGETRequest{Method: r.Method, Body: body}, nil
+}
+
+// readRequestBody reads the body of r, from its beginning if it knows how.
+func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	if s, ok := r.Body.(io.Seeker); ok {
+		if _, err := s.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
+	}
+	if int64(len(body)) > maxBytes {
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Collector.MaxRequestBody", maxBytes)
+	}
+	return body, nil
+}
+
+// isSameRequest reports whether a and b ask for a URL in the same way.
+func isSameRequest(a, b *storage.NonGETRequest) bool {
+	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
+}
+
+// isSettableBodyHeader reports whether a header is of the body of a request, and the user's
+// to set for one that may have a body.
+func isSettableBodyHeader(name string, r *storage.NonGETRequest) bool {
+	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
+}
+
+// unsentRequestsSize is how many requests are remembered, at least, that were not sent, and
+// half of the most. OnRequest is called again for those beyond.
+const unsentRequestsSize = 1 << 14
+
+// unsentRequests are the requests for which OnRequest was called and that were refused
+// before anything was sent: the address of their host was busy, say. They are sent later
+// as the callbacks left them, and OnRequest is not called again.
+type unsentRequests struct {
+	mu       sync.Mutex // guards requests
+	requests recent.Map[unsentRequestKey, *colly.Request]
+}
+
+// unsentRequestKey is the identity of a page that is to be visited.
+type unsentRequestKey struct {
+	url         decorum.URL
+	fingerprint uint64
+}
+
+func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
+	lease := t.Lease()
+	return unsentRequestKey{t.URL(), lease.RequestFingerprint()}
+}
+
+// put remembers a request that was not sent.
+func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	copied := *req
+	copied.Body = nil // it comes again with the lease
+	a.requests.Put(unsentRequestKeyOf(t), &copied, unsentRequestsSize)
+}
+
+// take returns the request for what t is for, and forgets it; nil if none was put.
+func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	req, _ := a.requests.Peek(unsentRequestKeyOf(t))
+	a.requests.Delete(unsentRequestKeyOf(t))
+	return req
+}
+
+// isUnsent reports whether r was refused before it was sent, or failed on this
+// machine; the crawl then queues it again.
+func (r *callbackRun) isUnsent() bool {
+	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
+}
+
+// restoreFromUnsentRequest gives r the Ctx and the headers of a request that was not sent before.
+func (r *callbackRun) restoreFromUnsentRequest(unsent *colly.Request) {
+	r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
+	maps.Copy(*r.collyRequest.Headers, *unsent.Headers)
 }

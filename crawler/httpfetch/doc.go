@@ -13,7 +13,7 @@
 //   - ticketedClient (ticketed_client.go), which redeems the ticket, adds cookies and the
 //     signature, sends the request and reads the body;
 //   - crawlDialer (dial.go, proxy.go), which looks up names (cachingResolver), refuses
-//     addresses that are not public (publicaddr.go, ownaddrs.go) and claims the server's
+//     addresses that are not public (publicaddr.go) and claims the server's
 //     address for the visit, in the socket that is about to be connected;
 //   - leaseCheckedConn, which writes nothing when the lease of the visit has run out, and
 //     recordedConn, which keeps the bytes of the exchange for a WARC file;

@@ -1,15 +1,20 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"mime"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // the zones of windows are there on a bare machine, too
 
+	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
@@ -277,4 +282,114 @@ func formatWithoutExponent(x float64) string {
 		return fmt.Sprintf("%d", int64(x))
 	}
 	return fmt.Sprint(x)
+}
+
+// checkPolitenessSettings checks the windows, the pace of addresses, and what is
+// otherwise for single hosts.
+func checkPolitenessSettings(p *Project) *FieldProblem {
+	window := p.Politeness.Window.check("politeness.window")
+	if f := cmp.Or(window, checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency)); f != nil {
+		return f
+	}
+	named := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.Politeness.Hosts)) {
+		field := "politeness.hosts." + name
+		host, ok := CanonicalHost(name)
+		if !ok {
+			return NewFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
+		}
+		if sameHost, ok := named[host]; ok {
+			return NewFieldProblem(field, "%q is the same host as %q", name, sameHost)
+		}
+		named[host] = name
+		if f := p.Politeness.Hosts[name].check(field); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func (h HostPoliteness) check(field string) *FieldProblem {
+	if f := checkConcurrency(field+".concurrency", h.Concurrency); f != nil {
+		return f
+	}
+	if a := h.AdaptiveFactor; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
+		return NewFieldProblem(field+".adaptive", "%v is out of range: expected 0 to 1000", formatWithoutExponent(*a))
+	}
+	if h.Window != nil {
+		return h.Window.check(field + ".window")
+	}
+	return nil
+}
+
+func checkConcurrency(field string, n *int) *FieldProblem {
+	if n != nil && (*n < 1 || *n > 1000) {
+		return NewFieldProblem(field, "%d is out of range: expected 1 to 1000", *n)
+	}
+	return nil
+}
+
+func (w Window) check(field string) *FieldProblem {
+	if w.Hours == "" && w.Zone != "" {
+		return NewFieldProblem(field, "expected hours, as in 22:00-06:00")
+	}
+	if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" {
+		return NewFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
+	}
+	if _, err := w.parse(); err != nil {
+		return NewFieldProblem(field+".hours", "%v", err)
+	}
+	return nil
+}
+
+func checkFetchSettings(p *Project) *FieldProblem {
+	for i, t := range p.Fetch.ContentTypes {
+		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
+			return NewFieldProblem(indexedFieldName("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+		}
+	}
+	for i, rule := range p.Fetch.ConnectToRules {
+		if _, err := dialrules.ParseConnectTo(rule); err != nil {
+			return NewFieldProblem(indexedFieldName("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.Fetch.Headers)) {
+		if lower := strings.ToLower(name); seen[lower] {
+			return NewFieldProblem("fetch.headers."+name, "the header is there twice, in other letters")
+		} else {
+			seen[lower] = true
+		}
+		if err := httpheader.CheckCustom(name, p.Fetch.Headers[name]); err != nil {
+			return NewFieldProblem("fetch.headers."+name, "%v", err)
+		}
+	}
+	if p.Fetch.FirstByteTimeout > p.Fetch.Timeout {
+		return NewFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
+	}
+	switch {
+	case p.Fetch.FTP && p.Fetch.Proxy != "":
+		return NewFieldProblem("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
+	case p.Fetch.FTP && p.Handler != "":
+		return NewFieldProblem("fetch.ftp", "%v; leave one of the two out", errFTPWithHandler)
+	}
+	if p.Store.Path == "" {
+		return NewFieldProblem("store.path", "expected the name of a directory")
+	}
+	return checkProxySettings(p)
+}
+
+// checkProxySettings checks the proxy. What is said of it does not repeat it: it may hold
+// a password.
+func checkProxySettings(p *Project) *FieldProblem {
+	if p.Fetch.Proxy == "" {
+		return nil
+	}
+	if _, err := dialrules.ParseProxy(p.Fetch.Proxy); err != nil {
+		return NewFieldProblem("fetch.proxy", "%v", err)
+	}
+	if len(p.Fetch.ConnectToRules) > 0 {
+		return NewFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
+	}
+	return nil
 }
