@@ -54,14 +54,8 @@ const httpPrefix = "http://"
 // isHTTPOnDefaultPort reports whether u is on http, and not on a port of its own. It is
 // asked of each link, and makes no URL.
 func isHTTPOnDefaultPort(u decorum.URL) bool {
-	return strings.HasPrefix(u.String(), httpPrefix) && !hasExplicitPort(u.Origin())
-}
-
-// hasExplicitPort reports whether an origin is on a port of its own.
-func hasExplicitPort(o decorum.Origin) bool {
-	host := o.HostPort()
-	i := strings.LastIndexByte(host, ':')
-	return i >= 0 && i > strings.LastIndexByte(host, ']') // and not in an IPv6 address
+	o := u.Origin()
+	return strings.HasPrefix(u.String(), httpPrefix) && strings.TrimSuffix(o.HostPort(), ".") == o.Host()
 }
 
 // HTTPVariant returns the URL on http whose HTTPSVariant u is, and false if there is none.

@@ -108,7 +108,8 @@ func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 	}
 	leases, next, err := d.queue.Lease(ctx, now, d.cfg.LeaseTTL, want) // if none: is it the end?
 	if errors.Is(err, storage.ErrWriteStalled) {
-		return d.waitForTimerOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
+		// The crawl pauses until the store can write again.
+		return d.waitForTimerOrWake(ctx, time.After(stallPollInterval), nil)
 	}
 	if err != nil {
 		return err
@@ -125,9 +126,9 @@ func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 	}
 	switch {
 	case next.RemainingWorkKind == storage.RemainingNone && d.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
-		return d.waitForTimerOrWake(ctx, next.PollAt.Sub(now), d.wake)
+		return d.waitForTimerOrWake(ctx, time.After(next.PollAt.Sub(now)), d.wake)
 	case next.RemainingWorkKind == storage.RemainingNone && d.cfg.WaitWhenEmpty:
-		return d.waitForChange(ctx)
+		return d.waitForTimerOrWake(ctx, nil, d.wake)
 	case next.RemainingWorkKind == storage.RemainingNone:
 		return ErrEmpty
 	case next.RemainingWorkKind == storage.RemainingRevisits && !d.cfg.WaitForRevisitsAndSuspensions:
@@ -136,9 +137,9 @@ func (d *dispatcher) refillReadyOrWait(ctx context.Context) error {
 		d.exceedsMaxWait(next.Until.Sub(now)):
 		return ErrOnlySuspendedLeft
 	case want == 0:
-		return d.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
+		return d.waitForTimerOrWake(ctx, time.After(wait), nil) // no event shortens the wait for the crawl's own budget
 	}
-	return d.waitForTimerOrWake(ctx, timecmp.EarlierOfSet(next.PollAt, next.Until).Sub(now), d.wake)
+	return d.waitForTimerOrWake(ctx, time.After(timecmp.EarlierOfSet(next.PollAt, next.Until).Sub(now)), d.wake)
 }
 
 // exceedsMaxWait reports whether nobody should wait for so long.
@@ -146,33 +147,17 @@ func (d *dispatcher) exceedsMaxWait(wait time.Duration) bool {
 	return !d.cfg.WaitForRevisitsAndSuspensions && d.cfg.MaxNextWait > 0 && wait > d.cfg.MaxNextWait
 }
 
-// waitForTimerOrWake waits for the timeout to pass, for a change that may make the wait shorter, or for the
-// store to fail. A nil wake never comes.
-func (d *dispatcher) waitForTimerOrWake(ctx context.Context, timeout time.Duration, wake <-chan struct{}) error {
-	t := time.NewTimer(timeout)
-	defer t.Stop()
+// waitForTimerOrWake waits for the timer, for a change that may make the wait shorter, or for the
+// store to fail. A nil timer or wake never comes.
+func (d *dispatcher) waitForTimerOrWake(ctx context.Context, timer <-chan time.Time, wake <-chan struct{}) error {
 	select {
-	case <-t.C:
-		return nil
+	case <-timer:
 	case <-wake:
-		return nil
 	case <-d.storeFailureSignal: // the store gives the reason
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// waitForChange waits for a change, or for the store to fail.
-func (d *dispatcher) waitForChange(ctx context.Context) error {
-	select {
-	case <-d.wake:
-		return nil
-	case <-d.storeFailureSignal:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 // wakeNext makes the worker that waits in refillReadyOrWait ask the queue again.

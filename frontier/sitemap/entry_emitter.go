@@ -63,7 +63,11 @@ func newEntryEmitter(base decorum.URL, options Options, yield func(Entry) error)
 // emit hands the draft on, if it names a URL that the sitemap may list.
 func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 	u, err := s.resolveLocation(d)
-	isAllowed := s.isAllowedByLocation(u, isIndex)
+	place := s.directoryPrefix // that entitles the sitemap to list u
+	if isIndex {
+		place = s.originPrefix
+	}
+	isAllowed := place != "" && strings.HasPrefix(u.String(), place)
 	if err == nil && s.StrictLocation && !isAllowed && (s.AllowsCrossSubmit == nil || !s.AllowsCrossSubmit(u.Origin())) {
 		err = ErrLocation
 	}
@@ -101,30 +105,17 @@ func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err erro
 	default:
 		return u, errNoLocation
 	}
+	if e, ok := errors.AsType[*decorum.Error](err); ok {
+		err = e.Err // a flaw says the rest
+	}
 	if err != nil {
-		return u, urlErrorCause(err)
+		return u, err
 	}
 	s.urlCount++
 	if len(u.String()) > s.MaxURLBytes {
 		return u, ErrLimit
 	}
 	return u, nil
-}
-
-// urlErrorCause returns why something is no URL: a flaw says the rest.
-func urlErrorCause(err error) error {
-	if e, ok := errors.AsType[*decorum.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// isAllowedByLocation reports whether the sitemap's place entitles it to list u.
-func (s *entryEmitter) isAllowedByLocation(u decorum.URL, isIndex bool) bool {
-	if isIndex {
-		return s.originPrefix != "" && strings.HasPrefix(u.String(), s.originPrefix)
-	}
-	return s.directoryPrefix != "" && strings.HasPrefix(u.String(), s.directoryPrefix)
 }
 
 // reportError tells of something that cannot be used.

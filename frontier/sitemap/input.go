@@ -40,7 +40,7 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 	for {
 		head, err := in.r.Peek(1)
 		if err != nil {
-			return false, eofToNotSitemap(err)
+			return false, replaceEOF(err, ErrNotSitemap) // it ends before its first character
 		}
 		if !isBlankByte(head[0]) {
 			break
@@ -84,10 +84,10 @@ func (in *input) decodeIfUTF16() {
 	}
 }
 
-// eofToNotSitemap says what it means that a file ends before its first character.
-func eofToNotSitemap(err error) error {
+// replaceEOF returns what the end of the file means in a place, or else err as it is.
+func replaceEOF(err, meaning error) error {
 	if errors.Is(err, io.EOF) {
-		return ErrNotSitemap
+		return meaning
 	}
 	return err
 }

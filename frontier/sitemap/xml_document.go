@@ -58,7 +58,7 @@ func (d *xmlDocumentReader) readDocument() error {
 		if err == nil {
 			err = d.handleToken(t)
 		} else {
-			err = eofToSyntaxError(err)
+			err = replaceEOF(err, errUnexpectedEOF)
 		}
 		if err != nil && !d.emitter.stopped {
 			err = d.emitUnfinished(t, err)

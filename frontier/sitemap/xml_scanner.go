@@ -203,13 +203,8 @@ func attributeValue(attrs []byte, name string) []byte {
 
 func isBlankByte(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// eofToSyntaxError says what an error in the middle of a file means.
-func eofToSyntaxError(err error) error {
-	if err == io.EOF {
-		return fmt.Errorf("%w: %w", ErrSyntax, io.ErrUnexpectedEOF)
-	}
-	return err
-}
+// errUnexpectedEOF is what the end of a file means in the middle of its XML.
+var errUnexpectedEOF = fmt.Errorf("%w: %w", ErrSyntax, io.ErrUnexpectedEOF)
 
 // errUnknownEntity is why text is not used that refers to what is not defined here.
 var errUnknownEntity = errors.New("unknown entity")
