@@ -154,7 +154,7 @@ func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (
 		return Permit{}, err
 	}
 	g.probeRound = probeRound
-	l.sharedHosts.machineLoadLimiter.addVisit()
+	l.sharedHosts.machineLoadLimiter.addInFlight(1)
 	return Permit{g}, nil
 }
 
@@ -262,7 +262,7 @@ func (l *Limiter) endPermit(g *issuedPermit) bool {
 		return false
 	}
 	g.ended = true
-	l.sharedHosts.machineLoadLimiter.removeVisit()
+	l.sharedHosts.machineLoadLimiter.addInFlight(-1)
 	l.sharedHosts.breaker.releaseProbeSlot(g.probeRound)
 	return true
 }

@@ -69,10 +69,7 @@ func (l *MachineLoadLimiter) availableVisits(want int) (grant int, wait time.Dur
 	return grant, 0
 }
 
-// addVisit records that a visit has a permit, end that the permit was returned.
-func (l *MachineLoadLimiter) addVisit()    { l.addInFlight(1) }
-func (l *MachineLoadLimiter) removeVisit() { l.addInFlight(-1) }
-
+// addInFlight records that n visits have a permit, or that -n permits were returned.
 func (l *MachineLoadLimiter) addInFlight(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
