@@ -77,38 +77,31 @@ func New(l Limits) *Limiter {
 // Listener returns a listener that accepts the connections of inner under the limits.
 // Each connection that it returns is a *Conn.
 func (l *Limiter) Listener(inner net.Listener) net.Listener {
-	return &limitedListener{unlimitedListener{inner, l}}
-}
-
-type limitedListener struct{ unlimitedListener }
-
-// Accept returns the next connection, which counts against the limits.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	c, err := l.unlimitedListener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return l.limiter.addConnAndEvictExcess(c), nil
+	return &listener{inner, l, true}
 }
 
 // UnlimitedListener returns a listener that accepts the connections of inner without limits.
 // As Listener does, it closes strangers when the process has no descriptor left.
 func (l *Limiter) UnlimitedListener(inner net.Listener) net.Listener {
-	return &unlimitedListener{inner, l}
+	return &listener{inner, l, false}
 }
 
-type unlimitedListener struct {
+type listener struct {
 	net.Listener
-	limiter *Limiter
+	limiter   *Limiter
+	isLimited bool // its connections count against the limits
 }
 
 // Accept returns the next connection. When the process has no descriptor left, Accept
 // closes strangers and tries again; when there are none, it returns the error, which
 // net/http takes as temporary.
-func (l *unlimitedListener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
-		if err == nil || !isResourceExhausted(err) || !l.limiter.EvictUntrustedConn() {
+		switch {
+		case err == nil && l.isLimited:
+			return l.limiter.addConnAndEvictExcess(c), nil
+		case err == nil || !isResourceExhausted(err) || !l.limiter.EvictUntrustedConn():
 			return c, err
 		}
 	}
