@@ -34,21 +34,22 @@ var (
 	errEncodedTooLong = errors.New("it is longer encoded than decoded bodies may be")
 )
 
-// decoderPools undo content codings (RFC 9110, section 8.4.1). What they need is
-// used again.
-type decoderPools struct{ gzip, brotli, zstd sync.Pool }
+// decoderPools undo content codings (RFC 9110, section 8.4.1), by the name of the coding. What
+// they need is used again.
+type decoderPools map[string]*sync.Pool
 
-func newDecoderPools() *decoderPools {
-	d := new(decoderPools)
-	d.gzip.New = func() any { return new(gzipMembersReader) }
-	d.brotli.New = func() any { return new(brotli.Reader) }
-	d.zstd.New = func() any {
-		// The options are good ones, and so there is no error. With a concurrency
-		// of 1 a decoder has no goroutine to be closed.
-		zr, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
-		return zr
+func newDecoderPools() decoderPools {
+	return decoderPools{
+		"gzip": {New: func() any { return new(gzipMembersReader) }},
+		"br":   {New: func() any { return new(brotli.Reader) }},
+		"zstd": {New: func() any {
+			// The options are good ones, and so there is no error. With a concurrency
+			// of 1 a decoder has no goroutine to be closed.
+			zr, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxWindow(maxZstdWindow))
+			return zr
+		}},
 	}
-	return d
 }
 
 // contentCodings returns the codings of a body in the order in which they were
@@ -76,7 +77,7 @@ func contentCodings(h http.Header) ([]string, bool) {
 // header. limit is how long a body may be: neither encoded, nor with some
 // codings undone, is more read. reserve is called for what decoders keep. Close ends
 // the use of the reader; the body of res stays open.
-func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
+func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
 	names, known := contentCodings(res.Header)
 	if !known || len(names) == 0 {
 		return io.NopCloser(res.Body), nil
@@ -106,16 +107,11 @@ func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(in
 }
 
 // addBodyDecoder adds the decoder of one coding to body.
-func (d *decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
-	switch coding {
-	case "gzip":
-		return body.addPooledDecoder(&d.gzip, src)
-	case "br":
-		return body.addPooledDecoder(&d.brotli, src)
-	case "zstd":
-		return body.addPooledDecoder(&d.zstd, src)
+func (d decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
+	if pool := d[coding]; pool != nil {
+		return body.addPooledDecoder(pool, src)
 	}
-	if hasZlibHeader(src) {
+	if hasZlibHeader(src) { // it is deflate
 		body.decodedReader, err = zlib.NewReader(src)
 		return err
 	}

@@ -185,7 +185,10 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	}
 	req.Header = f.requestHeader(t, extra)
 	err = f.transport.performVisit(req, trip)
-	exchange := trip.finishRecordedExchange(ctx, err)
+	var exchange *decorum.Exchange
+	if trip.recorder != nil {
+		exchange = trip.recorder.stopAndTakeExchange(trip.truncation(ctx, err))
+	}
 	memoryErr := trip.memoryShare.Err()
 	if memoryErr == nil { // else the visit is made again, and nothing of this one is archived
 		t.SetExchange(exchange)

@@ -47,7 +47,7 @@ type ticketedClient struct {
 	next       http.RoundTripper
 	dialer     *crawlDialer // of next; nil: it is not ours
 	cfg        Config
-	decoders   *decoderPools
+	decoders   decoderPools
 	bufferPool sync.Pool // of buffers, for bodies whose length is not known before
 }
 
@@ -222,7 +222,11 @@ func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 		return nil // it leads to the proxy, and the host has been asked about
 	}
 	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	startRecording(conn, p.recorder, addr)
+	// A connection that carries other bytes than the exchange's own, as those of TLS, is no recordedConn.
+	if c, ok := conn.(*recordedConn); ok && p.recorder != nil {
+		p.recorder.exchange.Addr = addr
+		c.recorder.Store(p.recorder)
+	}
 	if err != nil {
 		return nil // no address that hosts could share
 	}

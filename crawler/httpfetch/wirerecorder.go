@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -109,15 +108,6 @@ func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) 
 	return &x
 }
 
-// finishRecordedExchange ends the capture and returns the captured bytes; err says why there is no
-// answer.
-func (p *roundTrip) finishRecordedExchange(ctx context.Context, err error) *decorum.Exchange {
-	if p.recorder == nil {
-		return nil
-	}
-	return p.recorder.stopAndTakeExchange(p.truncation(ctx, err))
-}
-
 // truncation says how the reading of a visit's answer ended: err is why there is none.
 func (p *roundTrip) truncation(ctx context.Context, err error) decorum.TruncationReason {
 	var netErr net.Error
@@ -143,15 +133,6 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 type recordedConn struct {
 	net.Conn
 	recorder atomic.Pointer[wireRecorder]
-}
-
-// startRecording has c record on t, if c is a recordedConn. A connection that carries other
-// bytes than the exchange's own, as those of TLS, is none.
-func startRecording(c net.Conn, t *wireRecorder, server netip.AddrPort) {
-	if c, ok := c.(*recordedConn); ok && t != nil {
-		t.exchange.Addr = server
-		c.recorder.Store(t)
-	}
 }
 
 // Read is part of net.Conn.
