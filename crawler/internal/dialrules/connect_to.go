@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,31 +19,21 @@ type ConnectTo struct {
 	targetHost, targetPort       string // empty: the one that is asked for
 }
 
+// connectToPattern has HOST, PORT, HOST2 and PORT2. Only within brackets there are colons.
+var connectToPattern = regexp.MustCompile("^" + strings.Repeat(`:(\[[^]]*\][^:]*|[^:]*)`, 4)[1:] + "$")
+
 // ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
-	var parts []string
-	rest := s
-	for {
-		end := 0
-		if strings.HasPrefix(rest, "[") {
-			end = strings.IndexByte(rest, ']') + 1
-		}
-		i := strings.IndexByte(rest[end:], ':')
-		if i < 0 {
-			parts = append(parts, rest)
-			break
-		}
-		parts, rest = append(parts, rest[:end+i]), rest[end+i+1:]
-	}
-	if len(parts) != 4 {
+	parts := connectToPattern.FindStringSubmatch(s)
+	if parts == nil {
 		return ConnectTo{}, fmt.Errorf("%q is not HOST:PORT:HOST2:PORT2", s)
 	}
-	for _, port := range []string{parts[1], parts[3]} {
+	for _, port := range []string{parts[2], parts[4]} {
 		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
 			return ConnectTo{}, fmt.Errorf("%q: %q is not a port", s, port)
 		}
 	}
-	return ConnectTo{strings.ToLower(parts[0]), parts[1], parts[2], parts[3]}, nil
+	return ConnectTo{strings.ToLower(parts[1]), parts[2], parts[3], parts[4]}, nil
 }
 
 // ParseConnectToRules returns the rules that texts say, in their order: see ParseConnectTo.
