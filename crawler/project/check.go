@@ -376,15 +376,10 @@ func checkFetchSettings(p *Project) *FieldProblem {
 	if p.Store.Path == "" {
 		return NewFieldProblem("store.path", "expected the name of a directory")
 	}
-	return checkProxySettings(p)
-}
-
-// checkProxySettings checks the proxy. What is said of it does not repeat it: it may hold
-// a password.
-func checkProxySettings(p *Project) *FieldProblem {
 	if p.Fetch.Proxy == "" {
 		return nil
 	}
+	// What is said of the proxy does not repeat it: it may hold a password.
 	if _, err := dialrules.ParseProxy(p.Fetch.Proxy); err != nil {
 		return NewFieldProblem("fetch.proxy", "%v", err)
 	}
