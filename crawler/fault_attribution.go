@@ -97,13 +97,11 @@ func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.Undecide
 		if verdict != politeness.UndecidedFault {
 			return verdict
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-changed:
 		case <-ctx.Done():
 		}
-		timer.Stop()
 		if ctx.Err() != nil {
 			return politeness.UndecidedFault
 		}

@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/timecmp"
@@ -65,9 +64,5 @@ func (r *HostDueStore) saveHostDueIfLongDelay(ctx context.Context, host string, 
 	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote, []byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {
 		return err
 	}
-	err := r.Store.Flush(ctx)
-	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return flushUnlessStalled(ctx, r.Store)
 }

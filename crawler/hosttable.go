@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -39,8 +40,11 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 	defer ms.mu.Unlock()
 	m := ms.hosts[host]
 	if m == nil {
-		if ms.hosts == nil || len(ms.hosts) >= maxCached {
-			ms.evictUnused()
+		if ms.hosts == nil {
+			ms.hosts = map[string]*hostEntry{}
+		}
+		if len(ms.hosts) >= maxCached { // the store has those that nobody uses
+			maps.DeleteFunc(ms.hosts, func(_ string, m *hostEntry) bool { return m.leaseCount == 0 })
 		}
 		m = &hostEntry{state: l.HostState, firstVisitTokens: map[uint64]struct{}{}, saveLock: make(chan struct{}, 1)}
 		ms.hosts[host] = m
@@ -61,17 +65,6 @@ func (ms *hostTable) releaseHost(l storage.Lease) {
 	m := ms.hosts[l.URL.Origin().Host()]
 	m.leaseCount--
 	delete(m.firstVisitTokens, l.Token)
-}
-
-// evictUnused drops the memos that nobody uses: the store has them. It requires ms.mu.
-func (ms *hostTable) evictUnused() {
-	used := map[string]*hostEntry{}
-	for host, m := range ms.hosts {
-		if m.leaseCount > 0 {
-			used[host] = m
-		}
-	}
-	ms.hosts = used
 }
 
 // lastVisitEnd returns when the last request to l's host ended, as far as it is known.

@@ -57,16 +57,14 @@ func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, fil
 	if err != nil || body == nil {
 		return false, err
 	}
-	if err := c.Ledger.StoreRobotsFile(ctx, file.SHA256, body); err != nil {
-		return false, ledgerErrorUnlessCanceled(ctx, err)
-	}
-	return true, nil
+	err = c.Ledger.StoreRobotsFile(ctx, file.SHA256, body)
+	return err == nil, ledgerErrorUnlessCanceled(ctx, err)
 }
 
 // ledgerErrorUnlessCanceled returns err as one that stops the crawl, but nil if it only says that the
 // crawl is ending while the ledger waits for the disk.
 func ledgerErrorUnlessCanceled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("cannot write the ledger: %w", err)
@@ -167,11 +165,8 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 	}
 	ctx = commitContext(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Response: a})
-	if err != nil {
-		v.interrupted = true
-		return ledgerErrorUnlessCanceled(ctx, err)
-	}
-	return nil
+	v.interrupted = v.interrupted || err != nil
+	return ledgerErrorUnlessCanceled(ctx, err)
 }
 
 // writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
@@ -193,8 +188,6 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 			q.RobotsVerdict = ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary)
 		}
 	}
-	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {
-		return ledgerErrorUnlessCanceled(ctx, err)
-	}
-	return nil
+	_, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q})
+	return ledgerErrorUnlessCanceled(ctx, err)
 }

@@ -38,7 +38,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 		ackErr = nil
 	}
 	if ack.HostState != nil && ack.HostState.LostVisitDelay >= minDurableDelay && ack.HostState.LostVisitDelay > lease.HostState.LostVisitDelay {
-		err = errors.Join(err, c.flushAcks(workCtx))
+		err = errors.Join(err, flushUnlessStalled(workCtx, c.Frontier.Store()))
 	}
 	if c.Hooks.Acked != nil {
 		c.Hooks.Acked(ack)
@@ -52,10 +52,10 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 // has its last rest anyway, so that a rest that stays the same costs nothing.
 const minDurableDelay = 10 * time.Second
 
-// flushAcks makes all that was acked durable. Where that cannot be for now, or the
+// flushUnlessStalled makes all that is in a store durable. Where that cannot be for now, or the
 // crawl is being halted, it goes the usual way.
-func (c *Crawler) flushAcks(ctx context.Context) error {
-	err := c.Frontier.Store().Flush(ctx)
+func flushUnlessStalled(ctx context.Context, store interface{ Flush(context.Context) error }) error {
+	err := store.Flush(ctx)
 	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
 		return nil
 	}

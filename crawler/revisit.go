@@ -11,7 +11,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -108,14 +107,6 @@ func storableValidator(res *decorum.Response, name string) string {
 		return ""
 	}
 	return value
-}
-
-// setValidators puts the validators of the page's last visit on the ticket.
-// robots.txt is always asked for whole.
-func setValidators(t Ticket, l storage.Lease, cl gate.Clearance) {
-	if l.VisitHistorySummary != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
-		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
-	}
 }
 
 // robotsRefreshInterval is how often the robots.txt of an origin is looked at for the

@@ -97,13 +97,6 @@ type sitemapReader struct {
 	firstRefusedCrossSubmitURL decorum.URL             // the first of them
 }
 
-// mayList reports whether an entry is for the sitemap to list, by the rule of
-// sitemaps.org. The sitemaps of an index may be anywhere: who vouches for the
-// index wants them read.
-func (r *sitemapReader) mayList(e sitemap.Entry) bool {
-	return e.AllowedByLocation || e.IsSitemap || r.mayListOrigin(e.URL.Origin())
-}
-
 // encodeSitemapDeclaration is the context of an errand to a sitemap, and of those to which it
 // leads: whose robots.txt names it, and as what.
 func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decorum.URL) []byte {
@@ -187,7 +180,9 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 	r.flaws, r.omittedFlawCount, r.refusedCrossSubmitCount = nil, 0, 0
 	options := sitemap.Options{MaxBytes: r.crawler.Settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
-		if !r.mayList(e) {
+		// By the rule of sitemaps.org. The sitemaps of an index may be anywhere: who vouches for
+		// the index wants them read.
+		if !e.AllowedByLocation && !e.IsSitemap && !r.mayListOrigin(e.URL.Origin()) {
 			if r.refusedCrossSubmitCount++; r.refusedCrossSubmitCount == 1 {
 				r.firstRefusedCrossSubmitURL = e.URL
 			}

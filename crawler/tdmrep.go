@@ -69,11 +69,6 @@ func (r *CachedTDMRep) pagesAwaitRetry() bool {
 	return r.ConsecutiveFailures > 0 && r.ConsecutiveFailures < maxTDMRepFailures
 }
 
-// check judges u by the file, for a crawl of these purposes.
-func (r *CachedTDMRep) check(u decorum.URL, purposes []string) robots.Verdict {
-	return r.parsed.Check(u, purposes)
-}
-
 // NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
@@ -85,7 +80,8 @@ func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.No
 	r, err := ReadCachedTDMRep(ctx, notes, o)
 	return func(u decorum.URL) robots.Verdict {
 		v := rules(u)
-		if tdmrepVerdict := r.check(u, robotsGate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
+		tdmrepVerdict := r.parsed.Check(u, robotsGate.Purposes())
+		if v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
 			return tdmrepVerdict
 		}
 		return v
@@ -205,7 +201,7 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
-	if v := r.check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
+	if v := r.parsed.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
 		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.sha256Hex()}
 		return gate.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}

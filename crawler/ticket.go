@@ -71,7 +71,10 @@ func (c *Crawler) newTicketForLease(l storage.Lease, cl gate.Clearance, p polite
 	}
 	t.data.crawler, t.data.lease = c, l
 	t.data.isForControlFile, t.data.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
-	setValidators(t, l, cl)
+	// robots.txt is always asked for whole.
+	if l.VisitHistorySummary != nil && l.Request == nil && !cl.IsForRobots() && !t.data.isTDMRep {
+		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
+	}
 	return t, nil
 }
 

@@ -35,9 +35,7 @@ func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 	m.mu.Unlock()
 	var timeout <-chan time.Time
 	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		timeout = timer.C
+		timeout = time.After(limit)
 	}
 	select {
 	case err := <-w.reservationResult:
