@@ -84,10 +84,7 @@ func cgroupMounts(root string) []cgroupMount {
 // processCgroups returns the process's groups in the hierarchy of version 1 that controls
 // memory, and in that of version 2; empty: it is in none.
 func processCgroups(root string) (v1, v2 string) {
-	b, err := os.ReadFile(root + "proc/self/cgroup")
-	if err != nil {
-		return "", ""
-	}
+	b, _ := os.ReadFile(root + "proc/self/cgroup")
 	for line := range strings.Lines(string(b)) {
 		// cgroups(7): hierarchy, controllers, path, which may hold colons.
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -131,25 +128,15 @@ func (g memoryCgroup) oomKills() (int64, bool) {
 	if g.v2 {
 		name = "memory.events"
 	}
-	b, err := os.ReadFile(path.Join(g.dir, name))
-	if err != nil {
-		return 0, false
-	}
+	b, _ := os.ReadFile(path.Join(g.dir, name))
 	return numberAfter(b, "oom_kill")
 }
 
 // readLimit returns the limit in a file, and false if the file does not hold one.
 func (g memoryCgroup) readLimit(name string) (int64, bool) {
-	n, err := readNumber(path.Join(g.dir, name)) // "max" is an error, too
+	b, _ := os.ReadFile(path.Join(g.dir, name))                    // nothing is no number
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64) // "max" is an error, too
 	return n, err == nil && n < minUnlimited
-}
-
-func readNumber(file string) (int64, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
 }
 
 // numberAfter returns the number after name at the beginning of a line.
