@@ -200,18 +200,12 @@ func appendNonDefaultPort(b []byte, port, scheme string) ([]byte, error) {
 	if port == "" {
 		return b, nil
 	}
-	n := 0
-	for i := range len(port) {
-		if port[i] < '0' || port[i] > '9' {
-			return b, errPort
-		}
-		if n = n*10 + int(port[i]-'0'); n > 65535 {
-			return b, errPort
-		}
-	}
+	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
+	case err != nil:
+		return b, errPort
 	case scheme == "http" && n == 80, scheme == "https" && n == 443, scheme == "ftp" && n == 21:
 		return b, nil
 	}
-	return strconv.AppendInt(append(b, ':'), int64(n), 10), nil
+	return strconv.AppendUint(append(b, ':'), n, 10), nil
 }
