@@ -94,8 +94,8 @@ func checkSeeds(p *Project) *FieldProblem {
 		return NewFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if err := p.checkSeedURL(s); err != nil {
-			return NewFieldProblem(indexedFieldName("seeds", i), "%v", err)
+		if err := p.seedURLProblem(s); err != nil {
+			return NewFieldProblem(indexedFieldName("seeds", i), "%q %v", s, err)
 		}
 	}
 	for i, name := range p.SeedFiles {

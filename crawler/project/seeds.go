@@ -111,15 +111,7 @@ var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
 // errFTPWithHandler refuses what callbacks would not be told of.
 var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
 
-// checkSeedURL returns why the crawl cannot begin at s, if so (LOC-18).
-func (p *Project) checkSeedURL(s string) error {
-	if err := p.seedURLProblem(s); err != nil {
-		return fmt.Errorf("%q %w", s, err)
-	}
-	return nil
-}
-
-// seedURLProblem returns what is wrong with a seed, without its text.
+// seedURLProblem returns why the crawl cannot begin at s, if so (LOC-18), without its text.
 func (p *Project) seedURLProblem(s string) error {
 	u, err := decorum.ParseURL(s)
 	switch {
