@@ -113,15 +113,10 @@ func storableValidator(res *decorum.Response, name string) string {
 // URLs that it closes.
 const robotsRefreshInterval = 24 * time.Hour
 
-// robotsRefreshEntry makes sure that the origin's robots.txt is read again as time goes by,
-// though it should close every URL of the origin: an errand to the robots.txt
-// itself, which is never made. The gate is asked about it, has the file fetched
-// if it is old, and what it says is heeded.
-func robotsRefreshEntry(o decorum.Origin) storage.Entry {
-	return storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassLate, Referrer: o.RobotsURL().String()}
-}
-
-// isRobotsRefresh reports whether l is such an errand.
+// isRobotsRefresh reports whether l makes sure that the origin's robots.txt is read again as time
+// goes by, though it should close every URL of the origin: an errand to the robots.txt itself, which
+// is never made. The gate is asked about it, has the file fetched if it is old, and what it says is
+// heeded.
 func isRobotsRefresh(l storage.Lease) bool {
 	return l.RobotsFor.IsZero() && l.Source == storage.SourcePrerequisite && l.URL == l.URL.Origin().RobotsURL()
 }

@@ -78,7 +78,8 @@ func (c *Crawler) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin
 	if err := c.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}
-	_, err := c.Frontier.Discover(ctx, robotsRefreshEntry(o))
+	_, err := c.Frontier.Discover(ctx, storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite,
+		PriorityClass: storage.ClassLate, Referrer: o.RobotsURL().String()}) // see isRobotsRefresh
 	return err
 }
 
