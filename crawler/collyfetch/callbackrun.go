@@ -84,7 +84,10 @@ func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*call
 	if r.collyRequest, err = joined.collyRequestForTicket(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
-	h := collectorDefaultHeaders(joined.Collector)
+	h := http.Header{}
+	if joined.Headers != nil {
+		h = joined.Headers.Clone()
+	}
 	maps.Copy(h, b.headerFor(t))
 	r.collyRequest.Ctx, r.collyRequest.Headers = b.collyContext(), &h
 	if unsent := c.unsentRequests.take(t); unsent != nil {

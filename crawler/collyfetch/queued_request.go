@@ -140,14 +140,6 @@ func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *
 	return extra
 }
 
-// collectorDefaultHeaders returns the headers that every request of m has.
-func collectorDefaultHeaders(m *colly.Collector) http.Header {
-	if m.Headers == nil {
-		return http.Header{}
-	}
-	return m.Headers.Clone()
-}
-
 // filterAllowedHeaders returns what of the headers of a request is the user's to set: what
 // may go with every request (see httpheader.CheckCustom), and the secret for one host. HTTP
 // does not mind the case of names, and so all get the usual one. What is said of a
