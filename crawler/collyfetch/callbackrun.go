@@ -91,7 +91,8 @@ func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*call
 	maps.Copy(h, b.headerFor(t))
 	r.collyRequest.Ctx, r.collyRequest.Headers = b.collyContext(), &h
 	if unsent := c.unsentRequests.take(t); unsent != nil {
-		r.restoreFromUnsentRequest(unsent)
+		r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
+		maps.Copy(h, *unsent.Headers)
 	}
 	r.collyRequest.Ctx.Put(leaseTokenHeader, r)
 	h[leaseTokenHeader] = []string{c.instanceID, strconv.FormatUint(lease.Token, 10)}
@@ -246,14 +247,6 @@ func (c *Collector) findCallbackRun(token uint64) *callbackRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callbackRuns[token]
-}
-
-// requestingCallbackRun returns the page whose callback made a request, nil if it is not known.
-func (c *Collector) requestingCallbackRun(ctx *colly.Context) *callbackRun {
-	if r := callbackRunFromContext(ctx); r != nil && r.collector == c {
-		return r
-	}
-	return nil
 }
 
 // callbackRunFromContext returns the page in hand that a context is of, nil if it is of none.

@@ -108,10 +108,11 @@ func (c *Collector) joinCollyCollector(name string, m *colly.Collector) error {
 	if err := c.overrideSettings(m); err != nil {
 		return err
 	}
-	blankRequest, err := newBlankRequest(m)
+	blankRequest, err := m.UnmarshalRequest([]byte(`{"Method": "GET"}`))
 	if err != nil {
 		return err
 	}
+	blankRequest.Body = nil
 	joined := &joinedCollyCollector{m, name, blankRequest}
 	c.joinedCollectors[name] = joined
 	m.SetClient(&http.Client{Transport: &collyTransport{c}, CheckRedirect: stopAtRedirect})
@@ -125,15 +126,6 @@ type joinedCollyCollector struct {
 	*colly.Collector
 	name         string         // that its requests are queued under
 	blankRequest *colly.Request // of it, for nothing yet: only colly can make one
-}
-
-// newBlankRequest returns a request of m for nothing yet.
-func newBlankRequest(m *colly.Collector) (*colly.Request, error) {
-	r, err := m.UnmarshalRequest([]byte(`{"Method": "GET"}`))
-	if err == nil {
-		r.Body = nil
-	}
-	return r, err
 }
 
 // stopAtRedirect keeps colly from following a redirect itself: those that lead on are queued.
@@ -262,7 +254,10 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if err != nil {
 		return err
 	}
-	parent := c.requestingCallbackRun(r.Ctx)
+	parent := callbackRunFromContext(r.Ctx) // the page whose callback made the request
+	if parent != nil && parent.collector != c {
+		parent = nil
+	}
 	if parent.noteIfRetry(m, r, request) {
 		return nil
 	}

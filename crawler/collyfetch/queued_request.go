@@ -261,9 +261,3 @@ func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 func (r *callbackRun) isUnsent() bool {
 	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
 }
-
-// restoreFromUnsentRequest gives r the Ctx and the headers of a request that was not sent before.
-func (r *callbackRun) restoreFromUnsentRequest(unsent *colly.Request) {
-	r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
-	maps.Copy(*r.collyRequest.Headers, *unsent.Headers)
-}
