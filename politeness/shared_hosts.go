@@ -67,7 +67,7 @@ func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitLi
 	p := h.semaphoresByHost[host]
 	if p == nil {
 		if len(h.semaphoresByHost) >= h.hostPruneSize {
-			h.pruneHosts(now)
+			maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
 			h.hostPruneSize = max(pruneThreshold, 2*len(h.semaphoresByHost)) // so that a call costs O(1) on average
 		}
 		p = &sharedVisitLimiter{skipsCrawlsWithoutWorker: true}
@@ -84,11 +84,6 @@ func (h *SharedHosts) isForgettable(p *sharedVisitLimiter, now time.Time) bool {
 		return p.isIdleAndDue(now)
 	}
 	return p.isIdleAndDue(now) && len(p.crawlRequirements) == 0 && !p.lastEnd.Add(h.maxDemandedDelay).After(now)
-}
-
-// pruneHosts drops the hosts that are due anyway. It requires h.mu.
-func (h *SharedHosts) pruneHosts(now time.Time) {
-	maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
 }
 
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
