@@ -32,48 +32,42 @@ const (
 
 // A memoryKillRecord is the daemon's record of its memory while it runs.
 type memoryKillRecord struct {
-	RecordedAt           time.Time `json:"at"`
-	EndedCleanly         bool      `json:"ended"`              // the process ended in order
-	LiveBytes            int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
-	LimitBytes           int64     `json:"limit_bytes"`        // 0: unknown
-	OOMKills             int64     `json:"oom_kills"`          // of the control group; -1: unknown
-	DominantProject      string    `json:"largest,omitempty"`  // the project that holds most of the memory
-	SuspectProject       string    `json:"suspect,omitempty"`  // Largest at the last memory kills
-	ConsecutiveKills     int       `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
-	StoppedProject       string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
-	PreviousKillEvidence string    `json:"last_end,omitempty"` // how the process before this one ended
+	RecordedAt   time.Time `json:"at"`
+	EndedCleanly bool      `json:"ended"` // the process ended in order
+	memoryUsage
+	DominantProject      string `json:"largest,omitempty"`  // the project that holds most of the memory
+	SuspectProject       string `json:"suspect,omitempty"`  // DominantProject at the last memory kills
+	ConsecutiveKills     int    `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
+	StoppedProject       string `json:"stopped,omitempty"`  // the project that must come up stopped; empty: none
+	PreviousKillEvidence string `json:"last_end,omitempty"` // the sign that the process before was killed; empty: it was not
 }
 
 // memoryUsage is the memory of the process at a moment.
 type memoryUsage struct {
-	liveBytes, limitBytes, oomKills int64
+	LiveBytes  int64 `json:"kept_bytes"`  // see memlimit.LiveBytes
+	LimitBytes int64 `json:"limit_bytes"` // 0: unknown
+	OOMKills   int64 `json:"oom_kills"`   // of the control group; -1: unknown
 }
 
-// endedByMemoryKill reports whether the process that left the note ended by a memory kill,
-// and by which sign.
-func (n *memoryKillRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
+// killEvidence returns the sign that the process that left the note ended by a memory kill;
+// empty: it ended otherwise.
+func (n *memoryKillRecord) killEvidence(usage memoryUsage) string {
 	switch {
-	case n == nil || n.EndedCleanly:
-		return "", false
-	case n.OOMKills >= 0 && usage.oomKills > n.OOMKills:
-		return "the kernel killed a process of the control group for its memory", true
+	case n.EndedCleanly:
+		return ""
+	case n.OOMKills >= 0 && usage.OOMKills > n.OOMKills:
+		return "the kernel killed a process of the control group for its memory"
 	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
-		return fmt.Sprintf("it kept %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes)), true
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes))
 	}
-	return "", false
+	return ""
 }
 
-// newRecordAndProjectToStop returns the note of the starting process, given the previous process's note
-// (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryKillRecord) newRecordAndProjectToStop(usage memoryUsage, at time.Time) (record memoryKillRecord, projectToStop string) {
-	record = memoryKillRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
-	sign, killed := n.endedByMemoryKill(usage)
-	if !killed {
-		return record, "" // the previous process ended otherwise: nothing is suspected any more
-	}
-	record.PreviousKillEvidence = sign
-	if n.DominantProject == "" {
-		return record, ""
+// newRecord returns the note of the starting process, given the previous process's note.
+func (n *memoryKillRecord) newRecord(usage memoryUsage, at time.Time) memoryKillRecord {
+	record := memoryKillRecord{RecordedAt: at, memoryUsage: usage, PreviousKillEvidence: n.killEvidence(usage)}
+	if record.PreviousKillEvidence == "" || n.DominantProject == "" {
+		return record // nothing is suspected any more
 	}
 	record.SuspectProject, record.ConsecutiveKills = n.DominantProject, 1
 	if n.SuspectProject == n.DominantProject {
@@ -82,7 +76,7 @@ func (n *memoryKillRecord) newRecordAndProjectToStop(usage memoryUsage, at time.
 	if record.ConsecutiveKills >= maxMemoryKills {
 		record.StoppedProject, record.SuspectProject, record.ConsecutiveKills = n.DominantProject, "", 0
 	}
-	return record, record.StoppedProject
+	return record
 }
 
 // A memoryUsageRecorder keeps the note of this process.
@@ -96,12 +90,10 @@ type memoryUsageRecorder struct {
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryUsageRecorder reads the note of the previous process, writes that of this one, and
-// returns the project that must come up stopped; empty: none. It treats an unreadable
-// note as empty: it stops no project for it. A nil readUsage reads the memory of this process.
-func openMemoryUsageRecorder(
-	file string, readUsage func() memoryUsage, log *slog.Logger,
-) (w *memoryUsageRecorder, projectToStop string) {
+// openMemoryUsageRecorder reads the note of the previous process, and writes that of this one. It
+// treats an unreadable note as that of a process that ended in order: it stops no project
+// for it. A nil readUsage reads the memory of this process.
+func openMemoryUsageRecorder(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryUsageRecorder {
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage {
@@ -112,17 +104,15 @@ func openMemoryUsageRecorder(
 			return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
 		}
 	}
-	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
-	var previous *memoryKillRecord
-	if text, err := os.ReadFile(file); err == nil {
-		previous = &memoryKillRecord{}
-		if json.Unmarshal(text, previous) != nil {
-			previous = nil
-		}
+	w := &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
+	var previous memoryKillRecord
+	text, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(text, &previous) != nil {
+		previous = memoryKillRecord{EndedCleanly: true}
 	}
-	w.record, projectToStop = previous.newRecordAndProjectToStop(readUsage(), time.Now().UTC())
+	w.record = previous.newRecord(readUsage(), time.Now().UTC())
 	w.writeRecordLocked()
-	return w, projectToStop
+	return w
 }
 
 // recordUsageIfDue records the present memory. held is about how much each project holds.
@@ -132,18 +122,14 @@ func (w *memoryUsageRecorder) recordUsageIfDue(now time.Time, bytesByProject map
 	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
 		return
 	}
-	m := w.readUsage()
-	w.record.RecordedAt, w.record.LiveBytes, w.record.LimitBytes = now.UTC(), m.liveBytes, m.limitBytes
-	w.record.OOMKills = m.oomKills // this process survived: the kernel killed another
+	// A kill that OOMKills has now was of another process: this one survived.
+	w.record.RecordedAt, w.record.memoryUsage = now.UTC(), w.readUsage()
 	w.record.DominantProject = projectUsingHalfOfMemory(bytesByProject)
 	w.writeRecordLocked()
 }
 
 // recordCleanEnd records that the process ends in order.
 func (w *memoryUsageRecorder) recordCleanEnd() {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.record.EndedCleanly = true
@@ -209,9 +195,11 @@ func (s *Supervisor) recordMemory(now time.Time) {
 	s.memoryUsageRecorder.recordUsageIfDue(now, bytesByProject)
 }
 
-// markStoppedAfterMemoryKills makes a project come up stopped for good, with the reason.
-func (w *memoryUsageRecorder) markStoppedAfterMemoryKills(project string, stateStore *daemonStateStore) error {
-	if stateStore.desiredState(project).State != api.StateRunning {
+// markStoppedAfterMemoryKills makes the project of the note, if there is one, come up stopped for
+// good, with the reason.
+func (w *memoryUsageRecorder) markStoppedAfterMemoryKills(stateStore *daemonStateStore) error {
+	project := w.record.StoppedProject
+	if project == "" || stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}
 	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+

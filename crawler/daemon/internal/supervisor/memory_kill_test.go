@@ -44,12 +44,11 @@ func TestMemoryKillRule(t *testing.T) {
 		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note, _ := (*memoryKillRecord)(nil).newRecordAndProjectToStop(memoryUsage{1, 1000, first}, time.Time{})
+		note := (&memoryKillRecord{EndedCleanly: true}).newRecord(memoryUsage{1, 1000, first}, time.Time{})
 		for i, e := range processEnds {
 			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
-			var stop string
-			note, stop = note.newRecordAndProjectToStop(memoryUsage{1, 1000, e.oomKills}, time.Time{})
-			if stop != e.stop {
+			note = note.newRecord(memoryUsage{1, 1000, e.oomKills}, time.Time{})
+			if stop := note.StoppedProject; stop != e.stop {
 				t.Errorf("%s: after end %d %q comes up stopped, want %q", name, i, stop, e.stop)
 			}
 		}
@@ -77,7 +76,7 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("bad.example", 3), daemontest.ChainSite("good.example", 3))
 	var log bytes.Buffer
 	f.Log = slog.NewTextHandler(&log, nil)
-	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000, oomKills: 0} }
+	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 1, LimitBytes: 1000, OOMKills: 0} }
 	f.PutProjectFile("bad", f.ProjectYAML("http://bad.example/"))
 	f.PutProjectFile("good", f.ProjectYAML("http://good.example/"))
 	f.start(true)
@@ -126,8 +125,8 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w, stop := openMemoryUsageRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
-		if stop != "" || w.record.SuspectProject != "" {
+		w := openMemoryUsageRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		if stop := w.record.StoppedProject; stop != "" || w.record.SuspectProject != "" {
 			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}
 	}
@@ -136,7 +135,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 // While it runs, a daemon notes what it keeps and who holds most of it.
 func TestServeNotesItsMemory(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("slow.example", 1))
-	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
+	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 700, LimitBytes: 1000, OOMKills: 3} }
 	f.start(true)
 	now := time.Now()
 	f.Supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})

@@ -67,7 +67,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 3))
 	f.CrawlFixture.Dir = testfile.MountSmallFileSystem(t)
-	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000} }
+	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 1, LimitBytes: 1000} }
 	ballast := filepath.Join(f.Dir, "ballast")
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
