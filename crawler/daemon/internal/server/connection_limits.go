@@ -17,15 +17,6 @@ type listenerConnectionLimits struct {
 	maxBot           int // the same as MaxUntrusted, of the listener for site owners
 }
 
-// The defaults for processes with enough descriptors.
-const (
-	defaultMaxTrusted              = 4096
-	defaultMaxUntrusted            = 1024
-	defaultMaxBot                  = 512
-	defaultMaxUntrustedPerAddress  = 64
-	defaultUntrustedRequestTimeout = 10 * time.Second
-)
-
 func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.MaxTrusted, "connections", 0,
 		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
@@ -34,9 +25,9 @@ func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 			"(0: 1024, but an eighth of the open files allowed at most)")
 	fs.IntVar(&c.maxBot, "bot-connections", 0,
 		"the same for --bot-listen: `N` connections (0: 512, but a sixteenth of the open files allowed at most)")
-	fs.IntVar(&c.MaxUntrustedPerNetwork, "connections-per-address", defaultMaxUntrustedPerAddress,
+	fs.IntVar(&c.MaxUntrustedPerNetwork, "connections-per-address", 64,
 		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
-	c.UntrustedRequestTimeout = defaultUntrustedRequestTimeout
+	c.UntrustedRequestTimeout = 10 * time.Second
 	fs.Var(DurationFlag{(*project.Duration)(&c.UntrustedRequestTimeout)}, "stranger-time",
 		"close a connection without a token that sends no request for `TIME`")
 }
@@ -65,9 +56,9 @@ func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnect
 	effective := *c
 	for _, l := range []struct {
 		limit    *int
-		standard int
+		standard int // of processes with enough descriptors
 		share    uint64
-	}{{&effective.MaxTrusted, defaultMaxTrusted, 4}, {&effective.MaxUntrusted, defaultMaxUntrusted, 8}, {&effective.maxBot, defaultMaxBot, 16}} {
+	}{{&effective.MaxTrusted, 4096, 4}, {&effective.MaxUntrusted, 1024, 8}, {&effective.maxBot, 512, 16}} {
 		if *l.limit != 0 {
 			continue
 		}
@@ -77,18 +68,6 @@ func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnect
 		}
 	}
 	return effective
-}
-
-// apiListenerLimits returns the limits of the listener of the API.
-func (c *listenerConnectionLimits) apiListenerLimits() connlimit.Limits {
-	return c.withDefaults(maxDescriptors()).Limits
-}
-
-// botListenerLimits returns the limits of the listener for site owners, who have no tokens.
-func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
-	effective := c.withDefaults(maxDescriptors())
-	effective.MaxUntrusted = effective.maxBot
-	return effective.Limits
 }
 
 // A DurationFlag is a flag of a duration as project files have them.

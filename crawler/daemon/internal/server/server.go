@@ -37,7 +37,7 @@ func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &Server{log: log, connectionLimits: opts.listenerConnectionLimits}
+	g := &Server{log: log, connectionLimits: opts.withDefaults(maxDescriptors())}
 	var err error
 	if g.APIListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.ServerConfig{
 		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.Metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
-		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
+		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: g.connectionLimits.Limits, Log: g.log,
 	})
 	if g.socketListener, err = d.ListenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
@@ -99,7 +99,9 @@ func (g *Server) serveBotPage(ctx context.Context) {
 	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
-	if err := h.Serve(connlimit.New(g.connectionLimits.botListenerLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
+	limits := g.connectionLimits.Limits
+	limits.MaxUntrusted = g.connectionLimits.maxBot // site owners have no tokens
+	if err := h.Serve(connlimit.New(limits).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
 		g.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }
