@@ -14,8 +14,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage/bolt"
-	"github.com/decorum-crawler/decorum/storage/ledger"
-	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
 // An OutputFileCheckpoint is the record of a file of output in the state of a crawl.
@@ -57,18 +55,6 @@ func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
 		}
 	}
 	return OutputFileCheckpoint{}
-}
-
-// WARCExtent returns the record of the WARC files in a directory.
-func (k DurableOutputLengths) WARCExtent(dir string) warc.DurableExtent {
-	f := k.Find(dir)
-	return warc.DurableExtent{FileName: f.Name, Size: f.SyncedSize}
-}
-
-// LedgerExtent returns the record of the ledger.
-func (k DurableOutputLengths) LedgerExtent(dir string) ledger.DurableExtent {
-	f := k.Find(dir)
-	return ledger.DurableExtent{SegmentSerial: int(f.Serial), Size: f.SyncedSize}
 }
 
 // ReadDurableOutputLengths opens the state of a crawl and returns its records of the files of output.

@@ -26,7 +26,8 @@ func openLedgerWriter(cfg *Config) (*LedgerWriter, error) {
 	ledgerConfig.OnRecovered = func(bytesCut int64) {
 		cfg.Log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 	}
-	ledgerConfig.LastDurableExtent = cfg.Durable.LedgerExtent(ledgerConfig.Dir)
+	durable := cfg.Durable.Find(ledgerConfig.Dir)
+	ledgerConfig.LastDurableExtent = ledger.DurableExtent{SegmentSerial: int(durable.Serial), Size: durable.SyncedSize}
 	l, err := ledger.Open(ledgerConfig)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,9 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 	if err := claimWARCDir(cfg.Confinement, warcConfig.Dir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	warcConfig.Root, warcConfig.FileMode, warcConfig.LastDurableExtent = dir, cfg.FileMode, cfg.Durable.WARCExtent(warcConfig.Dir)
+	durable := cfg.Durable.Find(warcConfig.Dir)
+	warcConfig.LastDurableExtent = warc.DurableExtent{FileName: durable.Name, Size: durable.SyncedSize}
+	warcConfig.Root, warcConfig.FileMode = dir, cfg.FileMode
 	warcConfig.OnRecovered = func(file string, bytesCut int64) {
 		cfg.Log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 	}
