@@ -64,15 +64,18 @@ func openJSONLFile(
 		return nil, usage.Errorf("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
 	// Record the name before the file is created: a crash between the two must not
-	// leave a file that the project may not continue.
-	if err := recordOutputIfNew(c, name, dir); err != nil {
-		return nil, err
+	// leave a file that the project may not continue, see checkAppendToOwnOutput.
+	isNew := errors.Is(statErr, fs.ErrNotExist)
+	if isNew && c != nil && !c.IsKnownOutput(name) {
+		if err := c.RecordOutput(name); err != nil {
+			return nil, err
+		}
 	}
 	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, datadir.PrivateFileMode)
 	if err != nil {
 		return nil, usage.Errorf("cannot open the output: %w", err)
 	}
-	if errors.Is(statErr, fs.ErrNotExist) {
+	if isNew {
 		err = disk.SetMode(file, mode)
 	}
 	var f *jsonlFile
@@ -107,18 +110,6 @@ func continueJSONLFile(
 	}
 	f.syncTracker.RecordWrite(file, f.wholeLineBytes) // by an earlier run, perhaps
 	return f, nil
-}
-
-// recordOutputIfNew records that the project begins a file of lines, unless the file exists: see
-// checkAppendToOwnOutput.
-func recordOutputIfNew(c *confine.Paths, name string, dir jsonlDir) error {
-	if c == nil || c.IsKnownOutput(name) {
-		return nil
-	}
-	if _, err := dir.lstat(filepath.Base(name)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return c.RecordOutput(name)
 }
 
 // checkAppendToOwnOutput refuses to append to a file that is not an output of the project. A file
