@@ -22,7 +22,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -159,23 +158,18 @@ func (m *Metrics) countNotVisited(err error) {
 
 // notVisitedReason returns why a URL was not visited, in a word.
 func notVisitedReason(err error) string {
-	var (
-		notDue    politeness.NotDueError
-		busy      *politeness.VisitDelayedError
-		postponed *gate.OriginPostponedError
-
-		refusal *gate.Refusal
-	)
+	refusal, isRefusal := errors.AsType[*gate.Refusal](err)
+	_, isPostponed := errors.AsType[*gate.OriginPostponedError](err)
 	switch {
 	case errors.Is(err, decorum.OutOfScope):
 		return string(frontier.RefusalReasonOf(err))
-	case errors.As(err, &refusal) && refusal.TDMRepSHA256 != "":
+	case isRefusal && refusal.TDMRepSHA256 != "":
 		return "tdmrep"
 	case errors.Is(err, decorum.Disallowed):
 		return "robots"
-	case errors.As(err, &postponed), errors.Is(err, decorum.Pending):
+	case isPostponed, errors.Is(err, decorum.Pending):
 		return "robots_awaited"
-	case errors.As(err, &notDue), errors.As(err, &busy), errors.Is(err, decorum.NotDue):
+	case errors.Is(err, decorum.NotDue):
 		return "not_due"
 	case errors.Is(err, decorum.LocalFailure):
 		return "local"
