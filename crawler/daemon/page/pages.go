@@ -38,10 +38,7 @@ func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 	var o projectsOverview
 	for _, p := range projects {
 		c := projectCard{Project: p}
-		samples, err := s.daemon.ProjectThroughput(r.Context(), p.Name, false)
-		if err != nil {
-			samples = nil // the card is there without a plot
-		}
+		samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, false) // nil: the card is there without a plot
 		c.Plot = pagesMetric.newPlot(samples, time.Now(), recentPlotSpan, 100)
 		o.Cards = append(o.Cards, c)
 		o.TotalVisits += p.Stats.Pages + p.Stats.RobotsFetches + p.Stats.SitemapFetches
@@ -101,10 +98,7 @@ func (s *webUI) projectDashboard(r *http.Request, p *api.Project) (_ any, err er
 	if d.ShowsDay {
 		span, steps = dayPlotSpan, 144
 	}
-	samples, err := s.daemon.ProjectThroughput(r.Context(), p.Name, d.ShowsDay)
-	if err != nil {
-		samples = nil // the page is there without plots
-	}
+	samples, _ := s.daemon.ProjectThroughput(r.Context(), p.Name, d.ShowsDay) // nil: the page is there without plots
 	for _, metric := range []plotMetric{pagesMetric, bytesMetric, errorsMetric, queuedMetric} {
 		d.Plots = append(d.Plots, metric.newPlot(samples, time.Now(), span, steps))
 	}
