@@ -103,7 +103,10 @@ func (c *Paths) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, er
 	}
 	for part := range strings.SplitSeq("./"+filepath.ToSlash(rel), "/") { // the base is checked, too
 		if part != "." {
-			dir, err = enterSubdir(dir, part, createMode)
+			var next *os.Root
+			if next, err = openOrCreateSubdir(dir, part, createMode); err == nil {
+				dir, err = next, dir.Close()
+			}
 		}
 		if err == nil && base != c.ProjectDir {
 			err = c.refuseDaemonDir(dir)
@@ -115,18 +118,8 @@ func (c *Paths) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, er
 	return dir, nil
 }
 
-// enterSubdir opens the directory called name in dir, and closes dir. It follows no
-// symbolic link. If it returns an error, it also returns dir, still open.
-func enterSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
-	next, err := openOrCreateSubdir(dir, name, createMode)
-	if err != nil {
-		return dir, err
-	}
-	return next, dir.Close()
-}
-
-// openOrCreateSubdir opens a directory in another. It creates a missing one for files of the
-// mode create, unless create is 0.
+// openOrCreateSubdir opens a directory in another, and follows no symbolic link. It creates a
+// missing one for files of the mode createMode, unless that is 0.
 func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
