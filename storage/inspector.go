@@ -72,9 +72,9 @@ type Counts struct {
 	QueuedURLs      int // URLs in queues, put off ones included, leased ones not
 	LeasedURLs      int // in hand
 	ParkedURLs      int // kept aside: disallowed, or out of scope
-	SeenURLs        int // in the seen set: ever queued
-	SuspendedURLs   int // of QueuedURLs, under a dormant hold
 	AwaitingRevisit int // pages that wait for their revisit, or whose revisit has come
+	SuspendedURLs   int // of QueuedURLs, under a dormant hold
+	SeenURLs        int // in the seen set: ever queued
 }
 
 // Notes keeps values, each for an origin and under a key. The zero Origin has the values that

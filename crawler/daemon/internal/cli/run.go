@@ -189,8 +189,8 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	background.Go(func() { a.showProgress(j, progressMode, ended) })
 	defer j.WorkerCoordinator.StartHeartbeats(stop)()
 	var err error
-	if j.isResumed { // offer again what an earlier run has put away
-		err = j.EndOutdatedSuspensions(ctx)
+	if j.isResumed { // offer again what an earlier run, which may have been set otherwise, has put away
+		err = j.Frontier.EndSuspensionsExcept(ctx, j.Crawler.ShouldStaySuspended)
 	}
 	if err == nil {
 		err = j.QueueSeeds(ctx)

@@ -169,12 +169,6 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	return r, nil
 }
 
-// EndOutdatedSuspensions offers again what an earlier run, which may have been set otherwise, has
-// put away.
-func (r *Engine) EndOutdatedSuspensions(ctx context.Context) error {
-	return r.Frontier.EndSuspensionsExcept(ctx, r.Crawler.ShouldStaySuspended)
-}
-
 // UnparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.

@@ -116,7 +116,7 @@ func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 // Sync returns when all lines that were written before are on the disk. What
 // reads standard output looks after them itself.
 func (o *JSONLRecorder) Sync() error {
-	if o.file == nil {
+	if o == nil || o.file == nil {
 		return nil
 	}
 	return o.file.Sync()

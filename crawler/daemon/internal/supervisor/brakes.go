@@ -49,20 +49,20 @@ func openOperatorBrakes(
 	return o, nil
 }
 
-// all returns the brakes that are on.
-func (o *operatorBrakes) all() []api.Brake {
+// Brakes returns the brakes that are on.
+func (o *operatorBrakes) Brakes(context.Context) ([]api.Brake, error) {
 	brakes := []api.Brake{}
 	for _, b := range o.active.All() {
 		if !b.Expired(time.Now()) {
 			brakes = append(brakes, toAPIBrake(b))
 		}
 	}
-	return brakes
+	return brakes, nil
 }
 
-// set puts a brake on, in all projects. The brake holds before it is recorded: if the record
+// SetBrake puts a brake on, in all projects. The brake holds before it is recorded: if the record
 // fails, it stays on, and the error says that it may not survive the daemon.
-func (o *operatorBrakes) set(ctx context.Context, b api.Brake) error {
+func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	host, ok := ParseBrakeHost(b.Host)
 	if !ok {
 		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
@@ -123,9 +123,9 @@ func ParseBrakeHost(s string) (string, bool) {
 	return host, true
 }
 
-// lift takes a brake off here and in the processes that share a Redis store, once that is
+// LiftBrake takes a brake off here and in the processes that share a Redis store, once that is
 // recorded. While Redis does not answer, the brake stays on.
-func (o *operatorBrakes) lift(ctx context.Context, name string) error {
+func (o *operatorBrakes) LiftBrake(ctx context.Context, name string) error {
 	host, _ := project.CanonicalHost(name)
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -138,11 +138,6 @@ func (w *daemonStateStore) desiredState(project string) desiredState {
 	return desiredState{State: api.StateStopped}
 }
 
-// setDesiredState records the desired state of a project.
-func (w *daemonStateStore) setDesiredState(project string, desired desiredState) error {
-	return w.update(func(t *daemonState) { t.DesiredStates[project] = desired })
-}
-
 // cloneOrMakeMap returns a copy of a map, which is not nil even if m is.
 func cloneOrMakeMap[V any](m map[string]V) map[string]V {
 	if m == nil {

@@ -51,11 +51,8 @@ func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loaded
 func (r *projectOutputs) sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.syncErr != nil:
+	if r.syncErr != nil {
 		return r.syncErr
-	case r.JSONL == nil:
-		return nil
 	}
 	return r.Outputs.Sync()
 }
@@ -72,9 +69,6 @@ func (r *projectOutputs) close() error {
 	err := r.sync()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.JSONL == nil {
-		return nil
-	}
 	r.syncErr = err
 	err = errors.Join(err, r.Outputs.Close())
 	r.Outputs = sinks.Outputs{}

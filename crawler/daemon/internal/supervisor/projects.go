@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"os"
 	"time"
 
@@ -171,17 +172,6 @@ func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq
 	return s.eventBroker.subscribe(ctx, name), nil
 }
 
-// Brakes returns the brakes that are on.
-func (s *Supervisor) Brakes(context.Context) ([]api.Brake, error) { return s.brakes.all(), nil }
-
-// SetBrake puts a brake on, in all projects.
-func (s *Supervisor) SetBrake(ctx context.Context, b api.Brake) error { return s.brakes.set(ctx, b) }
-
-// LiftBrake takes a brake off.
-func (s *Supervisor) LiftBrake(ctx context.Context, name string) error {
-	return s.brakes.lift(ctx, name)
-}
-
 // CheckReady returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
 func (s *Supervisor) CheckReady(context.Context) error {
@@ -219,12 +209,10 @@ func (r *projectRunner) readinessError() error {
 // CrawlerInfo returns, for site owners, the identities under which the daemon crawls.
 func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
-	seen := map[api.CrawlerIdentity]bool{}
 	for _, loaded := range s.runners.loadedProjects() {
 		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
 			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
-		if !seen[p] {
-			seen[p] = true
+		if !slices.Contains(about.Identities, p) {
 			about.Identities = append(about.Identities, p)
 		}
 	}
@@ -258,10 +246,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 			return p
 		}
 	}
-	p.FrontierCounts = api.FrontierCounts{
-		QueuedHosts: c.counts.QueuedHosts, DueHosts: c.counts.DueHosts, QueuedURLs: c.counts.QueuedURLs, LeasedURLs: c.counts.LeasedURLs,
-		ParkedURLs: c.counts.ParkedURLs, AwaitingRevisit: c.counts.AwaitingRevisit, SuspendedURLs: c.counts.SuspendedURLs, SeenURLs: c.counts.SeenURLs,
-	}
+	p.FrontierCounts = api.FrontierCounts(c.counts)
 	p.LargestDelayShortfall = api.Milliseconds(c.largestDelayShortfall)
 	return p
 }

@@ -51,14 +51,13 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
 	r := &projectRunner{
 		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore,
-		robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.brakes, metrics: s.Metrics, ended: make(chan struct{}),
+		robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.operatorBrakes, metrics: s.Metrics, ended: make(chan struct{}),
 	}
 	r.state = newRunnerState(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
 	r.engine = &currentEngine{state: r.state}
 	r.availability = newStoreAvailability(r.state)
 	env.OnDiskFull = r.diskFullState.updateWaitingWrites
-	r.storeHandle = newStoreHandle(r.dir, r.state.redisStoreIdentity, r.openStores)
-	r.storeHandle.beforeClose = r.engine.clear
+	r.storeHandle = newStoreHandle(r.dir, r.state.redisStoreIdentity, r.openStores, r.engine.clear)
 	return r
 }
 
@@ -211,13 +210,13 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	if loaded.project.Store.Redis.IsUsed() {
 		limits = project.LimitSettings{} // all processes together keep them
 	}
-	remaining, err := r.statsTracker.remainingLimits(limits)
+	limits, err = r.statsTracker.remainingLimits(limits)
 	if err != nil {
 		return err
 	}
-	if remaining.duration > 0 {
+	if limits.Duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, engine.ErrTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(limits.Duration), engine.ErrTimeLimit)
 		defer cancel()
 	}
 	// Open the outputs, and put the engine together.
@@ -235,7 +234,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		return err
 	}
 	defer crawl.CloseIdleConns()
-	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
+	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = int64(limits.Pages), int64(limits.Bytes)
 	// Show the run to queries, and crawl.
 	r.engine.set(crawl, loaded)
 	r.statsTracker.beginRun(crawl.Crawler)
@@ -281,7 +280,9 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.En
 	if err := crawl.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(crawl.EndOutdatedSuspensions(ctx), crawl.QueueSeeds(ctx)); err != nil {
+	// Offer again what an earlier run, which may have been set otherwise, has put away.
+	err := crawl.Frontier.EndSuspensionsExcept(ctx, crawl.Crawler.ShouldStaySuspended)
+	if err := errors.Join(err, crawl.QueueSeeds(ctx)); err != nil {
 		return err
 	}
 	r.appliedProject = loaded

@@ -205,8 +205,8 @@ func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 	o.closeStores(unused)
 }
 
-// close leaves all Redis stores. Calls from then on reach none.
-func (o *operatorBrakes) close() { o.closeStores(o.sharedBrakesOfAllStores()) }
+// closeAllStores leaves all Redis stores. Calls from then on reach none.
+func (o *operatorBrakes) closeAllStores() { o.closeStores(o.sharedBrakesOfAllStores()) }
 
 // closeStores waits for the goroutines of stores that are left.
 func (o *operatorBrakes) closeStores(stores []*engine.SharedBrakes) {

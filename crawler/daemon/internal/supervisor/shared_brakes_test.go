@@ -77,7 +77,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	}
 	brake := func(host string) {
 		t.Helper()
-		if err := o.set(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
+		if err := o.SetBrake(t.Context(), api.Brake{Host: host, Stop: true, Reason: "test", Since: time.Now()}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	checkBrakes("a.example", "b.example")
 	brake("c.example")
 	values.afterRead = func() {
-		if err := o.lift(t.Context(), "b.example"); err != nil {
+		if err := o.LiftBrake(t.Context(), "b.example"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -27,12 +27,6 @@ type projectStatsTracker struct {
 	mustResetSharedCounts atomic.Bool // counts of limits that processes share must begin anew, and have not yet
 }
 
-// remainingLimits are what is left of a project's limits; 0: no limit.
-type remainingLimits struct {
-	pages, bytes int64
-	duration     time.Duration
-}
-
 // resetLimitUsage begins another period, also of the limits that processes share.
 func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
@@ -41,27 +35,23 @@ func (m *projectStatsTracker) resetLimitUsage() {
 	m.mustResetSharedCounts.Store(true)
 }
 
-// remainingLimits returns what is left of the limits, or which of them is reached.
-func (m *projectStatsTracker) remainingLimits(l project.LimitSettings) (remaining remainingLimits, err error) {
+// remainingLimits returns what is left of the limits, or which of them is reached; 0: no limit.
+func (m *projectStatsTracker) remainingLimits(limits project.LimitSettings) (project.LimitSettings, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.totalStatsLocked()
-	if l.Pages != 0 {
-		if remaining.pages = int64(l.Pages) - (s.Pages - m.limitPeriodStartStats.Pages); remaining.pages <= 0 {
-			return remaining, crawler.ErrPages
-		}
+	s, left := m.totalStatsLocked(), limits
+	left.Pages = max(0, limits.Pages-int(s.Pages-m.limitPeriodStartStats.Pages))
+	left.Bytes = max(0, limits.Bytes-project.Size(s.Bytes-m.limitPeriodStartStats.Bytes))
+	left.Duration = max(0, limits.Duration-project.Duration(m.limitPeriodRunTime))
+	switch {
+	case limits.Pages != 0 && left.Pages == 0:
+		return left, crawler.ErrPages
+	case limits.Bytes != 0 && left.Bytes == 0:
+		return left, crawler.ErrBytes
+	case limits.Duration != 0 && left.Duration == 0:
+		return left, engine.ErrTimeLimit
 	}
-	if l.Bytes != 0 {
-		if remaining.bytes = int64(l.Bytes) - (s.Bytes - m.limitPeriodStartStats.Bytes); remaining.bytes <= 0 {
-			return remaining, crawler.ErrBytes
-		}
-	}
-	if l.Duration != 0 {
-		if remaining.duration = time.Duration(l.Duration) - m.limitPeriodRunTime; remaining.duration <= 0 {
-			return remaining, engine.ErrTimeLimit
-		}
-	}
-	return remaining, nil
+	return left, nil
 }
 
 // beginRun begins a run, of c.

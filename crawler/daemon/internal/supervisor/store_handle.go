@@ -44,8 +44,10 @@ type storeHandle struct {
 // ends.
 var errStoreClosed = errors.New("the project is closed for good")
 
-func newStoreHandle(dir datadir.StateDir, wantedLocation func() string, openStores func() (datadir.CrawlStores, error)) *storeHandle {
-	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
+func newStoreHandle(
+	dir datadir.StateDir, wantedLocation func() string, openStores func() (datadir.CrawlStores, error), beforeClose func(),
+) *storeHandle {
+	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: beforeClose}
 	v.stateChanged.L = &v.mu
 	return v
 }
@@ -64,7 +66,8 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		// Wait for others, or close stores that are no longer wanted, and look again.
+		// Wait for others, close stores that are no longer wanted, or open those that are, and look
+		// again: closeLocked and openLocked release the lock meanwhile.
 		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
@@ -74,22 +77,18 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 				v.endQuestions()
 			}
 			v.stateChanged.Wait()
-			continue
 		case mustReopen:
 			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
 				return datadir.CrawlStores{}, err
 			}
-			continue
-		}
-		// Open them, and look again: openLocked releases the lock meanwhile.
-		if v.stores == nil {
+		case v.stores == nil:
 			if err := v.openLocked(); err != nil {
 				return datadir.CrawlStores{}, err
 			}
-			continue
+		default:
+			v.userCount++
+			return *v.stores, nil
 		}
-		v.userCount++
-		return *v.stores, nil
 	}
 }
 

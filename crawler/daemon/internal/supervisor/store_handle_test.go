@@ -29,7 +29,7 @@ func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 		v := newStoreHandle(dir, func() string { return "" }, func() (datadir.CrawlStores, error) {
 			opened++
 			return datadir.CrawlStores{Frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
-		})
+		}, func() {})
 		acquireStore := func() {
 			if _, err := v.acquire(); err != nil {
 				t.Error(err)

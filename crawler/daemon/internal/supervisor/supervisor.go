@@ -43,8 +43,8 @@ type Supervisor struct {
 	runners             *runnerSet
 	retiredKeyrings     retiredKeyrings
 	folder              *projectFolder
-	brakes              *operatorBrakes
-	loader              *projectLoader
+	*operatorBrakes
+	loader *projectLoader
 
 	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards isShuttingDown
 	isShuttingDown bool       // Close has begun: no project is added or deleted any more
@@ -62,11 +62,8 @@ type Options struct {
 // The caller must call Close.
 func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
-	if err != nil {
-		return nil, err
-	}
-	dataDir, err := filepath.Abs(opts.DataDir)
-	if err != nil {
+	dataDir, err2 := filepath.Abs(opts.DataDir)
+	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
@@ -111,7 +108,7 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		jsonlOwner:   s.runners.jsonlOutputOwner,
 		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
 	}
-	if s.brakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
+	if s.operatorBrakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
 		return err
 	}
 	// What is known of robots.txt files is in a store of its own.
@@ -127,12 +124,8 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		return err
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	var projectToStop string
-	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
-	if projectToStop == "" {
-		return nil
-	}
-	return s.memoryUsageRecorder.markStoppedAfterMemoryKills(projectToStop, s.stateStore)
+	s.memoryUsageRecorder = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
+	return s.memoryUsageRecorder.markStoppedAfterMemoryKills(s.stateStore)
 }
 
 // projectNamesWithData returns the names of all projects that have a state or a directory, though
@@ -158,8 +151,8 @@ func (s *Supervisor) Run(ctx context.Context) {
 	for {
 		select {
 		case now := <-tick.C:
-			s.brakes.dropExpired(now)
-			s.brakes.startUsedCloseUnused(s.runners.loadedProjects())
+			s.dropExpired(now)
+			s.startUsedCloseUnused(s.runners.loadedProjects())
 			// Take samples of what the projects do, side by side: that of one may be out of reach.
 			var sampling sync.WaitGroup
 			for _, r := range s.runners.all() {
@@ -212,8 +205,8 @@ func (s *Supervisor) Close() (err error) {
 	background.Wait()
 	err = errors.Join(closeErrs...)
 	// Close what they share; nil: Open has failed before it.
-	if s.brakes != nil {
-		s.brakes.close()
+	if s.operatorBrakes != nil {
+		s.closeAllStores()
 	}
 	if s.robotsStore != nil {
 		err = errors.Join(err, s.robotsStore.Close())
