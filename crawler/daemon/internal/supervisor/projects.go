@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
