@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -27,7 +26,7 @@ type projectFolder struct {
 	events *eventBroker
 	log    *slog.Logger
 
-	mu              sync.Mutex        // guards the fields below
+	// Supervisor.projectFilesMu guards the fields below.
 	readError       string            // why the folder cannot be read; "": it can
 	nonProjectFiles map[string]string // files that no project has, and why
 }
@@ -50,13 +49,6 @@ func (d *projectFolder) list() (names map[string]bool, nonProject map[string]str
 		}
 	}
 	return names, nonProject, nil
-}
-
-// lastReadError returns why the folder could not be read the last time; "": it could.
-func (d *projectFolder) lastReadError() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.readError
 }
 
 // parseProjectFileName returns the project whose file has a name; or why it is no project's
@@ -82,10 +74,8 @@ func (d *projectFolder) reportReadError(err error) {
 	if err != nil {
 		problem = err.Error()
 	}
-	d.mu.Lock()
 	changed := problem != d.readError
 	d.readError = problem
-	d.mu.Unlock()
 	switch {
 	case !changed:
 	case err != nil:
@@ -100,8 +90,6 @@ func (d *projectFolder) reportReadError(err error) {
 // reportNonProjectFiles warns, once each, of files that look like project files and belong to no
 // project, and returns them as refused. nonProject says why, by file.
 func (d *projectFolder) reportNonProjectFiles(nonProject map[string]string) (result []api.ProjectReloadResult) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for _, file := range slices.Sorted(maps.Keys(nonProject)) {
 		if d.nonProjectFiles[file] == "" {
 			d.log.Warn("a file in the folder of project files is passed by", "file", file, "why", nonProject[file])

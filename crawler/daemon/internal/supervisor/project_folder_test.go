@@ -19,8 +19,8 @@ func TestProjectFolder(t *testing.T) {
 	all := events.subscribe(ctx, "")
 	d := &projectFolder{path: filepath.Join(t.TempDir(), "projects"), events: events, log: slog.New(slog.DiscardHandler)}
 	for range 2 {
-		if _, _, err := d.list(); err == nil || d.lastReadError() == "" {
-			t.Fatalf("a folder that does not exist: %v, kept %q", err, d.lastReadError())
+		if _, _, err := d.list(); err == nil || d.readError == "" {
+			t.Fatalf("a folder that does not exist: %v, kept %q", err, d.readError)
 		}
 	}
 	if err := os.Mkdir(d.path, 0o700); err != nil {
@@ -32,8 +32,8 @@ func TestProjectFolder(t *testing.T) {
 		}
 	}
 	names, nonProject, err := d.list()
-	if err != nil || d.lastReadError() != "" {
-		t.Fatalf("error %v, kept %q", err, d.lastReadError())
+	if err != nil || d.readError != "" {
+		t.Fatalf("error %v, kept %q", err, d.readError)
 	}
 	if want := map[string]bool{"shop": true, "blog": true}; !maps.Equal(names, want) {
 		t.Errorf("projects %v, want %v", names, want)

@@ -135,15 +135,6 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	return nil
 }
 
-// ReloadProjects reads all project files again.
-func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
-	result := s.reloadProjects()
-	if readError := s.folder.lastReadError(); readError != "" {
-		return nil, api.Conflict("the folder of project files cannot be read: %s", readError)
-	}
-	return result, nil
-}
-
 // ProjectActiveVisits returns the visits of a project that are under way.
 func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.runners.find(name)

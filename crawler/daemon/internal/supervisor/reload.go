@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -10,16 +11,17 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// reloadProjects reads all project files, and applies those that changed.
-func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
+// ReloadProjects reads all project files again, and applies those that changed. If the folder
+// cannot be read, the projects go on as they are.
+func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
-		return nil
+		return nil, nil
 	}
 	names, nonProject, err := s.folder.list()
 	if err != nil {
-		return nil // the projects go on as they are
+		return nil, api.Conflict("the folder of project files cannot be read: %s", err)
 	}
 	// Projects without a file are looked at, too: it may be gone since.
 	for _, name := range s.projectNamesWithData() {
@@ -32,7 +34,7 @@ func (s *Supervisor) reloadProjects() []api.ProjectReloadResult {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		result = append(result, s.reloadProject(name))
 	}
-	return append(result, s.folder.reportNonProjectFiles(nonProject)...)
+	return append(result, s.folder.reportNonProjectFiles(nonProject)...), nil
 }
 
 // reloadProject applies the file of a project as it is now, and returns what changed. It starts

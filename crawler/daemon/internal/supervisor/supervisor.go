@@ -46,7 +46,7 @@ type Supervisor struct {
 	*operatorBrakes
 	loader *projectLoader
 
-	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards isShuttingDown
+	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards what folder remembers, and isShuttingDown
 	isShuttingDown bool       // Close has begun: no project is added or deleted any more
 }
 
@@ -94,7 +94,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if err := s.openDaemonStores(rules, opts.readMemoryUsage); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.reloadProjects()
+	_, _ = s.ReloadProjects(context.Background()) // what it returns is reported as well
 	return s, nil
 }
 
@@ -145,7 +145,7 @@ func (s *Supervisor) projectNamesWithData() []string {
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
-	background.Go(func() { s.folder.watch(ctx, func() { s.reloadProjects() }) })
+	background.Go(func() { s.folder.watch(ctx, func() { _, _ = s.ReloadProjects(ctx) }) })
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
