@@ -175,8 +175,10 @@ func TestFTPAndProxy(t *testing.T) {
 	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
-	proxied, err := engine.NewMultiSchemeFetcher(&p, nil, nil)
-	if err != nil || fmt.Sprint(proxied) != "map[http:<nil> https:<nil>]" {
+	p = project.Default()
+	p.Agent.Contact, p.Fetch.Proxy = "mailto:a@b.example", "http://proxy.example:3128"
+	web, proxied, err := engine.NewFetchers(&p, nil, nil, nil, nil)
+	if err != nil || len(proxied) != 2 || proxied["http"] != web || proxied["https"] != web {
 		t.Errorf("with a proxy there are fetchers %v, %v; want none of ftp", proxied, err)
 	}
 }

@@ -124,15 +124,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if err != nil {
 		return nil, err
 	}
-	bodyMemory := g.BodyMemory
-	if bodyMemory == nil {
-		bodyMemory = bodymem.NewDefault()
-	}
-	httpFetcher, err := NewFetcher(&p, g.Confinement, g.Stores.Frontier, g.Transport, bodyMemory)
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := NewMultiSchemeFetcher(&p, httpFetcher, bodyMemory)
+	web, fetcher, err := NewFetchers(&p, g.Confinement, g.Stores.Frontier, g.Transport, g.BodyMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +149,8 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if coordinator != nil {
 		r.Crawler.Coordinator, r.WorkerCoordinator = coordinator, coordinator
 	}
-	r.CloseIdleConns = httpFetcher.CloseIdleConnections
-	attachHandler(g.Handlers, r.Crawler, p, httpFetcher)
+	r.CloseIdleConns = web.CloseIdleConnections
+	attachHandler(g.Handlers, r.Crawler, p, web)
 	if g.Ledger != nil {
 		r.Crawler.Ledger = g.Ledger
 	}

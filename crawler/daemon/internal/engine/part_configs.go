@@ -57,11 +57,17 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 	}, err
 }
 
-// NewFetcher returns a fetcher for the project, whose cookies are kept in notes. It
-// sends its requests over transport; nil: over the network. It opens key files within c.
-func NewFetcher(
+// NewFetchers returns a fetcher of the web for the project, whose cookies are kept in notes, and a
+// fetcher of all schemes: beside that for http and https what fetches ftp, over connections
+// that web makes, so that what it refuses is refused. Where there is a proxy, nothing
+// fetches ftp. Requests are sent over transport; nil: over the network. A nil bodyMemory is
+// the default. Key files are opened within c.
+func NewFetchers(
 	p *project.Project, c *confine.Paths, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
-) (_ *httpfetch.Fetcher, err error) {
+) (web *httpfetch.Fetcher, all crawler.MultiSchemeFetcher, err error) {
+	if bodyMemory == nil {
+		bodyMemory = bodymem.NewDefault()
+	}
 	cfg := httpfetch.Config{
 		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
@@ -76,29 +82,23 @@ func NewFetcher(
 		cfg.Headers.Set(name, value)
 	}
 	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Fetch.Cookies {
 		cfg.Cookies = httpfetch.NewCookies(notes)
 	}
-	return httpfetch.New(cfg)
-}
-
-// NewMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
-// connections that web makes, so that what it refuses is refused. Where there is
-// a proxy, nothing fetches ftp.
-func NewMultiSchemeFetcher(p *project.Project, httpFetcher *httpfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
-	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
-	if p.Fetch.Proxy != "" {
-		return fetchers, nil
+	if web, err = httpfetch.New(cfg); err != nil {
+		return nil, nil, err
 	}
-	ftp, err := ftpfetch.New(ftpfetch.Config{
-		Dialer: httpFetcher, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
-		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
-		BodyMemory: bodyMemory,
-	})
-	fetchers["ftp"] = ftp
-	return fetchers, err
+	all = crawler.MultiSchemeFetcher{"http": web, "https": web}
+	if p.Fetch.Proxy == "" {
+		all["ftp"], err = ftpfetch.New(ftpfetch.Config{
+			Dialer: web, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
+			Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+			BodyMemory: bodyMemory,
+		})
+	}
+	return web, all, err
 }
 
 // NewSinksConfig returns which outputs a project writes. The caller adds how they are opened:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -39,12 +38,7 @@ type hostVisitTiming struct {
 // NewFetcher returns a fetcher that works as the project says.
 func NewFetcher(d *project.File, gateConfig gate.Config) (*Fetcher, error) {
 	store := memory.New(memory.Config{})
-	bodyMemory := bodymem.NewDefault()
-	httpFetcher, err := engine.NewFetcher(&d.Project, nil, store, nil, bodyMemory)
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := engine.NewMultiSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
+	_, fetcher, err := engine.NewFetchers(&d.Project, nil, store, nil, nil)
 	if err != nil {
 		return nil, err
 	}
