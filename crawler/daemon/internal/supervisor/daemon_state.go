@@ -83,31 +83,30 @@ func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Ti
 // returns nil.
 func (w *daemonStateStore) retryWrite() error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.needsWrite {
+	needsWrite := w.needsWrite
+	w.mu.Unlock()
+	if !needsWrite {
 		return nil
 	}
-	return w.updateLocked(func(*daemonState) {}, false)
+	return w.update(func(*daemonState) {})
 }
 
 // update makes a change that is on the disk when it returns; or, if it returns an
 // error, was not made.
 func (w *daemonStateStore) update(apply func(*daemonState)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.updateLocked(apply, false)
+	return w.updateOrKeep(apply, false)
 }
 
 // updateEvenIfFull is update, but does not fail on a full disk: the change takes effect, and the next
 // one writes it.
 func (w *daemonStateStore) updateEvenIfFull(apply func(*daemonState)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.updateLocked(apply, true)
+	return w.updateOrKeep(apply, true)
 }
 
-// updateLocked is update, or, if evenIfFull is set, updateEvenIfFull, for callers that hold w.mu.
-func (w *daemonStateStore) updateLocked(apply func(*daemonState), evenIfFull bool) error {
+// updateOrKeep is update, or, if evenIfFull is set, updateEvenIfFull.
+func (w *daemonStateStore) updateOrKeep(apply func(*daemonState), evenIfFull bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	next := w.state
 	next.DesiredStates, next.APIProjects = cloneOrMakeMap(next.DesiredStates), cloneOrMakeMap(next.APIProjects)
 	next.Brakes, next.LastSharedBrakes = slices.Clone(next.Brakes), cloneOrMakeMap(next.LastSharedBrakes)

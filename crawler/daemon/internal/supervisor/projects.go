@@ -230,7 +230,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	}
 	// Say what its stores hold.
 	c := r.storeHandle.lastKnownStats()
-	if !r.state.hasRemoteStore() { // else publishThroughputSample asks, so that no caller waits for servers
+	if r.state.redisStoreIdentity() == "" { // else publishThroughputSample asks, so that no caller waits for servers
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
 			r.env.Log.Debug("what the project holds cannot be told", "error", err)
@@ -251,7 +251,7 @@ func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Ti
 	if err != nil {
 		return // apiProject logs it
 	}
-	if r.state.hasRemoteStore() && c.counts.QueuedURLs > 0 {
+	if r.state.redisStoreIdentity() != "" && c.counts.QueuedURLs > 0 {
 		r.state.resumeIfDone()
 	}
 	s := r.statsTracker.takeSample(now, c.counts.QueuedURLs)

@@ -21,7 +21,7 @@ func (s *Supervisor) Inspector(_ context.Context, name string) (api.Inspector, e
 		return nil, err
 	}
 	return &inspect.RunningCrawl{
-		Name: name, WithEngine: r.withEngine, URLsAdded: func(crawl *engine.Engine) { r.engine.resumeForNewURLs(crawl) },
+		Name: name, WithEngine: r.withEngine, URLsAdded: r.engine.resumeForNewURLs,
 	}, nil
 }
 

@@ -256,11 +256,6 @@ func (rs *runnerState) current() (api.ProjectState, string) {
 	return rs.state, rs.reason
 }
 
-// hasRemoteStore reports whether the project's state is in Redis.
-func (rs *runnerState) hasRemoteStore() bool {
-	return rs.redisStoreIdentity() != ""
-}
-
 // redisStoreIdentity returns which Redis store the project file names; "" if it names none.
 func (rs *runnerState) redisStoreIdentity() string {
 	if loaded := rs.loadedProject(); loaded != nil {
