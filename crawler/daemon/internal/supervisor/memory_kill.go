@@ -39,7 +39,7 @@ type memoryKillRecord struct {
 	SuspectProject       string `json:"suspect,omitempty"`  // DominantProject at the last memory kills
 	ConsecutiveKills     int    `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
 	StoppedProject       string `json:"stopped,omitempty"`  // the project that must come up stopped; empty: none
-	PreviousKillEvidence string `json:"last_end,omitempty"` // the sign that the process before was killed; empty: it was not
+	PreviousKillEvidence string `json:"last_end,omitempty"` // of the process before this one; empty: none
 }
 
 // memoryUsage is the memory of the process at a moment.

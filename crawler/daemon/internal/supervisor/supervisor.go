@@ -46,7 +46,7 @@ type Supervisor struct {
 	*operatorBrakes
 	loader *projectLoader
 
-	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards what folder remembers, and isShuttingDown
+	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards isShuttingDown, and fields of folder
 	isShuttingDown bool       // Close has begun: no project is added or deleted any more
 }
 
