@@ -43,7 +43,7 @@ func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, brak
 	if braked.Brake.Stop {
 		ack, err = c.requeueAndHoldOrigin(ctx, l, until, true)
 	} else {
-		ack, err = c.postponeBusyLease(ctx, l, &politeness.VisitDelayedError{Until: until})
+		ack, err = c.postponeBusyLease(ctx, l, &politeness.ResourceBusyError{Until: until})
 	}
 	if b, _ := c.Brakes.ForHost(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
@@ -101,7 +101,7 @@ func visitAbortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}
-	if busy, ok := errors.AsType[*politeness.VisitDelayedError](v.Err); ok {
+	if busy, ok := errors.AsType[*politeness.ResourceBusyError](v.Err); ok {
 		return busy
 	}
 	if braked, ok := errors.AsType[*politeness.BrakedError](v.Err); ok && !t.maybeSent() {

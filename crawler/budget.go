@@ -98,10 +98,10 @@ func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 // depends on them, and the limits of all together. Its methods are called by many
 // workers at a time, and must not block.
 type Coordinator interface {
-	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.VisitDelayedError: it is
+	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.ResourceBusyError: it is
 	// not known whether others have said that it must not.
 	CheckVisit(now time.Time) error
-	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns a *politeness.VisitDelayedError
+	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
 	// if all that are permitted for now have been visited, and ErrPages if no more
 	// will be.
 	AcquireCrawlPageBudget() error

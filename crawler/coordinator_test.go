@@ -17,7 +17,7 @@ func (a unreachableCoordinator) CheckVisit(now time.Time) error {
 	if now.Before(a.from) || !now.Before(a.to) {
 		return nil
 	}
-	return &politeness.VisitDelayedError{Resource: "what others say", Until: now.Add(time.Second)}
+	return &politeness.ResourceBusyError{Resource: "what others say", Until: now.Add(time.Second)}
 }
 
 func (unreachableCoordinator) AcquireCrawlPageBudget() error { return nil }

@@ -295,14 +295,14 @@ func (c *Crawler) finishRun(cause error) error {
 // cannot write.
 const commitTimeout = 5 * time.Second
 
-// drainContextKey is the key of the context that outlives the visits in hand.
-type drainContextKey struct{}
+// commitContextKey is the key of the context that outlives the visits in hand.
+type commitContextKey struct{}
 
 // graceContext returns the context of the visits in hand: it outlives ctx by
 // GracePeriod, unless Halt ends it. done frees what it holds.
 func (c *Crawler) graceContext(ctx context.Context, stop context.CancelCauseFunc) (work context.Context, done func()) {
 	commitCtx, cancelCommit := context.WithCancel(context.WithoutCancel(ctx))
-	work, cancel := context.WithCancel(context.WithValue(commitCtx, drainContextKey{}, commitCtx))
+	work, cancel := context.WithCancel(context.WithValue(commitCtx, commitContextKey{}, commitCtx))
 	c.mu.Lock()
 	c.cancelRun = func() {
 		stop(ErrHalted)
@@ -326,7 +326,7 @@ func cancelWithDelay(ctx, commitCtx context.Context, d time.Duration, cancel fun
 // ctx, that of the visit, by settling. So what was done is kept even when the
 // crawl is being halted, and a store that cannot write holds nobody for good.
 func commitContext(ctx context.Context) context.Context {
-	if commitCtx, ok := ctx.Value(drainContextKey{}).(context.Context); ok {
+	if commitCtx, ok := ctx.Value(commitContextKey{}).(context.Context); ok {
 		return commitCtx
 	}
 	return context.WithoutCancel(ctx)

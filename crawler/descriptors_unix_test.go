@@ -92,7 +92,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c.Fetcher = fetcher
 	var mu sync.Mutex // guards got.Closed
-	c.Hooks.RobotsFetched = func(l gate.FetchResult) {
+	c.Hooks.RobotsFetched = func(l gate.RecordFetchResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !l.HasRulesInForce {

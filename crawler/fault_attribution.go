@@ -63,7 +63,7 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 	if !addr.IsValid() {
 		addr = dialErrorAddr(v.Err)
 	}
-	pendingFailure := c.Limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.VisitFailure{
+	pendingFailure := c.Limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.UnansweredVisit{
 		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
 		c.postponeHostForPendingFailure(ctx, v)

@@ -69,7 +69,7 @@ func (w *originsToWake) hosts() []string {
 
 // postponeBusyLease lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
-func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.VisitDelayedError) (storage.Ack, error) {
+func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.ResourceBusyError) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
 	ack, err := c.requeueAndHoldOrigin(ctx, l, busy.Until, false)
 	if from, ready := c.Limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off

@@ -196,7 +196,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	var (
 		postponed       *gate.OriginPostponedError
 		early           politeness.NotDueError
-		busy            *politeness.VisitDelayedError
+		busy            *politeness.ResourceBusyError
 		braked          *politeness.BrakedError
 		redirectBlocked *gate.RedirectDisallowedError
 		refusal         *gate.Refusal

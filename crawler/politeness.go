@@ -44,7 +44,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl gate.Cl
 	if opensAt.After(now) {
 		return politeness.Permit{}, &gate.OriginPostponedError{Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
-	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.IsForRobots() {
+	if err := postponeIfCrawlDelayTooLong(policy, delay, now); err != nil && !cl.IsForRobots() {
 		return politeness.Permit{}, err
 	}
 	brake, err := c.checkBrake(l, origin.Host(), now)
@@ -64,7 +64,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl gate.Cl
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
 	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
-	if busy, ok := errors.AsType[*politeness.VisitDelayedError](err); ok && brake.Delay > 0 {
+	if busy, ok := errors.AsType[*politeness.ResourceBusyError](err); ok && brake.Delay > 0 {
 		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
 	if err == nil { // what waits for this permit to come back came after it was asked for
@@ -175,7 +175,7 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err == nil {
-		err = refuseLongCrawlDelay(c.politenessPolicyOf(origin.Host(), now), delay, now)
+		err = postponeIfCrawlDelayTooLong(c.politenessPolicyOf(origin.Host(), now), delay, now)
 	}
 	if err != nil {
 		return c.handleUnvisited(ctx, l, err)
@@ -186,9 +186,9 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	return storage.Ack{Outcome: storage.Done}, nil
 }
 
-// refuseLongCrawlDelay returns why the pages of a host are set aside that asks for this rest;
+// postponeIfCrawlDelayTooLong returns why the pages of a host are set aside that asks for this rest;
 // nil if it is not longer than the policy lets the crawl wait.
-func refuseLongCrawlDelay(policy politeness.Policy, delay time.Duration, now time.Time) error {
+func postponeIfCrawlDelayTooLong(policy politeness.Policy, delay time.Duration, now time.Time) error {
 	if delay <= policy.MaxCrawlDelay {
 		return nil
 	}

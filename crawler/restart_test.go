@@ -27,7 +27,7 @@ func openBolt(t *testing.T, file string) storage.Store {
 }
 
 // openNotes opens a file of notes, which is closed with the test.
-func openNotes(t *testing.T, file string) *bolt.Notes {
+func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	t.Helper()
 	n, err := bolt.OpenNotes(file, bolt.Options{FlushEvery: time.Minute}) // each costs an fsync in real time
 	if err != nil {

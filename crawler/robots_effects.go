@@ -270,7 +270,7 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 
 // followRobotsRedirectOrSetHold acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.FetchResult, fetchErr error) error {
+func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.RecordFetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		// The target is paced on its own host like any visit, and the origin's pages wait for

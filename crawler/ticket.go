@@ -165,7 +165,7 @@ func (t Ticket) CheckLease() error {
 // ClaimServerAddr asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
-// error: a *politeness.VisitDelayedError, a *politeness.BrakedError, or one of Kind Unticketed.
+// error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of Kind Unticketed.
 func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if err := t.CheckLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}

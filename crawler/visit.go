@@ -199,7 +199,7 @@ type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 type Hooks struct {
 	VisitRefused    func(storage.Lease, error)          // a leased URL that may not be visited, and why
 	Visited         func(*Visit)                        // every request, robots.txt and sitemaps too
-	RobotsFetched   func(gate.FetchResult)              // what came of a visit to a robots.txt
+	RobotsFetched   func(gate.RecordFetchResult)        // what came of a visit to a robots.txt
 	RetryScheduled  func(*Visit, FailureClass)          // a page that will be asked for again, and why
 	Acked           func(storage.Ack)                   // every lease that has ended, and what becomes of its URL
 	SkippedInDryRun func(storage.Lease, gate.Clearance) // a page that a run with Settings.DryRun would visit

@@ -179,7 +179,7 @@ func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) stri
 		if stripped != s {
 			report(AppliedCleaningRule{Removed: s, Rule: sessionRule})
 		}
-		if isSessionIDParam(stripped) {
+		if isSessionIDPathPart(stripped) {
 			report(AppliedCleaningRule{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
 				continue
@@ -202,16 +202,16 @@ func stripSessionParamsFromSegment(segment string) (stripped string) {
 	for more := ok; more; {
 		var parameter string
 		parameter, parameters, more = strings.Cut(parameters, ";")
-		if !isSessionIDParam(parameter) {
+		if !isSessionIDPathPart(parameter) {
 			stripped += ";" + parameter
 		}
 	}
 	return stripped
 }
 
-// isSessionIDParam reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
+// isSessionIDPathPart reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
 // other letters may stand before and after.
-func isSessionIDParam(s string) bool {
+func isSessionIDPathPart(s string) bool {
 	if name, id, ok := strings.Cut(s, "="); ok && id != "" {
 		for _, known := range sessionNames {
 			if strings.EqualFold(name, known) {

@@ -66,7 +66,7 @@ type Frontier struct {
 
 	dispatcher        *dispatcher         // hands out URLs
 	recentURLs        seenCache           // URLs of the seen set that were offered lately
-	hosts             hostLimiter         // how many hosts there may be
+	hosts             hostCountLimiter    // how many hosts there may be
 	patterns          patternLimiter      // how many URLs of a pattern there may be
 	httpsUpgrades     httpsUpgradeTracker // which origins have moved to https
 	refusals          refusalCounter      // what Discover has refused
@@ -88,7 +88,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 		refusals:          refusalCounter{noteKey: refusalsNoteKey, onRefused: cfg.OnRefused},
 		sessionIDRemovals: refusalCounter{noteKey: sessionIDsNoteKey},
 	}
-	f.hosts = hostLimiter{store: store, scope: cfg.Scope, isMemoryLow: cfg.IsMemoryLow, refusals: &f.refusals,
+	f.hosts = hostCountLimiter{store: store, scope: cfg.Scope, isMemoryLow: cfg.IsMemoryLow, refusals: &f.refusals,
 		recentlyAdmitted: newBoundedTextSet(maxRecentHosts)}
 	f.patterns.refusals = &f.refusals
 	f.patterns.seen, _ = store.(storage.Inspector)
@@ -167,7 +167,7 @@ func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, mat
 //
 // A run that goes on may find a store that counted no hosts yet. It counts them first.
 func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
-	if err := f.hosts.ensureCounted(ctx); err != nil {
+	if err := f.hosts.ensureHostsCounted(ctx); err != nil {
 		return err
 	}
 	const batch = 10_000

@@ -23,9 +23,9 @@ func newHostToAdmit(host string) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: host, Domain: registrable.Domain(host)}
 }
 
-// A hostLimiter refuses the URLs of new hosts when the crawl, or their domain, has all the
+// A hostCountLimiter refuses the URLs of new hosts when the crawl, or their domain, has all the
 // hosts that it may have. The store counts the hosts.
-type hostLimiter struct {
+type hostCountLimiter struct {
 	store            storage.Store
 	scope            *Scope          // has the limits; nil: there are none
 	isMemoryLow      func() bool     // new hosts are refused while it returns true; nil: never
@@ -34,9 +34,9 @@ type hostLimiter struct {
 }
 
 // admissionLimits returns the present limits of hosts.
-func (h *hostLimiter) admissionLimits() storage.HostAdmissionLimits {
+func (h *hostCountLimiter) admissionLimits() storage.HostCountLimits {
 	cfg := &h.scope.cfg
-	return storage.HostAdmissionLimits{
+	return storage.HostCountLimits{
 		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
 		RefuseNewHosts: h.isMemoryLow != nil && h.isMemoryLow(),
 	}
@@ -51,7 +51,7 @@ func isExemptFromHostLimits(e *storage.Entry) bool {
 
 // filter refuses the entries whose hosts are new and exceed a limit, and returns
 // the others in the same slice. It calls refused, if that is not nil, with each that it refuses.
-func (h *hostLimiter) filter(
+func (h *hostCountLimiter) filter(
 	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
 ) ([]storage.Entry, error) {
 	if h.scope == nil {
@@ -90,7 +90,7 @@ func (h *hostLimiter) filter(
 // hostsNotRecentlyAdmitted returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (h *hostLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
+func (h *hostCountLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
@@ -115,7 +115,7 @@ func (h *hostLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (candida
 }
 
 // admissionError returns why u is refused for the fate of its host, nil if it is not.
-func (h *hostLimiter) admissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
+func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
 	if at < 0 {
 		return nil
 	}
@@ -137,9 +137,9 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostAdmissionRe
 	return nil
 }
 
-// check returns why the crawl would refuse a link to u for its host; nil if it would
+// refusalOf returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing. The crawl has a scope.
-func (h *hostLimiter) check(ctx context.Context, u decorum.URL) (refusal, err error) {
+func (h *hostCountLimiter) refusalOf(ctx context.Context, u decorum.URL) (refusal, err error) {
 	count, err := h.store.AdmittedHostTotalsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
 		return nil, err
@@ -154,10 +154,10 @@ const hostsCountedNoteKey = "hosts_counted"
 // an import must not copy it.
 func IsStoreSpecificNote(key string) bool { return key == hostsCountedNoteKey }
 
-// ensureCounted counts the hosts of a store that did not count hosts before: of an earlier
+// ensureHostsCounted counts the hosts of a store that did not count hosts before: of an earlier
 // version, or filled by an import. It does so once for a store, and holds the names of
 // all hosts in memory while it counts.
-func (h *hostLimiter) ensureCounted(ctx context.Context) error {
+func (h *hostCountLimiter) ensureHostsCounted(ctx context.Context) error {
 	store, ok := h.store.(storage.Inspector)
 	if !ok || h.scope == nil {
 		return nil
@@ -181,7 +181,7 @@ func (h *hostLimiter) ensureCounted(ctx context.Context) error {
 		for i, host := range batch {
 			hosts[i] = newHostToAdmit(host)
 		}
-		if _, err := h.store.AdmitHostsWithinLimits(ctx, hosts, storage.HostAdmissionLimits{}); err != nil {
+		if _, err := h.store.AdmitHostsWithinLimits(ctx, hosts, storage.HostCountLimits{}); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func linkEntries(t *testing.T, urls ...string) (entries []storage.Entry) {
 // not, and a host that was admitted stays so.
 func TestHostLimiter(t *testing.T) {
 	var refusals refusalCounter
-	h := hostLimiter{store: memory.New(memory.Config{}), scope: NewScope(ScopeConfig{MaxHostsPerDomain: 1}, nil),
+	h := hostCountLimiter{store: memory.New(memory.Config{}), scope: NewScope(ScopeConfig{MaxHostsPerDomain: 1}, nil),
 		refusals: &refusals, recentlyAdmitted: newBoundedTextSet(8)}
 	for range 2 {
 		refused := 0
@@ -38,7 +38,7 @@ func TestHostLimiter(t *testing.T) {
 	low := false
 	h.isMemoryLow = func() bool { return low }
 	for _, low = range []bool{false, true} {
-		if refusal, err := h.check(t.Context(), parseURL(t, "http://c.test/")); err != nil || (refusal != nil) != low {
+		if refusal, err := h.refusalOf(t.Context(), parseURL(t, "http://c.test/")); err != nil || (refusal != nil) != low {
 			t.Errorf("memory is low: %v: a new host is refused by %v, %v", low, refusal, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // may be called at the same time.
 type boundedTextSet struct {
 	seed     maphash.Seed
-	capacity int                          // texts that it has room for, in 8 bytes each
-	buckets  atomic.Pointer[[]hashBucket] // nil: it remembers nothing
+	capacity int                             // texts that it has room for, in 8 bytes each
+	buckets  atomic.Pointer[[]textSetBucket] // nil: it remembers nothing
 }
 
 // newBoundedTextSet returns a cache with room for size texts. It takes the room with the
@@ -22,9 +22,9 @@ func newBoundedTextSet(capacity int) boundedTextSet {
 	return boundedTextSet{seed: maphash.MakeSeed(), capacity: capacity}
 }
 
-// A hashBucket is where some hashes may be, in any of its places: a line of a processor's
+// A textSetBucket is where some hashes may be, in any of its places: a line of a processor's
 // cache. 0 is none.
-type hashBucket [8]atomic.Uint64
+type textSetBucket [8]atomic.Uint64
 
 // contains reports whether the cache remembers text.
 func (c *boundedTextSet) contains(text string) bool {
@@ -40,7 +40,7 @@ func (c *boundedTextSet) contains(text string) bool {
 func (c *boundedTextSet) add(text string) {
 	buckets := c.buckets.Load()
 	for buckets == nil {
-		empty := make([]hashBucket, c.capacity/len(hashBucket{}))
+		empty := make([]textSetBucket, c.capacity/len(textSetBucket{}))
 		c.buckets.CompareAndSwap(nil, &empty)
 		buckets = c.buckets.Load()
 	}
@@ -54,11 +54,11 @@ func (c *boundedTextSet) add(text string) {
 func (c *boundedTextSet) reset() { c.buckets.Store(nil) }
 
 // hashBucketOf returns where a hash may be.
-func hashBucketOf(buckets []hashBucket, hash uint64) *hashBucket {
+func hashBucketOf(buckets []textSetBucket, hash uint64) *textSetBucket {
 	return &buckets[hash%uint64(len(buckets))]
 }
 
-func (s *hashBucket) contains(hash uint64) bool {
+func (s *textSetBucket) contains(hash uint64) bool {
 	for i := range s {
 		if s[i].Load() == hash {
 			return true
@@ -68,7 +68,7 @@ func (s *hashBucket) contains(hash uint64) bool {
 }
 
 // insert puts a hash into a place that is free, or else into one that it names itself.
-func (s *hashBucket) insert(hash uint64) {
+func (s *textSetBucket) insert(hash uint64) {
 	for i := range s {
 		if s[i].CompareAndSwap(0, hash) {
 			return

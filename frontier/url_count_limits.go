@@ -59,7 +59,7 @@ func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.UR
 	case known && info.SeenURLs > 0:
 		return nil, nil // the host already has URLs
 	}
-	return f.hosts.check(ctx, u)
+	return f.hosts.refusalOf(ctx, u)
 }
 
 // A patternLimiter refuses URLs that are one too many of their host and pattern.

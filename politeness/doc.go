@@ -14,7 +14,7 @@
 // then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
 // domain, at once.
 //
-// A NetworkBreaker and a MachineLoadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
+// A NetworkBreaker and a LocalLoadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
 // while this machine has no network or is too busy.
 //
 // Hosts may share an IP address, which is known for sure only when a connection

@@ -11,5 +11,5 @@ func (l *Limiter) HostCount() int {
 func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	return len(l.sharedHosts.semaphoresByAddr), len(l.sharedHosts.addrOf)
+	return len(l.sharedHosts.semaphoresByAddr), len(l.sharedHosts.lastAddrByHost)
 }

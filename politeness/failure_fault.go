@@ -22,8 +22,8 @@ const (
 	CertainlyMachine
 )
 
-// A VisitFailure is a visit that got no answer.
-type VisitFailure struct {
+// An UnansweredVisit is a visit that got no answer.
+type UnansweredVisit struct {
 	Host                   string
 	Addr                   netip.Addr // the address of the connection; zero: unknown
 	Start                  time.Time  // of the visit
@@ -31,7 +31,7 @@ type VisitFailure struct {
 	MachineFaultReason     string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
-// A FaultAttribution says whom a VisitFailure is charged to.
+// A FaultAttribution says whom an UnansweredVisit is charged to.
 type FaultAttribution uint8
 
 // The verdicts.

@@ -36,7 +36,7 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
-	for _, p := range []*sharedVisitLimiter{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]} {
+	for _, p := range []*sharedVisitLimiter{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]} {
 		if p != nil && p.isGranted(w) {
 			return p.grantedStartTimes[w], true
 		}
@@ -81,7 +81,7 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) er
 	delay, slots := l.addrLimits(addr)
 	a.setRequiredDelayAndSlots(l, now, delay, slots)
 	if until, ok := a.acquireOrEnqueue(now, w); !ok {
-		return &VisitDelayedError{Resource: "the address " + addr.String(), Until: until}
+		return &ResourceBusyError{Resource: "the address " + addr.String(), Until: until}
 	}
 	return nil
 }
@@ -98,26 +98,26 @@ func (l *Limiter) addrLimits(addr netip.Addr) (delay time.Duration, slots int) {
 // limits. It requires the lock.
 func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 	h := l.sharedHosts
-	old, known := h.addrOf[w]
+	old, known := h.lastAddrByHost[w]
 	if known && old == addr {
 		return
 	}
 	l.giveUpAddrTurn(now, w)
 	if !addr.IsValid() {
-		delete(h.addrOf, w)
+		delete(h.lastAddrByHost, w)
 		return
 	}
-	if len(h.addrOf) >= h.addrPruneSize {
+	if len(h.lastAddrByHost) >= h.addrPruneSize {
 		h.pruneAddrs(now)
-		h.addrPruneSize = max(pruneThreshold, 2*len(h.addrOf)) // so that a call costs O(1) on average
+		h.addrPruneSize = max(pruneThreshold, 2*len(h.lastAddrByHost)) // so that a call costs O(1) on average
 	}
-	h.addrOf[w] = addr
+	h.lastAddrByHost[w] = addr
 }
 
 // giveUpAddrTurn takes a host out of the line of its address, and lets another have its
 // turn. It requires the lock.
 func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
-	addr := l.sharedHosts.addrOf[w]
+	addr := l.sharedHosts.lastAddrByHost[w]
 	if a := l.sharedHosts.semaphoresByAddr[addr]; a != nil {
 		a.removeWaiter(w)
 		a.grantSlots(now)

@@ -40,7 +40,7 @@ func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host str
 func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) time.Duration {
 	t.Helper()
 	_, err := requestAndBind(l, after, host, addr)
-	var busy *politeness.VisitDelayedError
+	var busy *politeness.ResourceBusyError
 	if !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 		t.Fatalf("%s after %v: %v, want Busy", host, after, err)
 	}

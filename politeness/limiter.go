@@ -135,7 +135,7 @@ type PermitRequest struct {
 
 // RequestPermit returns a permit for one visit to host. It refuses with NotDueError if
 // the host is not due, or if the rest after the crawl's own last visit in this
-// process is not over; and with a *VisitDelayedError if the host rests, or has all its
+// process is not over; and with a *ResourceBusyError if the host rests, or has all its
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
 // if the crawl's own limit of requests is reached; and with a *NetworkPausedError while the
@@ -162,7 +162,7 @@ func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (
 func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequest) (*issuedPermit, error) {
 	w := crawlHostKey{l, host}
 	if remaining := req.NotBefore.Sub(now); remaining > 0 {
-		l.passTurns(now, w)
+		l.giveUpTurns(now, w)
 		return nil, NotDueError(remaining)
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
@@ -170,12 +170,12 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
-		l.passTurns(now, w)
+		l.giveUpTurns(now, w)
 		return nil, NotDueError(p.dueAt.Sub(now))
 	}
 	if until, ok := p.acquireOrEnqueue(now, w); !ok {
 		l.passAddrTurn(now, w)
-		return nil, &VisitDelayedError{Resource: "the host", Until: until}
+		return nil, &ResourceBusyError{Resource: "the host", Until: until}
 	}
 	g := &issuedPermit{limiter: l, host: host, hostSlots: slots, addrBoundAt: now}
 	if err := l.acquireRateAndAddr(now, w, g); err != nil {
@@ -191,10 +191,10 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) error {
 	if l.requestRateLimiter != nil {
 		if wait := timeUntilToken(l.requestRateLimiter, now); wait > 0 {
-			return &VisitDelayedError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
+			return &ResourceBusyError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
 		}
 	}
-	if addr, known := l.sharedHosts.addrOf[w]; known {
+	if addr, known := l.sharedHosts.lastAddrByHost[w]; known {
 		if err := l.acquireAddr(now, w, addr); err != nil {
 			return err
 		}
@@ -206,9 +206,9 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPer
 	return nil
 }
 
-// passTurns lets others have the turns of a host that rests for a reason of its own.
+// giveUpTurns lets others have the turns of a host that rests for a reason of its own.
 // It requires the lock.
-func (l *Limiter) passTurns(now time.Time, w crawlHostKey) {
+func (l *Limiter) giveUpTurns(now time.Time, w crawlHostKey) {
 	if p := l.sharedHosts.semaphoresByHost[w.host]; p != nil && p.isGranted(w) {
 		p.removeWaiter(w)
 		p.grantSlots(now)
@@ -219,7 +219,7 @@ func (l *Limiter) passTurns(now time.Time, w crawlHostKey) {
 // passAddrTurn lets others have the turn of a host at its address. It requires
 // the lock.
 func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
-	if a := l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]; a != nil && a.isGranted(w) {
+	if a := l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]; a != nil && a.isGranted(w) {
 		l.giveUpAddrTurn(now, w)
 	}
 }
@@ -334,7 +334,7 @@ func (p Permit) WasIssued() bool { return p.issuedPermit != nil }
 // ClaimServerAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
 // over the connection, also over one that was kept open; asking again for the
-// same address changes nothing. It returns a *VisitDelayedError if the address must not be
+// same address changes nothing. It returns a *ResourceBusyError if the address must not be
 // visited now, or an error of Kind decorum.Unticketed if the permit is not
 // valid or has come back.
 func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {
@@ -355,17 +355,17 @@ func (t NotDueError) Error() string {
 	return fmt.Sprintf("the host is not due for another %v", time.Duration(t))
 }
 
-// VisitDelayedError is the error for a host that is due itself, but has to wait for
+// ResourceBusyError is the error for a host that is due itself, but has to wait for
 // something that it shares with others.
-type VisitDelayedError struct {
+type ResourceBusyError struct {
 	Resource string    // what has no room for it
 	Until    time.Time // when to ask again
 }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (b *VisitDelayedError) Is(target error) bool { return target == decorum.NotDue }
+func (b *ResourceBusyError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says what, and until when.
-func (b *VisitDelayedError) Error() string {
+func (b *ResourceBusyError) Error() string {
 	return b.Resource + " is busy until " + b.Until.UTC().Format(time.RFC3339)
 }

@@ -101,7 +101,7 @@ func TestTinyRates(t *testing.T) {
 		if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
 			t.Fatal(err)
 		}
-		var busy *politeness.VisitDelayedError
+		var busy *politeness.ResourceBusyError
 		if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
 		}

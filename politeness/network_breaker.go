@@ -123,7 +123,7 @@ func (b *NetworkBreaker) wakeUndecidedFailures() {
 
 // RecordFailure records a failed visit. The returned UndecidedFailure decides whom it is charged to,
 // possibly after later events.
-func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *UndecidedFailure {
+func (b *NetworkBreaker) RecordFailure(now time.Time, f UnansweredVisit) *UndecidedFailure {
 	domain := registrable.Domain(f.Host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +148,7 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *Undecided
 }
 
 // recordFailureWhileOpen records a visit that failed while the breaker is open. It requires b.mu.
-func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) FaultAttribution {
+func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f UnansweredVisit) FaultAttribution {
 	o := b.outage
 	if f.MachineFaultLikelihood == CertainlyMachine {
 		o.reason, o.isCertain = f.MachineFaultReason, true

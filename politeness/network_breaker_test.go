@@ -25,7 +25,7 @@ func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 // failVisit has a visit to a host fail that began at the moment.
 func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UndecidedFailure {
-	failure := politeness.VisitFailure{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
+	failure := politeness.UnansweredVisit{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
 	return c.limits.NetworkBreaker().RecordFailure(c.now, failure)
 }
 

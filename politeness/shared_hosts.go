@@ -28,13 +28,13 @@ type SharedHosts struct {
 	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
 
 	semaphoresByAddr map[netip.Addr]*sharedVisitLimiter // those in use, and those that rest
-	addrOf           map[crawlHostKey]netip.Addr        // of hosts that were visited, or turned away there
+	lastAddrByHost   map[crawlHostKey]netip.Addr        // of hosts that were visited, or turned away there
 	addrPruneSize    int                                // so many homes, and those of no further use are forgotten
 	hasAddrLimits    bool                               // some crawl limits the visits to an address
 	limitsLoopback   bool                               // to loopback addresses too
 
-	breaker            *NetworkBreaker    // of the process
-	machineLoadLimiter MachineLoadLimiter // likewise
+	breaker            *NetworkBreaker  // of the process
+	machineLoadLimiter LocalLoadLimiter // likewise
 
 	limitersToWake []*Limiter // crawls that were called since the lock was taken
 }
@@ -42,7 +42,7 @@ type SharedHosts struct {
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
 	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*sharedVisitLimiter{}, hostPruneSize: pruneThreshold,
-		semaphoresByAddr: map[netip.Addr]*sharedVisitLimiter{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+		semaphoresByAddr: map[netip.Addr]*sharedVisitLimiter{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.
@@ -100,7 +100,7 @@ func (h *SharedHosts) pruneAddrs(now time.Time) {
 	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *sharedVisitLimiter) bool {
 		return h.isForgettable(p, now)
 	})
-	maps.DeleteFunc(h.addrOf, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })
+	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })
 }
 
 // SetWorkers says how many visits at a time the crawl can make: not many more
@@ -155,6 +155,6 @@ func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	for _, p := range l.sharedHosts.semaphoresByAddr {
 		p.removeCrawl(l, now)
 	}
-	maps.DeleteFunc(l.sharedHosts.addrOf, func(w crawlHostKey, _ netip.Addr) bool { return w.crawlLimiter == l })
+	maps.DeleteFunc(l.sharedHosts.lastAddrByHost, func(w crawlHostKey, _ netip.Addr) bool { return w.crawlLimiter == l })
 	clear(l.readyHosts)
 }

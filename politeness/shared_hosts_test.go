@@ -30,7 +30,7 @@ func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host st
 func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay, until time.Duration) {
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
-	var busy *politeness.VisitDelayedError
+	var busy *politeness.ResourceBusyError
 	if !errors.As(err, &busy) || !busy.Until.Equal(noon.Add(until)) {
 		t.Errorf("after %v: %v, want Busy until %v after noon", after, err, until)
 	}
@@ -92,7 +92,7 @@ func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 	at := sec
 	for at < time.Minute {
 		_, err := requestWithDelay(a, at, "h", sec)
-		var busy *politeness.VisitDelayedError
+		var busy *politeness.ResourceBusyError
 		if !errors.As(err, &busy) {
 			break
 		}
@@ -161,7 +161,7 @@ func TestLeaveSharedHosts(t *testing.T) {
 // mustBeRefused fails the test unless a visit is refused.
 func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, host string) {
 	t.Helper()
-	if _, err := requestWithDelay(l, after, host, sec); !errors.As(err, new(*politeness.VisitDelayedError)) {
+	if _, err := requestWithDelay(l, after, host, sec); !errors.As(err, new(*politeness.ResourceBusyError)) {
 		t.Errorf("after %v: %v, want Busy", after, err)
 	}
 }

@@ -25,10 +25,10 @@ const maxWaitEstimate = 10 * time.Minute
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
 type sharedVisitLimiter struct {
-	crawlRequirements        []crawlPaceRequirement // of the crawls that visit at the same time
-	minRequiredSlots         int                    // the least of theirs
-	maxRequiredDelay         time.Duration          // the longest of theirs
-	skipsCrawlsWithoutWorker bool                   // nobody is called who has no worker for it: see Limiter.SetWorkers
+	crawlRequirements        []crawlPaceClaim // of the crawls that visit at the same time
+	minRequiredSlots         int              // the least of theirs
+	maxRequiredDelay         time.Duration    // the longest of theirs
+	skipsCrawlsWithoutWorker bool             // nobody is called who has no worker for it: see Limiter.SetWorkers
 
 	activeVisits int       // visits under way
 	lastEnd      time.Time // the last visit
@@ -281,8 +281,8 @@ func (p *sharedVisitLimiter) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 
-// A crawlPaceRequirement is what a crawl asks for. It holds while visits are out, and until then.
-type crawlPaceRequirement struct {
+// A crawlPaceClaim is what a crawl asks for. It holds while visits are out, and until then.
+type crawlPaceClaim struct {
 	limiter      *Limiter
 	delay        time.Duration
 	slots        int
@@ -294,7 +294,7 @@ type crawlPaceRequirement struct {
 func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.findCrawlRequirement(crawl)
 	if c == nil {
-		p.crawlRequirements = append(p.crawlRequirements, crawlPaceRequirement{limiter: crawl})
+		p.crawlRequirements = append(p.crawlRequirements, crawlPaceClaim{limiter: crawl})
 		c = &p.crawlRequirements[len(p.crawlRequirements)-1]
 	}
 	c.delay, c.slots, c.expires = delay, slots, timecmp.Later(c.expires, now)
@@ -302,7 +302,7 @@ func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.T
 }
 
 // findCrawlRequirement returns the claim of a crawl, nil if it has none.
-func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceRequirement {
+func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceClaim {
 	for i := range p.crawlRequirements {
 		if p.crawlRequirements[i].limiter == crawl {
 			return &p.crawlRequirements[i]
@@ -321,7 +321,7 @@ func (p *sharedVisitLimiter) extendCrawlRequirementUntil(crawl *Limiter, at time
 // expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
 func (p *sharedVisitLimiter) expireRequirementsAndUpdateLimits(now time.Time) {
-	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
+	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceClaim) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlRequirements) == 0 {
 		return
 	}

@@ -45,7 +45,7 @@ func (o ParseOptions) Parse(body []byte) *File {
 	if o.Dialect == Yandex && (len(body) > MaxYandexFileBytes || bytes.IndexByte(body, 0) >= 0) {
 		body = nil // FMT-10, FMT-13
 	}
-	rest, parse := o.textAndLineParser(body)
+	rest, parse := o.textAndParseLine(body)
 	f := &File{
 		lines: make([]syntax.Line, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
 		crawlDelaySplitsGroups: o.CrawlDelaySplitsGroups || o.Dialect == Yandex, // GRP-15
@@ -72,8 +72,8 @@ func (o ParseOptions) isOutsideDialect(f syntax.Field) bool {
 	return f.IsUnknownToGoogle() && (o.Dialect != Yandex || f >= syntax.RequestRate)
 }
 
-// textAndLineParser returns what of body is read, and how its lines are.
-func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (syntax.Line, bool)) {
+// textAndParseLine returns what of body is read, and how its lines are.
+func (o ParseOptions) textAndParseLine(body []byte) (string, func(string) (syntax.Line, bool)) {
 	if o.Dialect != GoogleOSS {
 		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), syntax.ParseLine
 	}

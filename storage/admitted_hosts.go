@@ -14,7 +14,7 @@ type HostAdmitter interface {
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostAdmissionLimits) ([]HostAdmissionResult, error)
+	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]HostAdmissionResult, error)
 	// AdmittedHostTotalsFor returns how many hosts were counted, and whether h is one of them.
 	AdmittedHostTotalsFor(ctx context.Context, h HostToAdmit) (HostAdmissionCounts, error)
 }
@@ -26,8 +26,8 @@ type HostToAdmit struct {
 	IgnoreLimits bool   // admit it whatever the limits are
 }
 
-// HostAdmissionLimits say how many hosts AdmitHostsWithinLimits may count.
-type HostAdmissionLimits struct {
+// HostCountLimits say how many hosts AdmitHostsWithinLimits may count.
+type HostCountLimits struct {
 	MaxHosts          int  // of the whole crawl; 0: no limit
 	MaxHostsPerDomain int  // of one domain; 0: no limit
 	RefuseNewHosts    bool // admit no new host for now
@@ -40,9 +40,9 @@ type HostAdmissionResult uint8
 const (
 	HostAdmitted       HostAdmissionResult = iota // new: it is counted
 	HostAlreadyCounted                            // counted before
-	NewHostsRefused                               // new, and HostAdmissionLimits.RefuseNewHosts
-	DomainLimitReached                            // new, and its domain has HostAdmissionLimits.MaxHostsPerDomain hosts
-	HostLimitReached                              // new, and the crawl has HostAdmissionLimits.MaxHosts hosts
+	NewHostsRefused                               // new, and HostCountLimits.RefuseNewHosts
+	DomainLimitReached                            // new, and its domain has HostCountLimits.MaxHostsPerDomain hosts
+	HostLimitReached                              // new, and the crawl has HostCountLimits.MaxHosts hosts
 )
 
 // A HostAdmissionCounts is how many hosts were counted.
@@ -53,7 +53,7 @@ type HostAdmissionCounts struct {
 }
 
 // CheckNewHost returns the result of AdmitHostsWithinLimits for a host in the state c.
-func (l HostAdmissionLimits) CheckNewHost(c HostAdmissionCounts, ignoreLimits bool) HostAdmissionResult {
+func (l HostCountLimits) CheckNewHost(c HostAdmissionCounts, ignoreLimits bool) HostAdmissionResult {
 	switch {
 	case c.IncludesHost:
 		return HostAlreadyCounted

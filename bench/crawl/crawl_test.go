@@ -55,14 +55,14 @@ func TestSelectCrawlers(t *testing.T) {
 // TestCheck pins that a crawler that does something else is not measured.
 func TestCheck(t *testing.T) {
 	w, c := webSize{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
-	if err := c.checkRequests(w, requestCounts{Asked: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
+	if err := c.checkRequests(w, requestCounts{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []requestCounts{
-		{Asked: 9, Distinct: 9, HostsAskedForRobots: 2},
-		{Asked: 11, Distinct: 10, HostsAskedForRobots: 2},
-		{Asked: 10, Distinct: 10, HostsAskedForRobots: 1},
-		{Asked: 10, Distinct: 10, HostsAskedForRobots: 2, NonexistentPages: 1},
+		{PageRequests: 9, Distinct: 9, HostsAskedForRobots: 2},
+		{PageRequests: 11, Distinct: 10, HostsAskedForRobots: 2},
+		{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 1},
+		{PageRequests: 10, Distinct: 10, HostsAskedForRobots: 2, NonexistentPages: 1},
 	} {
 		if err := c.checkRequests(w, wrong); err == nil {
 			t.Errorf("%+v is taken for a whole crawl", wrong)

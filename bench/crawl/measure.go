@@ -129,9 +129,9 @@ func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, erro
 	state := cmd.ProcessState
 	cpu := state.UserTime() + state.SystemTime()
 	return runFigures{
-		CPUSecondsPer1000Pages: cpu.Seconds() / float64(t.Asked) * 1000, PagesPerSecond: float64(t.Asked) / spent.Seconds(),
+		CPUSecondsPer1000Pages: cpu.Seconds() / float64(t.PageRequests) * 1000, PagesPerSecond: float64(t.PageRequests) / spent.Seconds(),
 		PeakRSSMiB:      peakRSS(state),
-		RequestsPerPage: float64(t.Asked) / float64(t.Distinct),
+		RequestsPerPage: float64(t.PageRequests) / float64(t.Distinct),
 	}, nil
 }
 
@@ -141,8 +141,8 @@ func (c crawler) checkRequests(w webSize, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():
 		return fmt.Errorf("%d pages were asked for, want %d", t.Distinct, w.numPages())
-	case t.Asked != t.Distinct && !c.refetchesPages:
-		return fmt.Errorf("%d pages were asked for in %d requests, want each once", t.Distinct, t.Asked)
+	case t.PageRequests != t.Distinct && !c.refetchesPages:
+		return fmt.Errorf("%d pages were asked for in %d requests, want each once", t.Distinct, t.PageRequests)
 	case t.NonexistentPages > 0:
 		return fmt.Errorf("%d requests were for pages that are not", t.NonexistentPages)
 	case t.HostsAskedForRobots != w.Hosts && !c.skipsRobots:

@@ -14,7 +14,7 @@ import (
 
 // A requestCounts is what the server was asked for since it was last asked.
 type requestCounts struct {
-	Asked               int // requests for pages
+	PageRequests        int // requests for pages
 	Distinct            int // pages that were asked for
 	HostsAskedForRobots int // hosts whose robots.txt was asked for
 	NonexistentPages    int // requests for what there is not
@@ -62,7 +62,7 @@ func (s *server) takeRequestCounts() requestCounts {
 	defer s.mu.Unlock()
 	t := requestCounts{HostsAskedForRobots: len(s.robotsRequestedHosts), NonexistentPages: s.nonexistentPageRequests}
 	for i, n := range s.requestsByPage {
-		t.Asked += n
+		t.PageRequests += n
 		if n > 0 {
 			t.Distinct++
 		}

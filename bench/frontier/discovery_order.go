@@ -10,16 +10,16 @@ const (
 	navLinks     = 10 // of them on each page of the site
 )
 
-// A discoveryOrder makes up the links of pages, page n of site s, over so many sites.
-type discoveryOrder struct{ originCount int }
+// A linkGenerator makes up the links of pages, page n of site s, over so many sites.
+type linkGenerator struct{ originCount int }
 
-func (o discoveryOrder) newEntry(n, page int) storage.Entry {
+func (o linkGenerator) newEntry(n, page int) storage.Entry {
 	return web.Entry(web.Scatter(n, o.originCount), "section", page)
 }
 
 // scatteredLinksOfPage is the links of the n-th page, each of another site than the one
 // before: the worst for a store that keeps sites together.
-func (o discoveryOrder) scatteredLinksOfPage(n int) []storage.Entry {
+func (o linkGenerator) scatteredLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
 		k := n*linksPerPage + i
@@ -30,7 +30,7 @@ func (o discoveryOrder) scatteredLinksOfPage(n int) []storage.Entry {
 
 // mostlyInternalLinksOfPage is the links of the n-th page, four of five of its own site. The
 // numbers of pages are below 1<<40 for links within, and above from elsewhere.
-func (o discoveryOrder) mostlyInternalLinksOfPage(n int) []storage.Entry {
+func (o linkGenerator) mostlyInternalLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	own := linksPerPage * 4 / 5
 	for i := range entries {

@@ -31,7 +31,7 @@ const (
 type frontierBenchmark struct {
 	runOptions
 	ctx                   context.Context
-	order                 discoveryOrder
+	order                 linkGenerator
 	store                 *bolt.Store
 	frontier              *frontier.Frontier
 	linksOf               func(page int) []storage.Entry
@@ -48,7 +48,7 @@ func runPhases(p runOptions) error {
 		Mode:    frontier.AnyScope,
 		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
 	}, nil)
-	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), order: discoveryOrder{p.Origins}, store: s,
+	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), order: linkGenerator{p.Origins}, store: s,
 		frontier: frontier.New(s, frontier.Config{Scope: scope})}
 	w.linksOf, w.pagesUntilSitesRepeat = w.order.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {

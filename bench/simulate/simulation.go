@@ -15,7 +15,7 @@ import (
 type simulation struct {
 	simulationOptions
 	*web
-	stores                []*memory.Store
+	storeByPartition      []*memory.Store
 	partitionChangeCounts []int // of each partition
 	processes             []process
 	workers               []worker
@@ -69,7 +69,7 @@ func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
 	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
-		c.stores = append(c.stores, memory.New(memory.Config{MaxURLs: math.MaxInt}))
+		c.storeByPartition = append(c.storeByPartition, memory.New(memory.Config{MaxURLs: math.MaxInt}))
 	}
 	c.partitionChangeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
@@ -128,7 +128,7 @@ func (c *simulation) startMeasuring() {
 func (c *simulation) accountAllWorkers(at int64) {
 	for i := range c.workers {
 		w := &c.workers[i]
-		c.updateWaitedTime(w, at, w.lease.Token == 0)
+		c.addWorkerTime(w, at, w.lease.Token == 0)
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *simulation) accountAllWorkers(at int64) {
 func (c *simulation) seedHosts() error {
 	for i := range c.sites {
 		at := startTime.Add(time.Duration(i-len(c.sites)) * time.Microsecond)
-		if _, _, err := c.stores[c.sites[i].partition].Lease(context.Background(), at, time.Hour, 0); err != nil {
+		if _, _, err := c.storeByPartition[c.sites[i].partition].Lease(context.Background(), at, time.Hour, 0); err != nil {
 			return err
 		}
 		u, err := pageURL(i, 0)
@@ -146,7 +146,7 @@ func (c *simulation) seedHosts() error {
 		}
 		// Depth says which host it is.
 		e := storage.Entry{URL: u, PriorityClass: storage.ClassEarly, Depth: i}
-		if _, err := c.stores[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
+		if _, err := c.storeByPartition[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
 			return err
 		}
 	}
@@ -158,8 +158,8 @@ func (c *simulation) scheduleProcessWake(p int, at int64) {
 	heap.Push(&c.events, event{at, -1, p})
 }
 
-// updateWaitedTime takes note of the time for which a worker waited, or worked.
-func (c *simulation) updateWaitedTime(w *worker, until int64, waited bool) {
+// addWorkerTime takes note of the time for which a worker waited, or worked.
+func (c *simulation) addWorkerTime(w *worker, until int64, waited bool) {
 	if waited {
 		c.result.waitedTime += time.Duration(until - w.stateSince)
 	}
@@ -208,7 +208,7 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 	all := p.refreshes%refreshesPerFullQuery == 0
 	p.refreshedAt = c.now
 	p.refreshes++
-	for part := range c.stores {
+	for part := range c.storeByPartition {
 		if !all {
 			c.result.callCountsOfPartition(part).changeCountReads++
 		}
@@ -260,7 +260,7 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 
 // leaseFromPartition takes leases of a partition, and keeps what it says of its next.
 func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
-	leases, next, err := c.stores[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
+	leases, next, err := c.storeByPartition[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
 		c.partitionChangeCounts[part]++
 	}
@@ -287,7 +287,7 @@ func (p *process) raisePartitionNextDueToBackoff(part int, now int64) {
 // startVisit has a worker visit what was leased.
 func (c *simulation) startVisit(number int, l storage.Lease) error {
 	w := &c.workers[number]
-	c.updateWaitedTime(w, c.now, true)
+	c.addWorkerTime(w, c.now, true)
 	w.lease = l
 	s := &c.sites[l.Depth]
 	due := l.HostState.Due
@@ -310,7 +310,7 @@ func (c *simulation) endVisit(number int) error {
 	w := &c.workers[number]
 	l := w.lease
 	w.lease = storage.Lease{}
-	c.updateWaitedTime(w, c.now, false)
+	c.addWorkerTime(w, c.now, false)
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
 	ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: timeAt(c.now).Add(delay), LostVisitDelay: delay}}
@@ -332,7 +332,7 @@ func (c *simulation) endVisit(number int) error {
 		}
 		c.result.countPage(number)
 	}
-	part := c.stores[s.partition]
+	part := c.storeByPartition[s.partition]
 	if err := part.Ack(context.Background(), []storage.Ack{ack}); err != nil {
 		return fmt.Errorf("%v: %w", l.URL, err)
 	}
@@ -368,7 +368,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 		c.result.callCountsOfPartition(part).addedURLs++
 	}
 	for part, entries := range calls {
-		results, err := c.stores[part].Add(context.Background(), entries, 0)
+		results, err := c.storeByPartition[part].Add(context.Background(), entries, 0)
 		if err != nil {
 			return err
 		}

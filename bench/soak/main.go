@@ -39,7 +39,7 @@ import (
 
 // A soakOptions is how long to soak, and in what.
 type soakOptions struct {
-	Web            webOptions
+	Web            endlessWeb
 	Duration       time.Duration
 	SampleInterval time.Duration // a sample is taken
 	Dir            string        // for what the daemon keeps

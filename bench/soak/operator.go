@@ -51,8 +51,8 @@ func (j projectHosts) projectFileText(p soakOptions, address string, workers int
 // then on it is what a crawl keeps that is measured, not how its frontier grows.
 func (p soakOptions) maxURLsPerHost() int { return 20 + int(4*p.Duration/(3*p.Web.CrawlerDelay)) }
 
-// A hostQuietPeriod is a time in which some hosts must not be asked for anything.
-type hostQuietPeriod struct {
+// A noRequestPeriod is a time in which some hosts must not be asked for anything.
+type noRequestPeriod struct {
 	reason       string
 	hosts        []string
 	from, to     time.Time
@@ -65,7 +65,7 @@ type operator struct {
 	daemon           *daemonProcess
 	webAddr          string // of the web
 	round            int
-	hostQuietPeriods []hostQuietPeriod
+	hostQuietPeriods []noRequestPeriod
 }
 
 // runRounds goes its rounds until ctx is done.
@@ -85,7 +85,7 @@ func (o *operator) runRounds(ctx context.Context) error {
 
 // brakeAndReleaseHosts stops three hosts for a while.
 func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
-	h := hostQuietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
+	h := noRequestPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
 		h.hosts = append(h.hosts, web.Host((o.round*41+i*7)%o.options.Web.Hosts))
 	}
@@ -112,7 +112,7 @@ func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 // visited all the same.
 func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	jobs := o.options.projects()
-	h := hostQuietPeriod{reason: "the project was paused"}
+	h := noRequestPeriod{reason: "the project was paused"}
 	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
 		h.hosts = append(h.hosts, web.Host(i))
 	}
@@ -165,7 +165,7 @@ const maxClientLag = time.Second
 // mayHaveBeenCutByBrake reports whether a brake may have broken off a request while its answer was on
 // its way: what became of it the client alone knows.
 func (o *operator) mayHaveBeenCutByBrake(x crawltest.Exchange) bool {
-	return slices.ContainsFunc(o.hostQuietPeriods, func(h hostQuietPeriod) bool {
+	return slices.ContainsFunc(o.hostQuietPeriods, func(h noRequestPeriod) bool {
 		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) && slices.Contains(h.hosts, hostOf(x.URL))
 	})
 }

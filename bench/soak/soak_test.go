@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	p := soakOptions{
-		Web: webOptions{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
+		Web: endlessWeb{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
 		Dir: t.TempDir(), Log: &log,
 	}
 	if err := run(p, &out); err != nil {
@@ -125,7 +125,7 @@ func TestCounts(t *testing.T) {
 // TestQuietPeriods: a request that comes while a brake is on is told.
 func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
-	o := operator{hostQuietPeriods: []hostQuietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
+	o := operator{hostQuietPeriods: []noRequestPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + web.Host(host) + "/", Start: now.Add(after)}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A webOptions is hosts whose pages never end: each leads to fan others, so that after a
+// An endlessWeb is hosts whose pages never end: each leads to fan others, so that after a
 // few minutes all queues are longer than what is kept of them in memory. Some hosts,
 // and some pages of each, are as hosts and pages of the real web are at times.
-type webOptions struct {
+type endlessWeb struct {
 	Hosts        int
 	CrawlerDelay time.Duration // that the crawler keeps by itself
 	RobotsMaxAge time.Duration // for how long a robots.txt may be used
 }
 
 // newTestWeb is the web as crawltest has it, with room for the log of so many requests.
-func (w webOptions) newTestWeb(requests int) *crawltest.Web {
+func (w endlessWeb) newTestWeb(requests int) *crawltest.Web {
 	sites := make([]crawltest.Site, w.Hosts)
 	for h := range sites {
 		sites[h] = crawltest.Site{
@@ -37,7 +37,7 @@ func (w webOptions) newTestWeb(requests int) *crawltest.Web {
 
 // robotsOf is the robots.txt of a host. Of twenty hosts one has none, one is out of
 // order, and one asks for more than the crawler's own delay.
-func (w webOptions) robotsOf(host int) crawltest.Robots {
+func (w endlessWeb) robotsOf(host int) crawltest.Robots {
 	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", web.Host(host), sitemapPath)
 	r := crawltest.Robots{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
 	switch host % 20 {
@@ -61,7 +61,7 @@ const (
 )
 
 // respond is what a host says to a request for anything but its robots.txt.
-func (w webOptions) respond(host int, r crawltest.PageRequest) crawltest.Response {
+func (w endlessWeb) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	if r.Path == sitemapPath {
 		return crawltest.ResponseOfType("application/xml", sitemapXML(host))
 	}

@@ -23,7 +23,7 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
 	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
-	extent, err := recordedLedgerExtent(o.StateDir)
+	extent, err := readDurableLedgerExtent(o.StateDir)
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 // ledgerDir is the ledger's directory below the crawl's, and its name in the state.
 const ledgerDir = "ledger"
 
-// recordedLedgerExtent returns how much of the ledger is on the disk, as the state says.
-func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
+// readDurableLedgerExtent returns how much of the ledger is on the disk, as the state says.
+func readDurableLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	files, _, err := bolt.ReadOutputFileRecords(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {

@@ -207,8 +207,8 @@ func (p *pageReader) handleMeta() (restart bool) {
 		return p.applyDeclaredEncoding(charsetFromContentType(content))
 	case equalFold(equiv, "refresh"):
 		p.addLink(Refresh, refreshTarget(content), 0)
-	case a.name != nil:
-		p.handleNamedMeta(string(trim(unescape(a.name))), content)
+	case a.nameValue != nil:
+		p.handleNamedMeta(string(trim(unescape(a.nameValue))), content)
 	}
 	return false
 }

@@ -185,7 +185,7 @@ func readAttributeValue(b []byte, p int) (value []byte, next int) {
 // attributes are the values of the attributes that matter, as written; nil if
 // there is none.
 type attributes struct {
-	href, src, srcset, xlinkHref, rel, typ, name, content, charset, httpEquiv []byte
+	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv []byte
 }
 
 // setIfKnown keeps the value, if the attribute matters. The first of several wins.
@@ -198,7 +198,7 @@ func (a *attributes) setIfKnown(name, value []byte) {
 	case equalFold(name, "src"):
 		setIfUnset(&a.src, value)
 	case equalFold(name, "name"):
-		setIfUnset(&a.name, value)
+		setIfUnset(&a.nameValue, value)
 	case equalFold(name, "content"):
 		setIfUnset(&a.content, value)
 	case equalFold(name, "type"):

@@ -70,7 +70,7 @@ func TestAttributes(t *testing.T) {
 	if want := []string{"1", "x/y", "", "a>b", ""}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if a.src == nil || a.typ == nil || a.name != nil {
+	if a.src == nil || a.typ == nil || a.nameValue != nil {
 		t.Error("an attribute without a value is not one that is missing")
 	}
 }

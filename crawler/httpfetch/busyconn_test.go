@@ -33,7 +33,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, url := range []string{reusedURL, newURL} {
-		var busy *politeness.VisitDelayedError
+		var busy *politeness.ResourceBusyError
 		if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: %v, want Busy", url, err)
 		}
@@ -47,7 +47,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
 		t.Errorf("an address that is free: %v", err)
 	}
-	var busy *politeness.VisitDelayedError
+	var busy *politeness.ResourceBusyError
 	if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL)); !errors.As(err, &busy) {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}

@@ -166,8 +166,8 @@ type Error struct {
 // Error describes the error without the values of the file.
 func (e *Error) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
-// detail describes the error with the value, shortened, and the line.
-func (e *Error) detail() string {
+// unredactedText describes the error with the value, shortened, and the line.
+func (e *Error) unredactedText() string {
 	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
 }
 
@@ -189,7 +189,7 @@ func DetailedErrorText(err error) string {
 	}
 	text := err.Error()
 	if e := (*Error)(nil); errors.As(err, &e) {
-		return strings.Replace(text, e.Error(), e.detail(), 1)
+		return strings.Replace(text, e.Error(), e.unredactedText(), 1)
 	}
 	return plaintext.TruncateQuoted(text)
 }

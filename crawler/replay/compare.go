@@ -99,7 +99,7 @@ func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.RobotsVer
 		p.reportDifference(n, url, "it has no verdict, and would have one")
 		return
 	}
-	was, is = verdictWithoutFetchTime(was), verdictWithoutFetchTime(is)
+	was, is = clearFetchedAt(was), clearFetchedAt(is)
 	if *was != *is {
 		p.reportDifference(n, url, "its verdict was %s, and would be %s", verdictText(was), verdictText(is))
 		return
@@ -107,7 +107,7 @@ func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.RobotsVer
 	p.report.MatchingVerdicts++
 }
 
-func verdictWithoutFetchTime(v *ledger.RobotsVerdict) *ledger.RobotsVerdict {
+func clearFetchedAt(v *ledger.RobotsVerdict) *ledger.RobotsVerdict {
 	u := *v
 	u.FetchedAt = time.Time{}
 	return &u

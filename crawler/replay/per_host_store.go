@@ -71,7 +71,7 @@ func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration
 // AdmitHostsWithinLimits implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
 func (s *perHostStore) AdmitHostsWithinLimits(
-	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostAdmissionLimits,
+	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostCountLimits,
 ) ([]storage.HostAdmissionResult, error) {
 	return slices.Repeat([]storage.HostAdmissionResult{storage.HostAlreadyCounted}, len(hosts)), nil
 }

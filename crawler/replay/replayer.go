@@ -166,7 +166,7 @@ func (p *Replayer) replayRecord(ctx context.Context, r *ledger.Record) error {
 	switch {
 	case r.Request != nil:
 		p.report.Requests++
-		return p.replayRequest(ctx, r)
+		return p.replayRequestRecord(ctx, r)
 	case r.Response != nil:
 		return p.replayAnswer(r)
 	case r.Refusal != nil:
@@ -176,9 +176,9 @@ func (p *Replayer) replayRecord(ctx context.Context, r *ledger.Record) error {
 	return nil
 }
 
-// replayRequest has the crawl make its next request to the host of a recorded one. What
+// replayRequestRecord has the crawl make its next request to the host of a recorded one. What
 // it refuses before costs no request, and no time.
-func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
+func (p *Replayer) replayRequestRecord(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Request.URL)
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)

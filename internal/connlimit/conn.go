@@ -79,7 +79,7 @@ func (c *Conn) Trust() {
 	if c.idleOrBusyList == nil || l.trustedCount >= l.limits.MaxTrusted {
 		return
 	}
-	l.removeLocked(c)
+	l.removeUntrustedConnLocked(c)
 	c.trusted = true
 	l.trustedCount++
 }
@@ -89,7 +89,7 @@ func (c *Conn) Close() error {
 	c.closeOnce.Do(func() {
 		l := c.limiter
 		l.mu.Lock()
-		l.removeLocked(c)
+		l.removeUntrustedConnLocked(c)
 		if c.trusted {
 			c.trusted = false
 			l.trustedCount--

@@ -129,10 +129,10 @@ func (l *Limiter) addConnAndEvictExcess(inner net.Conn) *Conn {
 	c.idleTimer = time.AfterFunc(l.limits.UntrustedRequestTimeout, func() { _ = c.Close() })
 	var victims []*Conn
 	if n.len() > l.limits.MaxUntrustedPerNetwork {
-		victims = append(victims, l.removeLocked(n.connToEvictPreferringOthers(c)))
+		victims = append(victims, l.removeUntrustedConnLocked(n.connToEvictPreferringOthers(c)))
 	}
 	if l.untrustedCount > l.limits.MaxUntrusted {
-		victims = append(victims, l.removeLocked(l.largestNetworkLocked().connToEvictPreferringOthers(c)))
+		victims = append(victims, l.removeUntrustedConnLocked(l.largestNetworkLocked().connToEvictPreferringOthers(c)))
 	}
 	l.mu.Unlock()
 	for _, v := range victims {
@@ -149,7 +149,7 @@ func (l *Limiter) EvictUntrustedConn() bool {
 		l.mu.Unlock()
 		return false
 	}
-	victim := l.removeLocked(l.largestNetworkLocked().connToEvict())
+	victim := l.removeUntrustedConnLocked(l.largestNetworkLocked().connToEvict())
 	l.mu.Unlock()
 	victim.abort()
 	return true
@@ -178,9 +178,9 @@ func (l *Limiter) enterIdleLocked(c *Conn, n *subnetConns) {
 	c.element = n.idleConns.PushBack(c)
 }
 
-// removeLocked takes a stranger out of its network. It does nothing if it is not in
+// removeUntrustedConnLocked takes a stranger out of its network. It does nothing if it is not in
 // one. The caller holds mu.
-func (l *Limiter) removeLocked(c *Conn) *Conn {
+func (l *Limiter) removeUntrustedConnLocked(c *Conn) *Conn {
 	if c.idleOrBusyList == nil {
 		return c
 	}

@@ -24,10 +24,12 @@ var Update = flag.Bool("update", false, "write golden files and reference docume
 
 // Notice returns the line of a document that says which test of which package writes it.
 func Notice(pkg, test string) string {
-	return "<!-- Made of the code by: " + command(pkg, test) + " -->\n\n"
+	return "<!-- Made of the code by: " + regenerateCommand(pkg, test) + " -->\n\n"
 }
 
-func command(pkg, test string) string { return "go test ./" + pkg + " -run " + test + " -update" }
+func regenerateCommand(pkg, test string) string {
+	return "go test ./" + pkg + " -run " + test + " -update"
+}
 
 // CheckGenerated compares a document with what write writes for it, and writes the document with the
 // flag -update. The document is in the folder docs; pkg and test are those of the caller.
@@ -47,7 +49,7 @@ func CheckGenerated(t *testing.T, name, pkg, test string, write func(*bytes.Buff
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("docs/%s differs from the code; to write it again: %s\n%s", name, command(pkg, test), diff)
+		t.Errorf("docs/%s differs from the code; to write it again: %s\n%s", name, regenerateCommand(pkg, test), diff)
 	}
 }
 

@@ -218,7 +218,7 @@ func (s *gateTest) check(u decorum.URL) (Clearance, error) {
 }
 
 // recordFetch hands in a response; nil stands for a failed download.
-func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) FetchResult {
+func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) RecordFetchResult {
 	s.t.Helper()
 	var fetchErr error
 	if res == nil {
@@ -232,7 +232,7 @@ func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) FetchResult {
 }
 
 // fetchRobots makes the visit that must come before one to page.
-func (s *gateTest) fetchRobots(page decorum.URL, answer func(decorum.URL) *decorum.Response) FetchResult {
+func (s *gateTest) fetchRobots(page decorum.URL, answer func(decorum.URL) *decorum.Response) RecordFetchResult {
 	s.t.Helper()
 	return s.recordFetch(s.wantRobotsFetch(page), answer(page.Origin().RobotsURL()))
 }

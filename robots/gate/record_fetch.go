@@ -66,12 +66,12 @@ func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (
 
 // RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
 // a response, or why there is none. What comes after the fetch lease of c expired and
-// another Clearance got it changes nothing: the FetchResult then says how things stand. An
+// another Clearance got it changes nothing: the RecordFetchResult then says how things stand. An
 // error is one of storage.Notes, or of Kind Invalid for a Clearance that is not for
 // a robots.txt.
-func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (FetchResult, error) {
+func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (RecordFetchResult, error) {
 	if c.gate != g || !c.IsForRobots() {
-		return FetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
+		return RecordFetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
 	}
 	now = now.Round(0).UTC() // the wall clock: others do not stand still while we sleep
 	if now.Before(g.cfg.SessionStart) {
@@ -82,7 +82,7 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 	if e.inFlightFetch.id != c.fetchID {
 		s, err := g.currentState(ctx, now, c.origin, e)
 		if err != nil {
-			return FetchResult{}, err
+			return RecordFetchResult{}, err
 		}
 		return g.fetchResult(now, c.origin, e, s), nil
 	}
@@ -91,10 +91,10 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 
 // applyResponse enters a response into the record and ends the fetch lease. The caller
 // holds e.mu.
-func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
+func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (RecordFetchResult, error) {
 	r, err := g.records.loadRecord(ctx, c.origin)
 	if err != nil {
-		return FetchResult{}, err
+		return RecordFetchResult{}, err
 	}
 	recheck := r.LastResponse.recheckResult(&classified)
 	switch {
@@ -103,7 +103,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 			classified.finalResponse.RedirectedTo = c.url.String()
 		}
 		if err := g.records.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
-			return FetchResult{}, err
+			return RecordFetchResult{}, err
 		}
 		r.recordResponse(now, classified.finalResponse)
 	case classified.failure != nil:
@@ -112,7 +112,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
 	}
 	if err := g.records.saveRecord(ctx, c.origin, &r); err != nil {
-		return FetchResult{}, err
+		return RecordFetchResult{}, err
 	}
 	s := g.compileState(&r, g.parseStoredFile(&r))
 	s.unusedRulesValidUntil = now.Add(maxGrace)
@@ -137,8 +137,8 @@ func (a *storedResponse) recheckResult(classified *classifiedResponse) FileReche
 }
 
 // fetchResult says how things stand.
-func (g *Gate) fetchResult(now time.Time, o decorum.Origin, e *originEntry, s *originState) FetchResult {
-	l := FetchResult{Origin: o, Outcome: s.fetchSummary.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
+func (g *Gate) fetchResult(now time.Time, o decorum.Origin, e *originEntry, s *originState) RecordFetchResult {
+	l := RecordFetchResult{Origin: o, Outcome: s.fetchSummary.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
 	if l.HasRulesInForce {
 		return l
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // checkRedirect expects that the redirect just learnt may be visited.
-func (s *gateTest) checkRedirect(result FetchResult) Clearance {
+func (s *gateTest) checkRedirect(result RecordFetchResult) Clearance {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
 	if err != nil || c.URL() != result.RedirectURL || c.RobotsOrigin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
@@ -249,7 +249,7 @@ func TestLostRedirect(t *testing.T) {
 	}
 	// It is still welcome until the lookup begins again, but not beside it.
 	hop := robotstest.URL(t, "https://b.test/r.txt")
-	s.gate.CancelFetch(s.checkRedirect(FetchResult{Origin: page.Origin(), RedirectURL: hop}))
+	s.gate.CancelFetch(s.checkRedirect(RecordFetchResult{Origin: page.Origin(), RedirectURL: hop}))
 	s.wantRobotsFetch(page)
 	s.wantDroppedRedirect(hop, page.Origin())
 }

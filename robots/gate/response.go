@@ -71,7 +71,7 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	a := g.newNoFileResponse(now, res)
 	a.IsRobotsFile = true
-	a.body = storableBody(res.Body, res.BodyLimitExceeded)
+	a.body = parsableBody(res.Body, res.BodyLimitExceeded)
 	sum := sha256.Sum256(a.body)
 	a.SHA256 = hex.EncodeToString(sum[:])
 	return a
@@ -85,10 +85,10 @@ func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedRe
 	}
 }
 
-// storableBody returns what of a body is read. One byte beyond the limit shows the
+// parsableBody returns what of a body is read. One byte beyond the limit shows the
 // parser that there was more. In a body that the fetcher cut before that, the
 // last line may be half a path, which could block or open too much (FMT-11).
-func storableBody(body []byte, truncated bool) []byte {
+func parsableBody(body []byte, truncated bool) []byte {
 	if len(body) > robots.MaxFileBytes {
 		return body[:robots.MaxFileBytes+1]
 	}
@@ -177,7 +177,7 @@ func parseWholeSeconds(s string) (time.Duration, bool) {
 // (FETCH-21 to FETCH-25, FMT-10). A request that never left tells nothing.
 func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) classifiedResponse {
 	switch {
-	case isRefusedOrCanceled(err):
+	case isLocallyRefusedOrCanceled(err):
 		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}}
 	case err != nil || res == nil:
 		failure := fetchFailure{backoffBounds: g.cfg.Backoff}
@@ -198,8 +198,8 @@ func (g *Gate) newUnrestrictedResponse(now time.Time, status int, f *fetchFailur
 	return &storedResponse{Status: status, FetchedAt: now, ExpiresAt: now.Add(ttl)}
 }
 
-// isRefusedOrCanceled reports whether err says that we refused or broke off the request.
-func isRefusedOrCanceled(err error) bool {
+// isLocallyRefusedOrCanceled reports whether err says that we refused or broke off the request.
+func isLocallyRefusedOrCanceled(err error) bool {
 	return errors.Is(err, decorum.Forbidden) || errors.Is(err, decorum.Invalid) ||
 		errors.Is(err, decorum.Unticketed) || errors.Is(err, context.Canceled)
 }

@@ -121,8 +121,8 @@ func (c *OriginPostponedError) Error() string {
 	return fmt.Sprintf("%s; closed until %s", c.Reason, c.Until.UTC().Format(time.RFC3339))
 }
 
-// A FetchResult is what a Gate made of an answer.
-type FetchResult struct {
+// A RecordFetchResult is what a Gate made of an answer.
+type RecordFetchResult struct {
 	Origin  decorum.Origin
 	Outcome Outcome
 	// RedirectURL is where the robots.txt was redirected to; zero if the lookup is
@@ -149,7 +149,7 @@ const (
 // rules of the host it leads to disallow it (FETCH-05): the cause of an error
 // of Kind decorum.Dropped. The caller acts on its Result as on one of RecordFetch.
 type RedirectDisallowedError struct {
-	Result  FetchResult
+	Result  RecordFetchResult
 	Refusal *Refusal
 }
 

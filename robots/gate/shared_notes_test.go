@@ -19,7 +19,7 @@ import (
 )
 
 // openNotes opens the store of several Gates.
-func openNotes(t *testing.T, file string) *bolt.Notes {
+func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	t.Helper()
 	notes, err := bolt.OpenNotes(file, bolt.Options{})
 	if err != nil {

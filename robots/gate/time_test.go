@@ -177,7 +177,7 @@ func TestOutage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newGateTest(t, test.cfg)
 			page := robotstest.URL(t, "https://example.com/b")
-			var result FetchResult
+			var result RecordFetchResult
 			for _, phase := range test.phases {
 				for range phase.days {
 					if phase.answer != nil {

@@ -104,9 +104,9 @@ func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Find
 		"take it out"}
 	switch {
 	case best.Allow != rl.Allow:
-		f.Severity, f.RequirementID, f.Advice = Error, "PREC-02", "make it longer than the other, or take one of them out"
+		f.Severity, f.Code, f.Advice = Error, "PREC-02", "make it longer than the other, or take one of them out"
 	case best.Length == rl.Length:
-		f.Severity, f.RequirementID, f.Message = Hint, "PREC-09", fmt.Sprintf("%q is there already", truncateForMessage(rl.Text))
+		f.Severity, f.Code, f.Message = Hint, "PREC-09", fmt.Sprintf("%q is there already", truncateForMessage(rl.Text))
 	}
 	return f, true
 }

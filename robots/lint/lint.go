@@ -94,12 +94,12 @@ func (l *linter) addFinding(line int, s Severity, requirement, message, effect, 
 
 // A Finding is something in a robots.txt that its author should know.
 type Finding struct {
-	Line          int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
-	Severity      Severity `json:"severity"`
-	RequirementID string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
-	Message       string   `json:"message"`          // what is there
-	Effect        string   `json:"effect"`           // what a crawler does with it
-	Advice        string   `json:"advice,omitempty"` // what to do about it
+	Line     int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
+	Severity Severity `json:"severity"`
+	Code     string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
+	Message  string   `json:"message"`          // what is there
+	Effect   string   `json:"effect"`           // what a crawler does with it
+	Advice   string   `json:"advice,omitempty"` // what to do about it
 }
 
 // A Severity says how much a finding matters. More is worse.

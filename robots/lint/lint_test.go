@@ -63,7 +63,7 @@ func TestLint(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
 			for _, f := range Check([]byte(test.file), robots.ParseOptions{}) {
-				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Code))
 				if f.Message == "" || f.Effect == "" {
 					t.Errorf("%+v does not say what is there or what it does", f)
 				}
@@ -95,7 +95,7 @@ func TestLintSize(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
 			for _, f := range Check([]byte(fill(test.size)), robots.ParseOptions{}) {
-				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Code))
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -358,7 +358,7 @@ func TestOutputFiles(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	must(t, s.Flush(t.Context()))
 	want := []OutputFileExtent{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}, {Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
-	if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) {
+	if got := must1(s.RecordedOutputExtents(t.Context())); !slices.Equal(got, want) {
 		t.Errorf("files %+v, want %+v", got, want)
 	}
 	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
@@ -369,7 +369,7 @@ func TestOutputFiles(t *testing.T) {
 	}
 	for range 2 { // it is looked into: nothing has checked the files
 		s = openStore(t, dir, Options{noSync: true})
-		if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) || !s.OutputMayBeTorn() {
+		if got := must1(s.RecordedOutputExtents(t.Context())); !slices.Equal(got, want) || !s.OutputMayBeTorn() {
 			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.OutputMayBeTorn(), want)
 		}
 		if _, _, err := ReadOutputFileRecords(storePath(dir)); err == nil || !strings.Contains(err.Error(), "in use") {

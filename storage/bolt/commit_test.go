@@ -328,7 +328,7 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	addEntries(t, s, entries...)
 	o := entries[0].URL.Origin()
 	must(t, s.SetNote(t.Context(), o, "key", []byte("value")))
-	s.engine.committer.request()
+	s.engine.committer.wake()
 	<-begun
 	s.engine.mu.Lock()
 	s.engine.opts.MaxBufferedChanges = 1 << 20 // no call waits

@@ -52,8 +52,8 @@ func (c *committer) run() {
 	}
 }
 
-// request asks for a write now.
-func (c *committer) request() {
+// wake asks for a write now.
+func (c *committer) wake() {
 	select {
 	case c.requests <- struct{}{}:
 	default: // it was asked already
@@ -140,7 +140,7 @@ func (c *committer) flush(ctx context.Context) error {
 	for c.journal.lastWrittenBatchNumber < want {
 		attemptDone := c.file.status.attemptDone
 		c.mu.Unlock()
-		c.request()
+		c.wake()
 		var err error
 		select {
 		case <-attemptDone:

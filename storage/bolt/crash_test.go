@@ -81,7 +81,7 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.AdmitHostsWithinLimits(t.Context(), []storage.HostToAdmit{crashHost(i)}, storage.HostAdmissionLimits{})
+		_, err := s.AdmitHostsWithinLimits(t.Context(), []storage.HostToAdmit{crashHost(i)}, storage.HostCountLimits{})
 		must(t, err)
 		_, err = s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)

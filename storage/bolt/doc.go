@@ -93,10 +93,10 @@
 // # The code
 //
 // Begin with store.go: its methods are those of storage.Store. inspector.go has those of
-// storage.Inspector, and notes.go those of Notes. They lock the engine, read the file where they
+// storage.Inspector, and notes.go those of NoteStore. They lock the engine, read the file where they
 // must, and leave the work to a part. A part calls those below it, and none calls a Store:
 //
-//	Store, Notes         the verbs
+//	Store, NoteStore         the verbs
 //	noteTable            the verbs that both have
 //	leaseTable           leases
 //	urlQueues            URLs in their lanes

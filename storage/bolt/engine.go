@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An engine is what a Store and Notes are built on: one file, its lock, the changes that are on
+// An engine is what a Store and NoteStore are built on: one file, its lock, the changes that are on
 // their way to the file, and the origins in it.
 type engine struct {
 	opts              Options
@@ -34,7 +34,7 @@ type engine struct {
 
 // openEngine opens the file at path, and makes it if there is none. It returns what the file
 // says of its past and of its origins. start must be called, or the file closed.
-func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals originTotals, err error) {
+func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals storeTotals, err error) {
 	e = &engine{opts: opts.withDefaults()}
 	e.damage = damageReporter{path: path, onDamaged: e.opts.OnDamaged}
 	e.status = newWriteStatus(path, e.opts.OnStallChange)
@@ -43,7 +43,7 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals o
 	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
 	e.index = &originIndex{
-		opts: &e.opts, damage: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*loadedHost),
+		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*loadedHost),
 		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
 	}
 	e.committer = &committer{
@@ -61,7 +61,7 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals o
 // load takes the file over: first it brings it to this format and marks it as
 // opened, then it reads it. Of the origins it takes those into memory that have
 // something to hand out, or changes in the log; URLs stay where they are.
-func (e *engine) load() (meta openedMeta, totals originTotals, err error) {
+func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
 	if err := e.file.prepare(); err != nil {
 		return meta, totals, err
 	}
@@ -130,7 +130,7 @@ func (e *engine) lockForChange(ctx context.Context) error {
 		attemptDone, stalled := e.status.attemptDone, e.status.err != nil
 		e.mu.Unlock()
 		if !stalled { // else the committer tries again in its own time
-			e.committer.request()
+			e.committer.wake()
 		}
 		select {
 		case <-attemptDone:
@@ -146,7 +146,7 @@ func (e *engine) trimAndCommitIfDueThenUnlock() {
 	e.heads.trim()
 	e.mu.Unlock()
 	if commitNow {
-		e.committer.request()
+		e.committer.wake()
 	}
 }
 

@@ -79,15 +79,15 @@ func (s *Store) forEachEntryInLane(
 		more = false // if the origin was never met
 		err := s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 			number = o.number
-			items, more = s.queues.firstUnleased(tx, o, from, batchSize)
+			items, more = s.queues.listUnleased(tx, o, from, batchSize)
 		})
 		if err != nil {
 			return false, err
 		}
 		for _, i := range items {
-			e, err := parseEntry(i.value, number, name, laneSlot{lane, i.lanePosition})
+			e, err := parseEntry(i.value, number, name, laneSlot{lane, i.urlQueuePosition})
 			if err != nil {
-				place := fmt.Sprintf("url %d %v", number, laneSlot{lane, i.lanePosition})
+				place := fmt.Sprintf("url %d %v", number, laneSlot{lane, i.urlQueuePosition})
 				s.engine.lockAndReportDamage(place, "%v: it is passed by", err)
 				continue
 			}
@@ -102,7 +102,7 @@ func (s *Store) forEachEntryInLane(
 		if !more {
 			return true, nil
 		}
-		from.lanePosition = items[len(items)-1].lanePosition
+		from.urlQueuePosition = items[len(items)-1].urlQueuePosition
 		from.seq++
 	}
 }

@@ -93,7 +93,7 @@ func (j *journal) addSeen(o *loadedOrigin, p urlFingerprint) {
 }
 
 // setRevisitPosition notes in the index where the page of the fingerprint rests.
-func (j *journal) setRevisitPosition(o *loadedOrigin, p urlFingerprint, at lanePosition) {
+func (j *journal) setRevisitPosition(o *loadedOrigin, p urlFingerprint, at urlQueuePosition) {
 	j.redoLog.setURLRevisitPosition(o.number, p, at)
 	j.markChanged(o).setURLRevisitPosition(p, at)
 	j.bufferedChangeCount++

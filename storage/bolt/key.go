@@ -16,20 +16,20 @@ const (
 	damagedLane = schedule.LaneID(254) // records that make no sense, set aside
 )
 
-// A lanePosition is where a URL is in a lane.
-type lanePosition struct {
+// A urlQueuePosition is where a URL is in a lane.
+type urlQueuePosition struct {
 	sortKey int64 // not before, in nanoseconds, in lanes that are timed; rank in others
 	seq     int64 // counts up; down, and below zero, in stacked lanes
 }
 
 var (
 	// firstPosition comes before all places.
-	firstPosition = lanePosition{math.MinInt64, math.MinInt64}
+	firstPosition = urlQueuePosition{math.MinInt64, math.MinInt64}
 	// noLanePosition is the place of a page that does not rest any more.
-	noLanePosition = lanePosition{}
+	noLanePosition = urlQueuePosition{}
 )
 
-func (p lanePosition) compare(q lanePosition) int {
+func (p urlQueuePosition) compare(q urlQueuePosition) int {
 	if c := cmp.Compare(p.sortKey, q.sortKey); c != 0 {
 		return c
 	}
@@ -40,7 +40,7 @@ func (p lanePosition) compare(q lanePosition) int {
 // origin it is a key of the bucket urls.
 type laneSlot struct {
 	lane schedule.LaneID
-	lanePosition
+	urlQueuePosition
 }
 
 const urlKeyLen = 4 + 1 + 8 + 8
@@ -49,7 +49,7 @@ func (s laneSlot) compare(t laneSlot) int {
 	if c := cmp.Compare(s.lane, t.lane); c != 0 {
 		return c
 	}
-	return s.lanePosition.compare(t.lanePosition)
+	return s.urlQueuePosition.compare(t.urlQueuePosition)
 }
 
 // appendURLKey appends the key as it is in the file. Flipping the sign bit puts
@@ -68,7 +68,7 @@ func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 	}
 	return binary.BigEndian.Uint32(b), laneSlot{
 		lane: schedule.LaneID(b[4]),
-		lanePosition: lanePosition{
+		urlQueuePosition: urlQueuePosition{
 			sortKey: int64(binary.BigEndian.Uint64(b[5:]) ^ 1<<63),
 			seq:     int64(binary.BigEndian.Uint64(b[13:]) ^ 1<<63),
 		},
@@ -83,7 +83,7 @@ func (p urlFingerprint) compare(q urlFingerprint) int { return cmp.Compare(p, q)
 
 func fingerprintOfURL(u decorum.URL) urlFingerprint { return urlFingerprint(storage.Fingerprint(u)) }
 
-func fingerprintOfEntry(e *storage.Entry) urlFingerprint {
+func requestFingerprintOf(e *storage.Entry) urlFingerprint {
 	return urlFingerprint(e.RequestFingerprint())
 }
 

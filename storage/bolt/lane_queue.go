@@ -10,18 +10,18 @@ import (
 
 // A storedURL is a URL in a lane.
 type storedURL struct {
-	lanePosition
+	urlQueuePosition
 	value []byte
 }
 
-func compareURLToPosition(i storedURL, p lanePosition) int { return i.compare(p) }
+func compareURLToPosition(i storedURL, p urlQueuePosition) int { return i.compare(p) }
 
 // A laneQueue is one line of URLs. head is a copy of the first ones.
 type laneQueue struct {
 	id           schedule.LaneID
-	count        int          // URLs that wait
-	firstSortKey int64        // place.sortKey of the first of them
-	lowerBound   lanePosition // none of them is before it
+	count        int              // URLs that wait
+	firstSortKey int64            // place.sortKey of the first of them
+	lowerBound   urlQueuePosition // none of them is before it
 	headURLs     []storedURL
 	// cachedWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
 	cachedWeight int
@@ -29,7 +29,7 @@ type laneQueue struct {
 
 // insert adds a URL. If it belongs among those of head, it goes there too; head
 // may grow up to twice the window.
-func (l *laneQueue) insert(p lanePosition, value []byte, prefetch int) {
+func (l *laneQueue) insert(p urlQueuePosition, value []byte, prefetch int) {
 	if l.count == 0 || p.sortKey < l.firstSortKey {
 		l.firstSortKey = p.sortKey
 	}
@@ -73,7 +73,7 @@ func (l *laneQueue) pop() storedURL {
 	l.headURLs = l.headURLs[1:]
 	l.cachedWeight -= changeWeight(i.value)
 	l.count--
-	l.lowerBound = i.lanePosition
+	l.lowerBound = i.urlQueuePosition
 	if len(l.headURLs) > 0 {
 		l.firstSortKey = l.headURLs[0].sortKey
 	} else {
@@ -175,7 +175,7 @@ func (c *headCache) prefetchCount(originsInMemory int) int {
 }
 
 // insert adds a URL to a lane, and to its head if it belongs there.
-func (c *headCache) insert(l *laneQueue, p lanePosition, value []byte, prefetch int) {
+func (c *headCache) insert(l *laneQueue, p urlQueuePosition, value []byte, prefetch int) {
 	c.weight -= l.cachedWeight
 	l.insert(p, value, prefetch)
 	c.weight += l.cachedWeight

@@ -22,16 +22,16 @@ func TestLane(t *testing.T) {
 	for name, at := range orders {
 		t.Run(name, func(t *testing.T) {
 			l := laneQueue{id: schedule.AwaitingRevisit}
-			var all []lanePosition
+			var all []urlQueuePosition
 			longest := 0
 			for i := range n {
-				p := lanePosition{sortKey: at(i), seq: int64(i)}
+				p := urlQueuePosition{sortKey: at(i), seq: int64(i)}
 				l.insert(p, nil, prefetch)
 				all = append(all, p)
-				slices.SortFunc(all, lanePosition.compare)
+				slices.SortFunc(all, urlQueuePosition.compare)
 				if len(l.headURLs) == 0 && i%10 == 5 {
 					for _, p := range all[:prefetch] {
-						l.headURLs = append(l.headURLs, storedURL{lanePosition: p})
+						l.headURLs = append(l.headURLs, storedURL{urlQueuePosition: p})
 					}
 				}
 				longest = max(longest, len(l.headURLs))
@@ -45,14 +45,14 @@ func TestLane(t *testing.T) {
 			if longest < prefetch {
 				t.Fatalf("head was never longer than %d", longest)
 			}
-			if l.pop().lanePosition != all[0] || l.count != n-1 || l.firstSortKey != all[1].sortKey || l.lowerBound != all[0] {
+			if l.pop().urlQueuePosition != all[0] || l.count != n-1 || l.firstSortKey != all[1].sortKey || l.lowerBound != all[0] {
 				t.Errorf("pop left %+v", l)
 			}
 		})
 	}
 }
 
-func hasPosition(i storedURL, p lanePosition) bool { return i.lanePosition == p }
+func hasPosition(i storedURL, p urlQueuePosition) bool { return i.urlQueuePosition == p }
 
 // TestLongRequestsAreNotAllCached: the heads of queues are bounded by how long
 // their URLs are, and not by their number alone.
@@ -96,7 +96,7 @@ func TestHeadCache(t *testing.T) {
 	}
 	items := func(n int) (list []storedURL) {
 		for i := range n {
-			list = append(list, storedURL{lanePosition{seq: int64(i)}, []byte("record")})
+			list = append(list, storedURL{urlQueuePosition{seq: int64(i)}, []byte("record")})
 		}
 		return list
 	}
@@ -114,7 +114,7 @@ func TestHeadCache(t *testing.T) {
 	}
 	l := &origins[1].lanes[0]
 	c.pop(l)
-	c.insert(l, lanePosition{seq: -1}, make([]byte, 512), 64)
+	c.insert(l, urlQueuePosition{seq: -1}, make([]byte, 512), 64)
 	if want := l.cachedWeight + 3; c.weight != want || l.cachedWeight != 5 {
 		t.Errorf("after pop and insert: weight %d, want %d; of the lane %d, want 5", c.weight, want, l.cachedWeight)
 	}

@@ -45,7 +45,7 @@ func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.
 		return storage.Lease{}, false
 	}
 	i := t.queues.heads.pop(l)
-	at := laneSlot{l.id, i.lanePosition}
+	at := laneSlot{l.id, i.urlQueuePosition}
 	o.AddURLs(l.id, -1)
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *leaseTable) ack(a *storage.Ack) error {
 	}
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	t.end(l, &e, a.Outcome, a.NotBefore)
+	t.endWithOutcome(l, &e, a.Outcome, a.NotBefore)
 	if a.HostState != nil {
 		l.Origin.Host.SetState(*a.HostState)
 		t.journal.markOriginAndHostChanged(l.Origin.Queue)
@@ -118,13 +118,13 @@ func (t *leaseTable) expire(now time.Time) {
 		}
 		l := t.leases[expired.Token]
 		t.journal.markOriginAndHostChanged(expired.Origin.Queue)
-		t.end(l, &l.entry, storage.Requeue, time.Time{})
+		t.endWithOutcome(l, &l.entry, storage.Requeue, time.Time{})
 		t.schedule.UpdateOrigin(expired.Origin)
 	}
 }
 
-// end takes a leased URL out of its place and puts it where the outcome says.
-func (t *leaseTable) end(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
+// endWithOutcome takes a leased URL out of its place and puts it where the outcome says.
+func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
 	o := l.Origin.Queue
 	delete(t.leases, l.Token)
 	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {
@@ -135,7 +135,7 @@ func (t *leaseTable) end(l *lease, e *storage.Entry, outcome storage.AckOutcome,
 	}
 	t.journal.deleteURL(o, l.laneSlot)
 	if l.laneSlot.lane == schedule.AwaitingRevisit {
-		t.journal.setRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
+		t.journal.setRevisitPosition(o, requestFingerprintOf(e), noLanePosition)
 	}
 	switch outcome {
 	case storage.Requeue:
@@ -161,9 +161,9 @@ func (t *leaseTable) entriesOf(name decorum.Origin) (leased []storage.Entry) {
 	return leased
 }
 
-// delayHosts lets the hosts of which a URL is out rest their delay from now on, and at least
+// delayLeasedHosts lets the hosts of which a URL is out rest their delay from now on, and at least
 // minDelay.
-func (t *leaseTable) delayHosts(now func() time.Time, minDelay time.Duration) {
+func (t *leaseTable) delayLeasedHosts(now func() time.Time, minDelay time.Duration) {
 	for _, l := range t.leases {
 		h := l.Origin.Queue.host
 		h.PostponeUntil(now().Add(max(h.LostVisitDelay, minDelay)))

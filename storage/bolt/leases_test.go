@@ -17,7 +17,7 @@ func TestLeaseTable(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
 	x := newTestIndex(t, f, Options{})
-	q := urlQueues{journal: x.journal, damage: x.damage, heads: x.heads, index: x}
+	q := urlQueues{journal: x.journal, damageReporter: x.damageReporter, heads: x.heads, index: x}
 	table := leaseTable{schedule: &x.schedule, journal: x.journal, queues: &q, leases: make(map[uint64]*lease)}
 	now := time.Unix(1e9, 0)
 	must(t, f.view(func(tx *bbolt.Tx) error {
@@ -56,13 +56,13 @@ func TestLeaseTable(t *testing.T) {
 			}
 		}
 		due := now.Add(time.Hour)
-		table.delayHosts(func() time.Time { return now }, time.Hour)
+		table.delayLeasedHosts(func() time.Time { return now }, time.Hour)
 		must(t, table.ack(&storage.Ack{Lease: second, Outcome: storage.Park}))
 		if len(table.leases) != 0 || o.leasedSlots != nil || o.parkedCount != 1 || !o.host.Due.Equal(due) || x.schedule.Counts().LeasedURLs != 0 {
 			t.Errorf("after the ack: %d leases, %d parked, host due %v, want none, 1, %v", len(table.leases), o.parkedCount, o.host.Due, due)
 		}
 		for lane, want := range map[schedule.LaneID]int{schedule.LaneOf(&e): 0, schedule.LaneOf(&e).ReturnedLane(): 0, parkedLane: 1} {
-			if left, _ := q.firstUnleased(tx, o, laneSlot{lane, firstPosition}, 10); len(left) != want {
+			if left, _ := q.listUnleased(tx, o, laneSlot{lane, firstPosition}, 10); len(left) != want {
 				t.Errorf("%d URLs are in lane %d, want %d", len(left), lane, want)
 			}
 		}

@@ -14,29 +14,29 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Notes keep values by origin and key in a file, and read back nothing else of it. The file has
+// NoteStore keep values by origin and key in a file, and read back nothing else of it. The file has
 // the layout of a Store's: what either wrote, the other reads. Use OpenNotes. All methods may be
 // called at the same time.
-type Notes struct{ noteTable }
+type NoteStore struct{ noteTable }
 
-var _ storage.NoteStore = (*Notes)(nil)
+var _ storage.NoteStore = (*NoteStore)(nil)
 
 // OpenNotes opens the notes at path, and makes the file if there is none. Only one process can
 // have it open. Of opts it uses none that are about queues. Close must be called in the end.
-func OpenNotes(path string, opts Options) (*Notes, error) {
+func OpenNotes(path string, opts Options) (*NoteStore, error) {
 	e, _, _, err := openEngine(path, opts)
 	if err != nil {
 		return nil, err
 	}
 	e.start()
-	return &Notes{noteTable{e}}, nil
+	return &NoteStore{noteTable{e}}, nil
 }
 
 // Close flushes and closes.
-func (n *Notes) Close() error { return n.close(func() {}) }
+func (n *NoteStore) Close() error { return n.close(func() {}) }
 
 // A noteTable holds the notes of origins. Its methods, and those of the engine that are exported, are
-// those that a Store and Notes have in common.
+// those that a Store and NoteStore have in common.
 type noteTable struct{ *engine }
 
 // ReadNote returns what SetNote kept for the origin under key, nil if nothing.

@@ -20,7 +20,7 @@ import (
 )
 
 // openNotes opens a file of notes, which the end of the test closes.
-func openNotes(t *testing.T, path string) *Notes {
+func openNotes(t *testing.T, path string) *NoteStore {
 	t.Helper()
 	n, err := OpenNotes(path, Options{OnDamaged: func(err error) { t.Error(err) }})
 	must(t, err)
@@ -29,7 +29,7 @@ func openNotes(t *testing.T, path string) *Notes {
 }
 
 // listNotes returns all notes, by origin and key.
-func listNotes(t *testing.T, n *Notes) map[string]string {
+func listNotes(t *testing.T, n *NoteStore) map[string]string {
 	t.Helper()
 	notes := make(map[string]string)
 	origins := []decorum.Origin{{}}
@@ -83,7 +83,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A Store reads and changes what Notes wrote, and the other way round; its URLs stay.
+// A Store reads and changes what NoteStore wrote, and the other way round; its URLs stay.
 func TestNotesAndStore(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	path := storePath(dir)

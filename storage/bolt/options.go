@@ -46,7 +46,7 @@ type Options struct {
 	BeforeWrite func() error
 	// ListOutputFiles is called after BeforeWrite. It returns an OutputFileExtent for each path that was written
 	// to, with the number of its bytes that BeforeWrite has put on the disk. The store writes
-	// these lengths with the changes; Store.OutputFiles returns them, also after a crash. The
+	// these lengths with the changes; Store.RecordedOutputExtents returns them, also after a crash. The
 	// length of an omitted path stays unchanged. It must not call the store. nil:
 	// there are no files.
 	ListOutputFiles func() []OutputFileExtent

@@ -136,8 +136,8 @@ func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.lane
 type originChanges struct {
 	urls                sortedSliceSet[slotChange]
 	seenURLFingerprints sortedSliceSet[urlFingerprint]
-	notes               map[string][]byte               // nil deletes
-	revisitPositions    map[urlFingerprint]lanePosition // nowhere deletes
+	notes               map[string][]byte                   // nil deletes
+	revisitPositions    map[urlFingerprint]urlQueuePosition // nowhere deletes
 	// weightedChangeCount is about how many they are, long ones counted for several:
 	// fingerprints, which are short and come with a URL, for none.
 	weightedChangeCount int
@@ -161,9 +161,9 @@ func (c *originChanges) setNote(key string, value []byte) {
 	c.weightedChangeCount += changeWeight(value)
 }
 
-func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at lanePosition) {
+func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at urlQueuePosition) {
 	if c.revisitPositions == nil {
-		c.revisitPositions = make(map[urlFingerprint]lanePosition)
+		c.revisitPositions = make(map[urlFingerprint]urlQueuePosition)
 	}
 	c.revisitPositions[p] = at
 	c.weightedChangeCount++

@@ -24,10 +24,10 @@ const maxRecentOrigins = 4096
 // that have something to hand out, are changed and not checkpointed, or were just looked at, with
 // their hosts; the schedule says whose turn it is. It requires the lock of the store.
 type originIndex struct {
-	opts    *Options
-	damage  *damageReporter
-	journal *journal
-	heads   *headCache
+	opts           *Options
+	damageReporter *damageReporter
+	journal        *journal
+	heads          *headCache
 
 	schedule           schedule.Schedule[*loadedOrigin]
 	minDue             time.Time // no host is due before
@@ -39,10 +39,10 @@ type originIndex struct {
 	recentOrigins      []*loadedOrigin          // looked at, and kept for a while though they may hold nothing
 }
 
-// An originTotals is what origins hold together.
-type originTotals struct{ seenCount, parkedCount int }
+// A storeTotals is what origins hold together.
+type storeTotals struct{ seenCount, parkedCount int }
 
-func (t *originTotals) add(o *loadedOrigin) {
+func (t *storeTotals) add(o *loadedOrigin) {
 	t.seenCount += o.seenCount
 	t.parkedCount += o.parkedCount
 }
@@ -50,7 +50,7 @@ func (t *originTotals) add(o *loadedOrigin) {
 // load takes into memory the origins that the log has changes of, and those in the file that
 // are in play; of the latter some go into the schedule as idle. It returns what all origins
 // hold.
-func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals originTotals, err error) {
+func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTotals, err error) {
 	// In order: a host that is not in the file has the number of its first origin.
 	for _, number := range slices.Sorted(maps.Keys(log.origins)) {
 		if err := x.restoreFromLog(tx, log.origins[number], log); err != nil {
@@ -65,7 +65,7 @@ func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals originTo
 // restoreFromLog takes an origin out of the log into memory.
 func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replayedLogState) error {
 	if x.origins[o.name] != nil {
-		return x.damage.errorf("log: %v has two numbers", o.name)
+		return x.damageReporter.errorf("log: %v has two numbers", o.name)
 	}
 	if err := x.attachWithHost(tx, o); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	if value := log.hostRecords[o.host.number]; value != nil && !o.host.uncheckpointed {
 		state, err := record.ParseHostState(value)
 		if err != nil {
-			return x.damage.errorf("log: host %q: %v", o.host.name, err)
+			return x.damageReporter.errorf("log: host %q: %v", o.host.name, err)
 		}
 		o.host.uncheckpointed = true
 		x.restoreHostState(o.host, state)
@@ -86,7 +86,7 @@ func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 
 // loadRemaining adds to totals the origins in the file that are not in memory, and
 // takes those into it that are in play, or into the schedule as idle.
-func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *originTotals) error {
+func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 	names := openChecksummedBucket(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
 		o, err := x.read(tx, key)
@@ -103,7 +103,7 @@ func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *originTotals) error {
 		}
 		namedNumber, err := names.get(originNameKey(o.name.String()))
 		if err != nil || len(namedNumber) != 4 || binary.BigEndian.Uint32(namedNumber) != o.number {
-			return x.damage.errorf("origin %v is not to be found by its name", o.name)
+			return x.damageReporter.errorf("origin %v is not to be found by its name", o.name)
 		}
 		if err := x.attachWithHost(tx, o); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, er
 		return nil, err
 	}
 	if o.name != name {
-		return nil, x.damage.errorf("origin %v has the number of %v", name, o.name)
+		return nil, x.damageReporter.errorf("origin %v has the number of %v", name, o.name)
 	}
 	if err := x.attachWithHost(tx, o); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 		err = binaryrecord.ErrDamaged
 	}
 	if err != nil {
-		return nil, x.damage.errorf("number of origin %v: %v", name, err)
+		return nil, x.damageReporter.errorf("number of origin %v: %v", name, err)
 	}
 	return number, nil
 }
@@ -173,14 +173,14 @@ func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
 	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
-		return nil, x.damage.errorf("origin %x: %v", number, err)
+		return nil, x.damageReporter.errorf("origin %x: %v", number, err)
 	}
 	if len(number) != 4 || value == nil {
-		return nil, x.damage.errorf("origin %x is missing", number)
+		return nil, x.damageReporter.errorf("origin %x is missing", number)
 	}
 	o := &loadedOrigin{number: binary.BigEndian.Uint32(number)}
 	if err := parseOriginRecord(value, o); err != nil {
-		return nil, x.damage.errorf("origin %x: %v", number, err)
+		return nil, x.damageReporter.errorf("origin %x: %v", number, err)
 	}
 	return o, nil
 }
@@ -192,7 +192,7 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error 
 	h.number = first
 	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
 	if err != nil || number != nil && len(number) != 4 {
-		return x.damage.errorf("host %q: number %x", h.name, number)
+		return x.damageReporter.errorf("host %q: number %x", h.name, number)
 	}
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
@@ -200,12 +200,12 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error 
 	h.PostponeUntil(x.minDue)
 	value, err := openChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
-		return x.damage.errorf("host %q: %v", h.name, err)
+		return x.damageReporter.errorf("host %q: %v", h.name, err)
 	}
 	if value != nil {
 		state, err := record.ParseHostState(value)
 		if err != nil {
-			return x.damage.errorf("host %q: %v", h.name, err)
+			return x.damageReporter.errorf("host %q: %v", h.name, err)
 		}
 		x.restoreHostState(h, state)
 	}
@@ -317,7 +317,7 @@ func (x *originIndex) infoByName(tx *bbolt.Tx, name decorum.Origin) (info storag
 		return info, false, err
 	}
 	if info.Origin != name {
-		return info, false, x.damage.errorf("origin %v has the number of %v", name, info.Origin)
+		return info, false, x.damageReporter.errorf("origin %v has the number of %v", name, info.Origin)
 	}
 	return info, true, nil
 }

@@ -18,7 +18,7 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
 	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 	x := &originIndex{
-		opts: &opts, damage: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*loadedHost),
+		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*loadedHost),
 		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {

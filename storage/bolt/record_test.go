@@ -36,7 +36,7 @@ func TestKeysAreInOrder(t *testing.T) {
 	for _, at := range numbers {
 		for _, seq := range numbers {
 			for _, origin := range []uint32{0, 1, 256, math.MaxUint32} {
-				keys = append(keys, key{origin, laneSlot{3, lanePosition{at, seq}}}, key{origin, laneSlot{parkedLane, lanePosition{at, seq}}})
+				keys = append(keys, key{origin, laneSlot{3, urlQueuePosition{at, seq}}}, key{origin, laneSlot{parkedLane, urlQueuePosition{at, seq}}})
 			}
 		}
 	}

@@ -62,10 +62,10 @@ const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
 func (r *redoLogBuffer) appendLaneSlot(s laneSlot) {
 	r.currentSegment = append(r.currentSegment, byte(s.lane))
-	r.appendPositionInLane(s.lanePosition)
+	r.appendPositionInLane(s.urlQueuePosition)
 }
 
-func (r *redoLogBuffer) appendPositionInLane(p lanePosition) {
+func (r *redoLogBuffer) appendPositionInLane(p urlQueuePosition) {
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.sortKey)
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.seq)
 }
@@ -86,7 +86,7 @@ func (r *redoLogBuffer) addSeen(number uint32, p urlFingerprint) {
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 }
 
-func (r *redoLogBuffer) setURLRevisitPosition(number uint32, p urlFingerprint, at lanePosition) {
+func (r *redoLogBuffer) setURLRevisitPosition(number uint32, p urlFingerprint, at urlQueuePosition) {
 	r.appendChangeHeader(opSetRevisit, number, 8+maxSlotLen)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 	r.appendPositionInLane(at)
@@ -168,7 +168,7 @@ func (r *redoLogSegmentReader) readSlot() laneSlot {
 	return laneSlot{lane, r.readLanePosition()}
 }
 
-func (r *redoLogSegmentReader) readLanePosition() lanePosition {
+func (r *redoLogSegmentReader) readLanePosition() urlQueuePosition {
 	at := r.Varint()
-	return lanePosition{at, r.Varint()}
+	return urlQueuePosition{at, r.Varint()}
 }

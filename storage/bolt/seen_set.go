@@ -26,10 +26,10 @@ const (
 // A seenSet is the fingerprints of all entries that were ever queued: those that the journal
 // holds, and those of the file. It requires the lock of the store.
 type seenSet struct {
-	journal *journal
-	damage  *damageReporter
-	count   int                      // fingerprints
-	keyBuf  [4 + fingerprintLen]byte // room for a key
+	journal        *journal
+	damageReporter *damageReporter
+	count          int                      // fingerprints
+	keyBuf         [4 + fingerprintLen]byte // room for a key
 }
 
 // has reports whether the seen set holds a fingerprint, and whether that is sure: it
@@ -49,7 +49,7 @@ func (s *seenSet) hasOnDisk(
 ) (seen, certain bool) {
 	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
 	if damaged != nil {
-		s.damage.reportOnce("prints "+string(damaged),
+		s.damageReporter.reportOnce("prints "+string(damaged),
 			"a part of the seen set of %v: pages in it that are found again are visited again, "+
 				"and no unsafe request in it is sent", name)
 	}

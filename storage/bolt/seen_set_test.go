@@ -81,13 +81,13 @@ func TestSortedRun(t *testing.T) {
 				at = int64(keyRange + i) // at the end
 			}
 			v := byte(r.IntN(256))
-			run.put(slotChange{laneSlot{7, lanePosition{0, at}}, []byte{v}})
+			run.put(slotChange{laneSlot{7, urlQueuePosition{0, at}}, []byte{v}})
 			want[at] = v
 		}
 		from := int64(keyRange / 2)
 		var sorted []int64
 		for at, v := range want {
-			got, ok := run.get(slotChange{laneSlot: laneSlot{7, lanePosition{0, at}}})
+			got, ok := run.get(slotChange{laneSlot: laneSlot{7, urlQueuePosition{0, at}}})
 			if !ok || got.value[0] != v {
 				t.Fatalf("at %d: %v, %t, want %d", at, got, ok, v)
 			}
@@ -96,7 +96,7 @@ func TestSortedRun(t *testing.T) {
 			}
 		}
 		slices.Sort(sorted)
-		c := run.cursorFrom(slotChange{laneSlot: laneSlot{7, lanePosition{0, from}}})
+		c := run.cursorFrom(slotChange{laneSlot: laneSlot{7, urlQueuePosition{0, from}}})
 		for _, at := range sorted {
 			if x, ok := c.peek(); !ok || x.seq != at {
 				t.Fatalf("%v, %t, want %d", x, ok, at)
@@ -106,7 +106,7 @@ func TestSortedRun(t *testing.T) {
 		if _, ok := c.peek(); ok || run.len() != len(want) {
 			t.Errorf("%d elements, want %d, and no more", run.len(), len(want))
 		}
-		if _, ok := run.get(slotChange{laneSlot: laneSlot{8, lanePosition{0, from}}}); ok {
+		if _, ok := run.get(slotChange{laneSlot: laneSlot{8, urlQueuePosition{0, from}}}); ok {
 			t.Error("an element is there that was not added")
 		}
 	}
@@ -115,13 +115,13 @@ func TestSortedRun(t *testing.T) {
 // FuzzReplaySegment reads any bytes as a piece of the log.
 func FuzzReplaySegment(f *testing.F) {
 	var r redoLogBuffer
-	at := laneSlot{7, lanePosition{1, 2}}
+	at := laneSlot{7, urlQueuePosition{1, 2}}
 	r.putURL(1, at, []byte("value"))
 	r.deleteURL(1, at)
 	r.addSeen(2, 3)
 	r.setNote(1, "key", []byte("note"))
 	r.setNote(1, "key", nil)
-	r.setURLRevisitPosition(1, 3, at.lanePosition)
+	r.setURLRevisitPosition(1, 3, at.urlQueuePosition)
 	r.putRecord(opOrigin, 1, appendOriginRecord(nil, new(loadedOrigin)))
 	r.putRecord(opHost, 1, []byte("host"))
 	f.Add(r.takeSegments()[0])
@@ -138,7 +138,7 @@ func FuzzReplaySegment(f *testing.F) {
 func TestSeenSet(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
-	s := seenSet{journal: newTestJournal(), damage: &damageReporter{}}
+	s := seenSet{journal: newTestJournal(), damageReporter: &damageReporter{}}
 	o := newTestOrigin(t, 1, "https://a.example")
 	check := func(when string, p urlFingerprint, want bool) {
 		t.Helper()

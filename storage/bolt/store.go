@@ -40,9 +40,9 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{noteTable: noteTable{e}}
-	s.seen = seenSet{journal: e.journal, damage: &e.damage, count: totals.seenCount}
+	s.seen = seenSet{journal: e.journal, damageReporter: &e.damage, count: totals.seenCount}
 	s.queues = urlQueues{
-		journal: e.journal, damage: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount,
+		journal: e.journal, damageReporter: &e.damage, heads: &e.heads, index: e.index, parkedCount: totals.parkedCount,
 	}
 	s.leases = leaseTable{
 		schedule: &e.index.schedule, journal: e.journal, queues: &s.queues,
@@ -86,7 +86,7 @@ func (s *Store) addEntryIfNew(
 		return 0, err
 	}
 	if e.RobotsFor.IsZero() {
-		p := fingerprintOfEntry(e)
+		p := requestFingerprintOf(e)
 		seen, certain := s.seen.has(c, o, p)
 		if seen || !certain && !e.Request.IsSafe() { // the request may have been sent
 			return storage.Duplicate, nil
@@ -112,7 +112,7 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 	if number == nil || err != nil {
 		return false, err
 	}
-	seen, certain := s.seen.hasOnDisk(c, binary.BigEndian.Uint32(number), name, fingerprintOfEntry(e))
+	seen, certain := s.seen.hasOnDisk(c, binary.BigEndian.Uint32(number), name, requestFingerprintOf(e))
 	return seen || !certain && !e.Request.IsSafe(), nil
 }
 
@@ -265,7 +265,7 @@ func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storag
 
 // AdmitHostsWithinLimits implements storage.Store.
 func (s *Store) AdmitHostsWithinLimits(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
 		k := &p.URLs[i]
-		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
+		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, requestFingerprintOf(&k.Entry)) {
 			continue
 		}
 		s.queues.putStored(o, k)
@@ -355,8 +355,8 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 // FailureChannel implements storage.FailureNotifier.
 func (s *Store) FailureChannel() <-chan struct{} { return s.engine.status.failedForGood }
 
-// OutputFiles returns the files that the store knows, by path, as of its last write.
-func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
+// RecordedOutputExtents returns the files that the store knows, by path, as of its last write.
+func (s *Store) RecordedOutputExtents(ctx context.Context) ([]OutputFileExtent, error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
@@ -372,5 +372,5 @@ func (s *Store) OutputMayBeTorn() bool { return s.engine.outputFiles.mayBeTorn }
 // from now on, and PostInterruptionDelay at least, for those that have none yet: the end
 // of its visit is not known.
 func (s *Store) Close() error {
-	return s.close(func() { s.leases.delayHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
+	return s.close(func() { s.leases.delayLeasedHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
 }

@@ -20,13 +20,13 @@ const batchSize = 256
 // of the file, with the heads of lanes in memory. It counts them in the origins, and leaves the
 // schedule to its callers. It requires the lock of the store.
 type urlQueues struct {
-	journal     *journal
-	damage      *damageReporter
-	heads       *headCache
-	index       *originIndex    // says how many origins share the cache
-	parkedCount int             // URLs that are parked
-	keyBuf      [urlKeyLen]byte // room for a key
-	entryBuf    []byte          // room for an entry
+	journal        *journal
+	damageReporter *damageReporter
+	heads          *headCache
+	index          *originIndex    // says how many origins share the cache
+	parkedCount    int             // URLs that are parked
+	keyBuf         [urlKeyLen]byte // room for a key
+	entryBuf       []byte          // room for an entry
 }
 
 // prefetchCount returns how many URLs of a lane are kept at hand.
@@ -35,7 +35,7 @@ func (q *urlQueues) prefetchCount() int { return q.heads.prefetchCount(len(q.ind
 // put puts e into a lane of o.
 func (q *urlQueues) put(o *loadedOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
 	o.lastSeq++
-	p := lanePosition{sortKey: at, seq: o.lastSeq}
+	p := urlQueuePosition{sortKey: at, seq: o.lastSeq}
 	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
@@ -46,7 +46,7 @@ func (q *urlQueues) put(o *loadedOrigin, id schedule.LaneID, at int64, e *storag
 		q.parkedCount++
 		return
 	case schedule.AwaitingRevisit:
-		q.journal.setRevisitPosition(o, fingerprintOfEntry(e), p)
+		q.journal.setRevisitPosition(o, requestFingerprintOf(e), p)
 	}
 	l := o.getOrCreateLane(id)
 	q.heads.insert(l, p, q.entryBuf, q.prefetchCount())
@@ -85,34 +85,34 @@ func (q *urlQueues) encode(o *loadedOrigin, at laneSlot, e *storage.Entry) []byt
 func (q *urlQueues) quarantine(o *loadedOrigin, at laneSlot, value []byte, cause error) {
 	q.journal.deleteURL(o, at)
 	o.lastSeq++
-	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
+	target := laneSlot{damagedLane, urlQueuePosition{seq: o.lastSeq}}
 	q.journal.putURL(o, target, withChecksum(appendURLKey(q.keyBuf[:0], o.number, target), value))
-	q.damage.reportQuarantinedURL(cause)
+	q.damageReporter.reportQuarantinedURL(cause)
 }
 
 // loadHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
 func (q *urlQueues) loadHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
-	items, _ := q.firstUnleased(tx, o, laneSlot{l.id, l.lowerBound}, q.prefetchCount())
+	items, _ := q.listUnleased(tx, o, laneSlot{l.id, l.lowerBound}, q.prefetchCount())
 	q.heads.set(o, l, items)
 	if l.isHeadLoaded() {
 		return
 	}
-	q.damage.onDamaged(q.damage.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
+	q.damageReporter.onDamaged(q.damageReporter.errorf("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
 	o.AddURLs(l.id, len(l.headURLs)-l.count)
 	l.count = len(l.headURLs)
 	q.journal.markChanged(o)
 }
 
-// firstUnleased returns the first URLs of a lane from the place on that are not leased,
+// listUnleased returns the first URLs of a lane from the place on that are not leased,
 // at most max, fewer where they are long, and whether there may be more.
-func (q *urlQueues) firstUnleased(
+func (q *urlQueues) listUnleased(
 	tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int,
 ) (items []storedURL, more bool) {
 	weight := 0
 	q.forEachSlot(tx, o, from, func(c slotChange) bool {
 		if !slices.Contains(o.leasedSlots, c.laneSlot) {
-			items = append(items, storedURL{c.lanePosition, slices.Clone(c.value)})
+			items = append(items, storedURL{c.urlQueuePosition, slices.Clone(c.value)})
 			weight += changeWeight(c.value)
 		}
 		more = len(items) == max || isHeadTooHeavy(items, weight, max)
@@ -157,13 +157,13 @@ func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 func (q *urlQueues) unparkBatch(
 	tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, more bool) {
-	items, more := q.firstUnleased(tx, o, *from, batchSize)
+	items, more := q.listUnleased(tx, o, *from, batchSize)
 	for _, i := range items {
 		if i.seq > end {
 			return unparked, false
 		}
-		at := laneSlot{parkedLane, i.lanePosition}
-		from.lanePosition = lanePosition{i.sortKey, i.seq + 1}
+		at := laneSlot{parkedLane, i.urlQueuePosition}
+		from.urlQueuePosition = urlQueuePosition{i.sortKey, i.seq + 1}
 		e, err := parseEntry(i.value, o.number, o.name, at)
 		if err != nil {
 			q.removeParked(o, at)
@@ -208,7 +208,7 @@ func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerpr
 	}
 	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
-		q.damage.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
+		q.damageReporter.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
 		return at, false
 	}

@@ -16,7 +16,7 @@ func TestURLQueues(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
 	x := newTestIndex(t, f, Options{})
-	q := urlQueues{journal: x.journal, damage: x.damage, heads: x.heads, index: x}
+	q := urlQueues{journal: x.journal, damageReporter: x.damageReporter, heads: x.heads, index: x}
 	e := newEntry(t, "https://a.example/")
 	lane := schedule.LaneOf(&e)
 	put := func(o *loadedOrigin, path string, rank int64) {
@@ -24,12 +24,12 @@ func TestURLQueues(t *testing.T) {
 		q.put(o, lane, rank, &e)
 	}
 	paths := func(tx *bbolt.Tx, o *loadedOrigin, id schedule.LaneID) (all string) {
-		items, more := q.firstUnleased(tx, o, laneSlot{id, firstPosition}, 10)
+		items, more := q.listUnleased(tx, o, laneSlot{id, firstPosition}, 10)
 		if more {
 			t.Error("there are more")
 		}
 		for _, i := range items {
-			e := must1(parseEntry(i.value, o.number, o.name, laneSlot{id, i.lanePosition}))
+			e := must1(parseEntry(i.value, o.number, o.name, laneSlot{id, i.urlQueuePosition}))
 			all += e.URL.PathAndQuery()
 		}
 		return all
@@ -63,14 +63,14 @@ func TestURLQueuesUnpark(t *testing.T) {
 	x := newTestIndex(t, f, Options{})
 	damaged := 0
 	damage := &damageReporter{onDamaged: func(error) { damaged++ }}
-	q := urlQueues{journal: x.journal, damage: damage, heads: x.heads, index: x}
+	q := urlQueues{journal: x.journal, damageReporter: damage, heads: x.heads, index: x}
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		o := must1(x.getOrCreate(tx, newEntry(t, "https://a.example/").URL.Origin()))
 		for _, path := range []string{"a", "b", "c"} {
 			e := newEntry(t, "https://a.example/%s", path)
 			q.put(o, parkedLane, 0, &e)
 		}
-		q.journal.putURL(o, laneSlot{parkedLane, lanePosition{seq: 2}}, []byte("torn"))
+		q.journal.putURL(o, laneSlot{parkedLane, urlQueuePosition{seq: 2}}, []byte("torn"))
 		from := laneSlot{parkedLane, firstPosition}
 		n, more := q.unparkBatch(tx, o, &from, o.lastSeq, func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/c" })
 		if n != 1 || more || damaged != 1 || q.parkedCount != 1 || o.parkedCount != 1 || o.Total != 1 {
@@ -85,7 +85,7 @@ func TestURLQueuesReschedule(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
 	x := newTestIndex(t, f, Options{})
-	q := urlQueues{journal: x.journal, damage: x.damage, heads: x.heads, index: x}
+	q := urlQueues{journal: x.journal, damageReporter: x.damageReporter, heads: x.heads, index: x}
 	visited := time.Unix(1e9, 0)
 	now, revisit := visited.Add(time.Hour), visited.Add(24*time.Hour)
 	must(t, f.view(func(tx *bbolt.Tx) error {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A RecordHash is the place and the hash of a record that a reader has kept. A ledger with
+// An ExpectedRecordHash is the place and the hash of a record that a reader has kept. A ledger with
 // that record still has all records before it, unchanged. Verify checks ExpectedRecordHashes.
-type RecordHash struct {
+type ExpectedRecordHash struct {
 	Number int64  `json:"n"`    // number of the record
 	Hash   string `json:"hash"` // its hash, in hex
 }
 
 // String returns h in the format of ParseRecordHashes.
-func (h RecordHash) String() string { return fmt.Sprintf("%d %s", h.Number, h.Hash) }
+func (h ExpectedRecordHash) String() string { return fmt.Sprintf("%d %s", h.Number, h.Hash) }
 
 // ParseRecordHashes reads kept records: on each line a number and a hash, as verify prints
 // them, or a whole record. It ignores blank lines and those that begin with #. It
 // returns an error if no record is left.
-func ParseRecordHashes(text []byte) (hashes []RecordHash, err error) {
+func ParseRecordHashes(text []byte) (hashes []ExpectedRecordHash, err error) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
@@ -43,23 +43,23 @@ func ParseRecordHashes(text []byte) (hashes []RecordHash, err error) {
 }
 
 // parseRecordHash reads a line of ParseRecordHashes.
-func parseRecordHash(line string) (RecordHash, error) {
+func parseRecordHash(line string) (ExpectedRecordHash, error) {
 	if line[0] == '{' {
 		r, err := decodeRecord([]byte(line + "\n"))
 		if err != nil {
-			return RecordHash{}, err
+			return ExpectedRecordHash{}, err
 		}
 		hash, _, _ := splitHashAndRecord([]byte(line + "\n"))
-		return RecordHash{r.Number, string(hash[:])}, nil
+		return ExpectedRecordHash{r.Number, string(hash[:])}, nil
 	}
 	n, hash, _ := strings.Cut(line, " ")
-	h := RecordHash{Hash: strings.ToLower(strings.TrimSpace(hash))}
+	h := ExpectedRecordHash{Hash: strings.ToLower(strings.TrimSpace(hash))}
 	var err error
 	if h.Number, err = strconv.ParseInt(n, 10, 64); err != nil || h.Number < 1 {
-		return RecordHash{}, errors.New("it does not begin with the number of a record, and is not a record")
+		return ExpectedRecordHash{}, errors.New("it does not begin with the number of a record, and is not a record")
 	}
 	if sum, err := hex.DecodeString(h.Hash); err != nil || len(sum) != hashSize/2 {
-		return RecordHash{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.Number, hashSize)
+		return ExpectedRecordHash{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.Number, hashSize)
 	}
 	return h, nil
 }

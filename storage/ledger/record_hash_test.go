@@ -33,19 +33,19 @@ func TestExpectedRecords(t *testing.T) {
 	fixSegmentHashes(t, files, all)
 	replaceFiles(t, other, readFiles(t, dir), files)
 	hashes, err := ParseRecordHashes([]byte("# kept\n\n" + early.String() + "\n"))
-	if err != nil || !slices.Equal(hashes, []RecordHash{early}) {
+	if err != nil || !slices.Equal(hashes, []ExpectedRecordHash{early}) {
 		t.Fatalf("%v, %v", hashes, err)
 	}
-	missing := RecordHash{early.Number + 1, early.Hash}
+	missing := ExpectedRecordHash{early.Number + 1, early.Hash}
 	for _, tt := range []struct {
 		name, dir  string
-		hashes     []RecordHash
+		hashes     []ExpectedRecordHash
 		foundCount int
 		want       string
 	}{
 		{"the ledger", dir, hashes, 1, ""},
 		{"a rewritten one", other, hashes, 0, "is not the one that is held"},
-		{"one that ends before", dir, []RecordHash{early, missing}, 1, "and is not there"},
+		{"one that ends before", dir, []ExpectedRecordHash{early, missing}, 1, "and is not there"},
 	} {
 		report, err := Verify(tt.dir, VerifyOptions{ExpectedRecordHashes: tt.hashes})
 		if err != nil {
@@ -63,7 +63,7 @@ func TestExpectedRecords(t *testing.T) {
 	}
 }
 
-// TestParseRecordHashes: text that is not a RecordHash is an error that names the line.
+// TestParseRecordHashes: text that is not an ExpectedRecordHash is an error that names the line.
 func TestParseRecordHashes(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more", `{"hash":"` + hash + `"}`, hash} {

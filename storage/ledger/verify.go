@@ -20,7 +20,7 @@ type VerifyOptions struct {
 	// last record may be torn.
 	StillBeingWritten bool
 	// ExpectedRecordHashes are records that a reader has kept: the ledger must contain them.
-	ExpectedRecordHashes []RecordHash
+	ExpectedRecordHashes []ExpectedRecordHash
 	// MaxFindings is how many are kept, and how many warnings; of more, the VerifyReport has the
 	// number. Default 1,000.
 	MaxFindings int
@@ -44,7 +44,7 @@ type VerifyReport struct {
 	ExpectedHashesFound int   `json:"held"`         // how many of VerifyOptions.ExpectedRecordHashes the ledger contains
 	// LastRecordHash is the last record: a reader who keeps it can check later that no earlier
 	// record was changed.
-	LastRecordHash RecordHash `json:"last"`
+	LastRecordHash ExpectedRecordHash `json:"last"`
 	// StoppedAtFaultLimit is set if Verify did not read the rest, because it found too many faults.
 	StoppedAtFaultLimit bool `json:"stopped,omitempty"`
 
@@ -260,7 +260,7 @@ func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 	}
 	v.isHeadKnown, v.previousChainHead = true, v.possibleHeads[0]
 	v.possibleHeads = [2]chainHead{{r.Number, hash}, {r.Number, computed}}
-	v.report.LastRecordHash = RecordHash{r.Number, string(hash[:])}
+	v.report.LastRecordHash = ExpectedRecordHash{r.Number, string(hash[:])}
 	v.checkExpectedRecord(v.report.LastRecordHash.Hash)
 	return true
 }

@@ -108,7 +108,7 @@ func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all
 }
 
 // laneEntries returns what waits in the lane, in its order.
-func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []storage.StoredEntry) {
+func (q *originQueue) laneEntries(lane schedule.LaneID) (all []storage.StoredEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
 		l := storage.StoredEntry{Entry: w.Entry}
 		if lane.IsTimed() {

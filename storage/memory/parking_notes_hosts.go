@@ -128,7 +128,7 @@ func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissi
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
-func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}

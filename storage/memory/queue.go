@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// memoryQueue is what waits for one origin in a Store.
-type memoryQueue struct {
+// originQueue is what waits for one origin in a Store.
+type originQueue struct {
 	lanes              [schedule.NumLanes]schedule.IndexedHeap[*queuedEntry]
 	revisitAlternation schedule.RevisitAlternation
 	lastSequence       int64 // the last number given
@@ -18,7 +18,7 @@ type memoryQueue struct {
 }
 
 // RevisitCountAndFirstDue implements schedule.OriginURLQueue.
-func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
+func (q *originQueue) RevisitCountAndFirstDue() (n int, first int64) {
 	l := q.lanes[schedule.AwaitingRevisit]
 	if len(l) == 0 {
 		return 0, first
@@ -27,7 +27,7 @@ func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
 }
 
 // ReadyAt implements schedule.OriginURLQueue.
-func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
+func (q *originQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for lane := range schedule.NumLanes {
 		l := q.lanes[lane]
 		if lane.IsRobotsHop() != robotsHops || len(l) == 0 {
@@ -44,24 +44,24 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 }
 
 // addEntry queues e behind those of its class and rank.
-func (q *memoryQueue) addEntry(e storage.Entry) {
+func (q *originQueue) addEntry(e storage.Entry) {
 	q.insert(schedule.LaneOf(&e), schedule.RankOf(&e), e)
 }
 
 // addToFront queues e before all others.
-func (q *memoryQueue) addToFront(e storage.Entry) { q.insert(schedule.LaneOf(&e).ReturnedLane(), 0, e) }
+func (q *originQueue) addToFront(e storage.Entry) { q.insert(schedule.LaneOf(&e).ReturnedLane(), 0, e) }
 
 // addDelayed queues e to be handed out not before at.
-func (q *memoryQueue) addDelayed(e storage.Entry, at time.Time) {
+func (q *originQueue) addDelayed(e storage.Entry, at time.Time) {
 	q.insert(schedule.LaneOf(&e).DelayedLane(), schedule.Nanos(at), e)
 }
 
 // addRevisit queues e for its revisit, not before at.
-func (q *memoryQueue) addRevisit(e storage.Entry, at time.Time) *queuedEntry {
+func (q *originQueue) addRevisit(e storage.Entry, at time.Time) *queuedEntry {
 	return q.insert(schedule.AwaitingRevisit, schedule.Nanos(at), e)
 }
 
-func (q *memoryQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *queuedEntry {
+func (q *originQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *queuedEntry {
 	q.lastSequence++
 	w := &queuedEntry{sortKey: at, sequence: q.lastSequence, Entry: e}
 	if lane.IsLIFO() {
@@ -74,7 +74,7 @@ func (q *memoryQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *q
 
 // rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
-func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
+func (q *originQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
 	if !schedule.NoteLastmod(&w.Entry, modified) {
 		return false
 	}
@@ -85,7 +85,7 @@ func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Ti
 
 // pop takes out the URL whose turn it is; false if there is none. Under a hold
 // it is asked only when a hop is due, and hops go first.
-func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
+func (q *originQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 	first := schedule.AwaitingRevisit
 	for lane := range schedule.AwaitingRevisit {
 		if q.laneHasDueURL(lane, now) {
@@ -105,7 +105,7 @@ func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 }
 
 // laneHasDueURL reports whether the lane has a URL to hand out.
-func (q *memoryQueue) laneHasDueURL(lane schedule.LaneID, now time.Time) bool {
+func (q *originQueue) laneHasDueURL(lane schedule.LaneID, now time.Time) bool {
 	l := q.lanes[lane]
 	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
 }

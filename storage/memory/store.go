@@ -24,7 +24,7 @@ type Store struct {
 
 	mu             sync.Mutex // guards the fields below
 	closed         bool
-	schedule       schedule.Schedule[*memoryQueue]
+	schedule       schedule.Schedule[*originQueue]
 	hosts          map[string]*memoryHost
 	origins        map[decorum.Origin]*memoryOrigin
 	seenURLs       map[seenKey]*queuedEntry // where it waits, if it rests
@@ -34,17 +34,17 @@ type Store struct {
 	lastLeaseToken uint64 // the last number given: of leases
 }
 
-type memoryHost = schedule.Host[*memoryQueue]
+type memoryHost = schedule.Host[*originQueue]
 
 type memoryOrigin struct {
-	schedule.Origin[*memoryQueue]
+	schedule.Origin[*originQueue]
 	parkedEntries []storage.Entry
 	notes         map[string][]byte
 	seenCount     int // of its URLs in the seen set
 }
 
 type memoryLease struct {
-	*schedule.Lease[*memoryQueue]
+	*schedule.Lease[*originQueue]
 	origin *memoryOrigin
 	entry  storage.Entry
 }
@@ -99,7 +99,7 @@ func (m *Store) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 		m.hosts[o.Host()] = host
 	}
 	origin := &memoryOrigin{}
-	origin.Queue, origin.Host = &memoryQueue{}, host
+	origin.Queue, origin.Host = &originQueue{}, host
 	m.origins[o] = origin
 	return origin
 }
@@ -214,7 +214,7 @@ func (m *Store) LeaseFromHost(
 }
 
 // issueLease leases the first URL that is due of an origin that has one.
-func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], now, expires time.Time) (storage.Lease, error) {
+func (m *Store) issueLease(o *schedule.Origin[*originQueue], now, expires time.Time) (storage.Lease, error) {
 	e, ok := o.Queue.pop(now)
 	if !ok {
 		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
@@ -297,7 +297,7 @@ func (m *Store) Close() error {
 	}
 	defer m.mu.Unlock()
 	m.closed = true
-	m.schedule = schedule.Schedule[*memoryQueue]{}
+	m.schedule = schedule.Schedule[*originQueue]{}
 	m.hosts, m.origins, m.seenURLs, m.leases = nil, nil, nil, nil
 	return nil
 }

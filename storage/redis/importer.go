@@ -34,7 +34,7 @@ func (i *importer) Import(ctx context.Context, dumps []storage.OriginDump) error
 	defer end()
 	var items []importItem
 	for k := range dumps {
-		items = appendImportItems(i.client.Clock(), items, &dumps[k])
+		items = appendImportItems(i.client.ScriptClock(), items, &dumps[k])
 	}
 	batches := i.client.Partitions().Batches(len(items), func(k int) (string, []string) {
 		return items[k].origin.Host(), items[k].scriptArgs()

@@ -103,12 +103,12 @@ func (n *inspector) readOriginInfos(
 func (n *inspector) parseOriginInfo(m client.Reply, now int64) (i storage.OriginInfo, err error) {
 	f := client.NewReplyReader(m)
 	name := f.ReadString()
-	i.HeldUntil = n.client.Clock().ToLocalTime(f.ReadInt(), now)
+	i.HeldUntil = n.client.ScriptClock().ToLocalTime(f.ReadInt(), now)
 	i.Suspended = f.ReadInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.ReadInt()), int(f.ReadInt()), int(f.ReadInt())
 	i.ParkedURLs, i.SeenURLs = int(f.ReadInt()), int(f.ReadInt())
-	i.NextDue = client.MicrosToTime(n.client.Clock().ToLocalMicros(f.ReadInt(), now))
-	i.HostState = readHostState(f, n.client.Clock(), now)
+	i.NextDue = client.MicrosToTime(n.client.ScriptClock().ToLocalMicros(f.ReadInt(), now))
+	i.HostState = readHostState(f, n.client.ScriptClock(), now)
 	if i.Origin, err = record.ParseOriginName(name); err != nil {
 		return i, err
 	}
@@ -216,7 +216,7 @@ func (n *inspector) forEachInQueue(
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = n.client.Clock().ToLocalTime(int64(us), now)
+				at = n.client.ScriptClock().ToLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil

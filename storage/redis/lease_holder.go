@@ -41,14 +41,14 @@ func (h *leaseHolder) Renew(ctx context.Context, l storage.Lease, now time.Time,
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := h.client.RunUpdate(ctx, p, false, lua.RenewLease,
-		h.client.Clock().LocalMicrosArg(now.UnixMicro()), client.DurationArg(ttl), strconv.FormatUint(l.Token, 10))
+		h.client.ScriptClock().LocalMicrosArg(now.UnixMicro()), client.DurationArg(ttl), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	h.client.Clock().AdvanceTo(now)
+	h.client.ScriptClock().AdvanceTo(now)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (h *leaseHolder) Ack(ctx context.Context, acks []storage.Ack) error {
 	}
 	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
-		return a.Lease.URL.Origin().Host(), ackArgs(h.client.Clock(), a, h.held.remove(a.Lease.Token))
+		return a.Lease.URL.Origin().Host(), ackArgs(h.client.ScriptClock(), a, h.held.remove(a.Lease.Token))
 	})
 	var mu sync.Mutex
 	var stale []error
@@ -136,14 +136,14 @@ func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
 		return false
 	}
 	failoverDelay := h.ttls.maxTTL(h.client.PartitionOfHost(a.Lease.URL.Origin().Host()))
-	return a.HostState.LostVisitDelay > failoverDelay || h.client.Clock().Until(a.HostState.Due) > failoverDelay
+	return a.HostState.LostVisitDelay > failoverDelay || h.client.ScriptClock().Until(a.HostState.Due) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the due times that acks have given their hosts.
 func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, h.client.Clock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
+		return name, []string{name, h.client.ScriptClock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
 	})
 	return h.client.SendBatches(ctx, batches, true, lua.ConfirmDue, nil, func(int, byte, bool) error { return nil })
 }

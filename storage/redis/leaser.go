@@ -39,14 +39,14 @@ func (l *leaser) Lease(
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	l.client.Clock().AdvanceTo(now)
+	l.client.ScriptClock().AdvanceTo(now)
 	if err := l.summaries.refreshChanged(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}
 	leases, err := l.leaseLongestDue(ctx, now, ttl, maxLeases)
 	// Before it says that nothing is left, it asks all partitions.
 	asksAll := func() bool {
-		return l.client.Clock().UsesCallerTime() || l.nextWait(now).RemainingWorkKind != storage.RemainingPending
+		return l.client.ScriptClock().UsesCallerTime() || l.nextWait(now).RemainingWorkKind != storage.RemainingPending
 	}
 	if err == nil && len(leases) == 0 && asksAll() {
 		if err = l.summaries.refreshAll(ctx); err == nil {
@@ -72,7 +72,7 @@ func (l *leaser) leaseLongestDue(
 	// Each round goes by the summaries that the round before has brought up to date. Rounds
 	// are bounded: other processes may be faster in each.
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(l.client.Partitions()); attempts++ {
-		quotas := l.partitionLeaseQuotas(l.client.Clock().CallerOrLocalMicros(now), maxLeases-len(leases))
+		quotas := l.partitionLeaseQuotas(l.client.ScriptClock().CallerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
 			break
 		}
@@ -108,11 +108,11 @@ func (l *leaser) recordLeaseTTLOfQuotas(
 func (l *leaser) leaseFromPartitions(
 	ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration,
 ) (leases []storage.Lease, err error) {
-	calls := make([]client.Call, len(quotas))
+	calls := make([]client.ScriptCall, len(quotas))
 	for i, q := range quotas {
 		maxLeases := min(q.maxLeases, client.MaxBatchItems)
-		args := leaseArgs(l.client.Clock(), ttl, q.dueBy, l.summaries.interruptedDelay, maxLeases)
-		calls[i] = client.Call{Partition: q.Partition, Args: args}
+		args := leaseArgs(l.client.ScriptClock(), ttl, q.dueBy, l.summaries.interruptedDelay, maxLeases)
+		calls[i] = client.ScriptCall{Partition: q.Partition, Args: args}
 	}
 	sentAt := time.Now()
 	var all []leaseWithHostDueTime
@@ -120,7 +120,7 @@ func (l *leaser) leaseFromPartitions(
 	for i, r := range l.client.TryUpdates(ctx, false, lua.Lease, calls) {
 		more, e := l.parseAndTrackLeases(ctx, quotas[i].Partition, r, sentAt)
 		all, err = append(all, more...), errors.Join(err, e)
-		if len(more) == 0 && r.Err == nil && !l.client.Clock().UsesCallerTime() {
+		if len(more) == 0 && r.Err == nil && !l.client.ScriptClock().UsesCallerTime() {
 			l.backOffPartitionIfOvertaken(&quotas[i])
 		}
 	}
@@ -175,7 +175,7 @@ func (l *leaser) parseAndTrackLeases(
 	}
 	var leases []leaseWithHostDueTime
 	for _, m := range items {
-		one, name, encoded, err := parseLease(l.client.Clock(), m, r.ServerNow, sentAt)
+		one, name, encoded, err := parseLease(l.client.ScriptClock(), m, r.ServerNow, sentAt)
 		if err != nil {
 			l.onDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
 			_, _, err := l.client.RunUpdate(ctx, p, false, lua.Ack, damagedLeaseAckArgs(one.Token, name)...)
@@ -214,14 +214,14 @@ func parseLease(
 
 // nextWait returns when to ask again. What is on a server that does not answer is waited for.
 func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
-	now := l.client.Clock().CallerOrLocalMicros(callerNow)
+	now := l.client.ScriptClock().CallerOrLocalMicros(callerNow)
 	all, up := l.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
 	if !up {
 		retryAt := client.MicrosToTime(now).Add(unreachableRetryDelay)
 		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: retryAt}
 	}
-	if !l.client.Clock().UsesCallerTime() {
+	if !l.client.ScriptClock().UsesCallerTime() {
 		next.PollAt = client.MicrosToTime(now).Add(l.summaries.interval)
 	}
 	next.LossGeneration = l.client.Failovers()

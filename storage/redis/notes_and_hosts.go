@@ -117,7 +117,7 @@ type hostCounter struct{ client *client.Client }
 // AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
 func (c *hostCounter) AdmitHostsWithinLimits(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err

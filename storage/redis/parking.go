@@ -194,7 +194,7 @@ func (k *parking) rescheduleModifiedURL(
 	}
 	newRecord = encodeEntry(&e)
 	reply, retried, err := k.client.RunUpdate(ctx, k.client.PartitionOfHost(o.Host()), false, lua.Reschedule,
-		k.client.Clock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+		k.client.ScriptClock().TimeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}

@@ -63,14 +63,14 @@ func (r *summaryRefresher) refreshExpired(ctx context.Context, now time.Time) er
 	for {
 		var overdue []*client.Partition
 		for _, p := range r.client.Partitions() {
-			if sum, up := p.LastSummary(); up && sum.HasUnhandledExpiry(r.client.Clock().CallerOrLocalMicros(now)) {
+			if sum, up := p.LastSummary(); up && sum.HasUnhandledExpiry(r.client.ScriptClock().CallerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
 		if len(overdue) == 0 {
 			return nil
 		}
-		if err := r.refresh(ctx, overdue); err != nil || !r.client.Clock().UsesCallerTime() {
+		if err := r.refresh(ctx, overdue); err != nil || !r.client.ScriptClock().UsesCallerTime() {
 			return err // by the server's clock it may not have run out yet
 		}
 	}
@@ -79,7 +79,7 @@ func (r *summaryRefresher) refreshExpired(ctx context.Context, now time.Time) er
 // refresh asks partitions what there is, once, and has them deal with what has run out: it
 // asks for no lease.
 func (r *summaryRefresher) refresh(ctx context.Context, partitions []*client.Partition) error {
-	args := leaseArgs(r.client.Clock(), 0, 0, r.interruptedDelay, 0)
+	args := leaseArgs(r.client.ScriptClock(), 0, 0, r.interruptedDelay, 0)
 	for i, reply := range r.client.TryUpdates(ctx, false, lua.Lease, client.CallsTo(partitions, args...)) {
 		if reply.Err == nil {
 			continue

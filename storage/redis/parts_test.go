@@ -73,7 +73,7 @@ func TestHostCounter(t *testing.T) {
 		domain := name[max(0, len(name)-len("x.example")):]
 		hosts = append(hosts, storage.HostToAdmit{Host: name, Domain: domain})
 	}
-	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostAdmissionLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
+	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostCountLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
 	want := []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
 		storage.HostAlreadyCounted, storage.HostAdmitted, storage.HostLimitReached}
 	if !slices.Equal(got, want) {

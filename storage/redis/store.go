@@ -82,7 +82,7 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	args := []string{o.String(), o.Host(), s.client.Clock().TimeArg(until), client.BoolArg(suspended)}
+	args := []string{o.String(), o.Host(), s.client.ScriptClock().TimeArg(until), client.BoolArg(suspended)}
 	_, _, err = s.client.RunUpdate(ctx, s.client.PartitionOfHost(o.Host()), false, lua.Hold, args...)
 	return err
 }

@@ -86,7 +86,7 @@ var durableTests = []struct {
 		}
 	}},
 	{"the hosts that were counted", func(d *durableFixture) {
-		l := storage.HostAdmissionLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
+		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
 		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)

@@ -14,7 +14,7 @@ func newHostCandidate(host, domain string) storage.HostToAdmit {
 }
 
 // wantHostAdmission offers hosts of a domain and wants these fates.
-func (f *fixture) wantHostAdmission(l storage.HostAdmissionLimits, domain string, hosts []string, want ...storage.HostAdmissionResult) {
+func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, hosts []string, want ...storage.HostAdmissionResult) {
 	f.Helper()
 	var offered []storage.HostToAdmit
 	for _, h := range hosts {
@@ -39,44 +39,44 @@ func (f *fixture) wantAdmittedHostTotals(host, domain string, want storage.HostA
 
 var hostCounterTests = []testCase{
 	{"a host is counted once", func(f *fixture) {
-		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostAdmissionLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		f.wantAdmittedHostTotals("1.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2})
 		f.wantAdmittedHostTotals("c.example", "c.example", storage.HostAdmissionCounts{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
-		l := storage.HostAdmissionLimits{MaxHostsPerDomain: 2}
+		l := storage.HostCountLimits{MaxHostsPerDomain: 2}
 		f.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
-		l := storage.HostAdmissionLimits{MaxHosts: 2}
+		l := storage.HostCountLimits{MaxHosts: 2}
 		f.wantHostAdmission(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		f.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.DomainLimitReached)
-		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
 			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
-		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostAdmissionLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAlreadyCounted, storage.NewHostsRefused)
-		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
-		l := storage.HostAdmissionLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
+		l := storage.HostCountLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
 		for _, want := range []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
 			got, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, l)
 			f.must(err)
@@ -93,7 +93,7 @@ var hostCounterTests = []testCase{
 			hosts = append(hosts, newHostCandidate(fmt.Sprintf("h%d.a.example", i), "a.example"))
 		}
 		for range 2 {
-			_, err := f.store.AdmitHostsWithinLimits(f.Context(), hosts, storage.HostAdmissionLimits{MaxHostsPerDomain: n - 1})
+			_, err := f.store.AdmitHostsWithinLimits(f.Context(), hosts, storage.HostCountLimits{MaxHostsPerDomain: n - 1})
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
@@ -106,7 +106,7 @@ var hostCounterTests = []testCase{
 			wg.Go(func() {
 				for k := range 20 {
 					h := newHostCandidate(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
-					if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostAdmissionLimits{MaxHostsPerDomain: 50}); err != nil {
+					if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{MaxHostsPerDomain: 50}); err != nil {
 						f.Error(err)
 						return
 					}
@@ -118,7 +118,7 @@ var hostCounterTests = []testCase{
 	}},
 	{"a host without a name is refused", func(f *fixture) {
 		for _, h := range []storage.HostToAdmit{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
-			if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostAdmissionLimits{}); err == nil {
+			if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{}); err == nil {
 				f.Errorf("AdmitHosts(%+v): no error", h)
 			}
 		}

@@ -76,7 +76,7 @@ var importTests = []struct {
 		want, counts := from.dumpAll(), from.mustGetCounts()
 		for range 2 { // the second time nothing changes
 			i.mustImport(dumpsWithoutRobotsHops(want)...)
-			i.mustImport(dumpsOfNewRobotsHops(i.inspectorFixture, want)...)
+			i.mustImport(robotsHopsMissingInStore(i.inspectorFixture, want)...)
 			if diff := cmp.Diff(want, i.dumpAll(), entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("held by the other (-) and here (+):\n%s", diff)
 			}
@@ -223,8 +223,8 @@ func dumpsWithoutRobotsHops(dumps []storage.OriginDump) []storage.OriginDump {
 	return filterDumpURLs(dumps, func(k *storage.StoredEntry) bool { return k.RobotsFor.IsZero() })
 }
 
-// dumpsOfNewRobotsHops returns the hops among the parcels that the Store does not have yet.
-func dumpsOfNewRobotsHops(i *inspectorFixture, dumps []storage.OriginDump) []storage.OriginDump {
+// robotsHopsMissingInStore returns the hops among the parcels that the Store does not have yet.
+func robotsHopsMissingInStore(i *inspectorFixture, dumps []storage.OriginDump) []storage.OriginDump {
 	have := map[[2]decorum.Origin]bool{}
 	for _, p := range i.dumpAll() {
 		for _, k := range p.URLs {

@@ -328,7 +328,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[Brake]():                  "Brake",
 	reflect.TypeFor[BrakeRequest]():           "BrakeOrder",
 	reflect.TypeFor[FrontierCounts]():         "Counts",
-	reflect.TypeFor[DiffLine]():               "DiffLine",
+	reflect.TypeFor[RobotsDiffLine]():         "DiffLine",
 	reflect.TypeFor[Event]():                  "Event",
 	reflect.TypeFor[ExplainedRules]():         "ExplainedRules",
 	reflect.TypeFor[ExplainedScope]():         "ExplainedScope",

@@ -136,10 +136,10 @@ type CrawlReport struct {
 	ParkedByRule          []RefusalSummary `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
 	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
 	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"`
-	// StrippedSessionIDCounts counts sightings of URLs with the id of a session in the path, which
+	// StrippedSessionIDsByHost counts sightings of URLs with the id of a session in the path, which
 	// were queued without it, by host.
-	StrippedSessionIDCounts []frontier.RefusalCount `json:"cleaned,omitempty"`
-	Hosts                   []*Host                 `json:"hosts"` // what asks most to be looked at comes first
+	StrippedSessionIDsByHost []frontier.RefusalCount `json:"cleaned,omitempty"`
+	Hosts                    []*Host                 `json:"hosts"` // what asks most to be looked at comes first
 }
 
 // An AddURLsResult is what became of URLs that were offered.

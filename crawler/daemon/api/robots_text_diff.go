@@ -9,16 +9,16 @@ import (
 // A RobotsTextDiff is how two versions of a robots.txt differ, line by line. What
 // they mean to a crawler is compared by lint.Diff.
 type RobotsTextDiff struct {
-	OldSHA256        string     `json:"old_sha256"`
-	NewSHA256        string     `json:"new_sha256"`
-	AddedLineCount   int        `json:"added"`                // lines of new only
-	RemovedLineCount int        `json:"removed"`              // lines of old only
-	Lines            []DiffLine `json:"lines"`                // of both files, removed ones before those in their place
-	UncomparedLines  int        `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
+	OldSHA256        string           `json:"old_sha256"`
+	NewSHA256        string           `json:"new_sha256"`
+	AddedLineCount   int              `json:"added"`                // lines of new only
+	RemovedLineCount int              `json:"removed"`              // lines of old only
+	Lines            []RobotsDiffLine `json:"lines"`                // of both files, removed ones before those in their place
+	UncomparedLines  int              `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
 }
 
-// A DiffLine is a line of one of two versions, or of both.
-type DiffLine struct {
+// A RobotsDiffLine is a line of one of two versions, or of both.
+type RobotsDiffLine struct {
 	Kind    string `json:"kind"`          // same, added or removed
 	OldLine int    `json:"old,omitempty"` // number of the line in the old file, from 1; none if it was added
 	NewLine int    `json:"new,omitempty"` // number of the line in the new file; none if it was removed
@@ -41,21 +41,21 @@ const maxDiffLines = 100_000
 func DiffRobotsLines(old, new *RobotsFile) *RobotsTextDiff {
 	d := &RobotsTextDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
 	before, after := d.linesToCompare(old.Text), d.linesToCompare(new.Text)
-	d.Lines = make([]DiffLine, 0, max(len(before), len(after)))
+	d.Lines = make([]RobotsDiffLine, 0, max(len(before), len(after)))
 	pos := 0
 	appendSame := func(end, shift int) {
 		for ; pos < end; pos++ {
-			d.Lines = append(d.Lines, DiffLine{LineSame, pos + 1, pos + 1 + shift, before[pos]})
+			d.Lines = append(d.Lines, RobotsDiffLine{LineSame, pos + 1, pos + 1 + shift, before[pos]})
 		}
 	}
 	shift := 0
 	for _, c := range lcs.DiffLines(before, after) {
 		appendSame(c.Start, shift)
 		for ; pos < c.End; pos++ {
-			d.Lines = append(d.Lines, DiffLine{Kind: LineRemoved, OldLine: pos + 1, Text: before[pos]})
+			d.Lines = append(d.Lines, RobotsDiffLine{Kind: LineRemoved, OldLine: pos + 1, Text: before[pos]})
 		}
 		for i := c.ReplStart; i < c.ReplEnd; i++ {
-			d.Lines = append(d.Lines, DiffLine{Kind: LineAdded, NewLine: i + 1, Text: after[i]})
+			d.Lines = append(d.Lines, RobotsDiffLine{Kind: LineAdded, NewLine: i + 1, Text: after[i]})
 		}
 		d.RemovedLineCount += c.End - c.Start
 		d.AddedLineCount += c.ReplEnd - c.ReplStart

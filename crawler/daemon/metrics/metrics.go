@@ -181,7 +181,7 @@ func notVisitedReason(err error) string {
 	return "other"
 }
 
-func (m *Metrics) countRobotsFetch(l gate.FetchResult) {
+func (m *Metrics) countRobotsFetch(l gate.RecordFetchResult) {
 	m.robotsFetches.WithLabelValues(l.Outcome.String()).Inc()
 	if l.RecheckResult != gate.NoRecheck {
 		m.robotsRechecks.WithLabelValues(string(l.RecheckResult)).Inc()

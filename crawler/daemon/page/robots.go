@@ -121,7 +121,7 @@ func (s *webUI) serveRawRobots(w http.ResponseWriter, r *http.Request) {
 
 // A robotsDiffRow is a line of the diff of two versions, or lines that are left out.
 type robotsDiffRow struct {
-	api.DiffLine
+	api.RobotsDiffLine
 	SkippedLines     int    // lines that are left out here
 	SkippedLinesNote string // they are
 }
@@ -142,7 +142,7 @@ func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
 		switch last := len(rows) - 1; {
 		case shown[i] && len(rows) < maxShownLines:
 			line.Text = truncateLine(line.Text)
-			rows = append(rows, robotsDiffRow{DiffLine: line})
+			rows = append(rows, robotsDiffRow{RobotsDiffLine: line})
 		case len(rows) >= maxShownLines:
 			return append(rows, robotsDiffRow{SkippedLines: len(d.Lines) - i + d.UncomparedLines, SkippedLinesNote: "lines are left out"})
 		case last >= 0 && rows[last].SkippedLines > 0:

@@ -36,7 +36,7 @@ func TestHeartbeat(t *testing.T) {
 	cl := openClient(t, c, "limits", 3)
 	s := NewSharedLimits(cl)
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	cl.Clock().AdvanceTo(begin)
+	cl.ScriptClock().AdvanceTo(begin)
 	beat := func(worker string, r HeartbeatRequest) HeartbeatReply {
 		t.Helper()
 		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, CrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
@@ -66,9 +66,9 @@ func TestHeartbeat(t *testing.T) {
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
 		t.Errorf("%+v: the bytes are", m)
 	}
-	cl.Clock().AdvanceTo(begin.Add(2 * time.Second))
+	cl.ScriptClock().AdvanceTo(begin.Add(2 * time.Second))
 	beat("b", HeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000})
-	cl.Clock().AdvanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
+	cl.ScriptClock().AdvanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
 	wantReply(beat("b", HeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}), 1, 7)
 	if _, err := s.Heartbeat(t.Context(), HeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
 		t.Errorf("a is answered with %v", err)
@@ -76,7 +76,7 @@ func TestHeartbeat(t *testing.T) {
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
 		t.Errorf("%+v: nine pages were visited, and another may have been", m)
 	}
-	cl.Clock().AdvanceTo(begin.Add(6 * time.Second))
+	cl.ScriptClock().AdvanceTo(begin.Add(6 * time.Second))
 	if m := beat("b", HeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
 		t.Errorf("%+v: it was worked for six seconds", m)
 	}
@@ -92,7 +92,7 @@ func TestHeartbeatOutOfOrder(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 1)
 	cl := openClient(t, c, "limits", 1)
 	s := NewSharedLimits(cl)
-	cl.Clock().AdvanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	cl.ScriptClock().AdvanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	granted := map[string]int64{}
 	beat := func(worker string, r HeartbeatRequest) {
 		t.Helper()

@@ -41,7 +41,7 @@ func TestAgentOfProject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			v := daemontest.NewCrawlFixture(t, agentGroupsSite(test.file))
+			v := daemontest.NewWebFixture(t, agentGroupsSite(test.file))
 			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
 			res := runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...)
 			res.want(t, command.ExitDone)
@@ -68,7 +68,7 @@ func TestAgentOfProject(t *testing.T) {
 func TestNotForIndexing(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
-	v := daemontest.NewCrawlFixture(t, agentGroupsSite(file))
+	v := daemontest.NewWebFixture(t, agentGroupsSite(file))
 	archive := filepath.Join(v.Dir, "warc")
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, command.ExitDone, "blocked by robots.txt: 1")
@@ -117,7 +117,7 @@ func TestNotForIndexing(t *testing.T) {
 // TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
 // for, is not called unfit for indexing besides.
 func TestExplainWithoutIndexing(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
+	v := daemontest.NewWebFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/landing")...).want(t, command.ExitDone, "blocked by robots.txt: 1")
 	res := runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing")

@@ -92,7 +92,7 @@ func TestAIUse(t *testing.T) {
 		{"ai-train", 1, "/line /papers/1", "/meta /tdm /usage"},
 	} {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
-			v := daemontest.NewCrawlFixture(t, usageRulesSite())
+			v := daemontest.NewWebFixture(t, usageRulesSite())
 			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
 			runCommand(t, v.CrawlArgs("-c", config, "--warc", filepath.Join(v.Dir, "warc"), "http://a.example/")...).want(t, command.ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
@@ -158,7 +158,7 @@ func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 // What keeps a page back is explained, and counted by the report.
 func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, usageRulesSite())
+	v := daemontest.NewWebFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
@@ -176,7 +176,7 @@ func TestAIUseIsExplained(t *testing.T) {
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, usageRulesSite())
+	v := daemontest.NewWebFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitUsage, "robots.meta: false ignores")
 }
@@ -185,7 +185,7 @@ func TestPurposeNeedsMeta(t *testing.T) {
 // leads on.
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, usageRulesSite())
+	v := daemontest.NewWebFixture(t, usageRulesSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex
 	var read []string

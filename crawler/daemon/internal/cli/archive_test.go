@@ -104,7 +104,7 @@ func checkArchived(t *testing.T, dir string, urls []string) {
 // nothing else; what is known of each stands beside it.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	dir := filepath.Join(v.Dir, "warc")
 	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
 	records := readArchive(t, dir)
@@ -146,7 +146,7 @@ func TestArchive(t *testing.T) {
 }
 
 // outputRecords returns the lines of output.
-func outputRecords(t *testing.T, v *daemontest.CrawlFixture) []sinks.OutputRecord {
+func outputRecords(t *testing.T, v *daemontest.WebFixture) []sinks.OutputRecord {
 	t.Helper()
 	return daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
 }
@@ -162,7 +162,7 @@ func unchangingSite() crawltest.Site {
 // which names the response that has its body; over restarts too.
 func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, unchangingSite())
+	v := daemontest.NewWebFixture(t, unchangingSite())
 	dir := filepath.Join(v.Dir, "warc")
 	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
@@ -214,6 +214,6 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--warc", dir, "http://shop.example/")...).want(t, command.ExitFailed, "in use by process ", "name another directory with --warc")
 }

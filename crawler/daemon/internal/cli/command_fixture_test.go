@@ -8,7 +8,9 @@ import (
 )
 
 // A commandFixture is a daemon that commands speak to.
-type commandFixture struct{ *supervisortest.Fixture }
+type commandFixture struct {
+	*supervisortest.SupervisorFixture
+}
 
 func newCommandFixture(t *testing.T, sites ...crawltest.Site) *commandFixture {
 	t.Helper()

@@ -59,7 +59,7 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 // TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
 // crawl says why it ended, and how it goes on.
 func TestReaderLeaves(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
 	resumeFlags := "--resume --data " + v.DataDir()
 	for _, tt := range []struct {

@@ -26,7 +26,7 @@ func TestDialect(t *testing.T) {
 		{"yandex", "pages: 4 (", 2},
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
-			v := daemontest.NewCrawlFixture(t, site)
+			v := daemontest.NewWebFixture(t, site)
 			runCommand(t, v.CrawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, command.ExitDone, test.pages)
 			runCommand(t, v.CrawlArgs("--resume", "http://shop.example/b?again")...).want(t, command.ExitDone, "pages: 0 (")
 			robotsRequests := 0
@@ -56,7 +56,7 @@ func TestCleanParam(t *testing.T) {
 		{"off", "robots: {extensions: false}\n", []string{"/", "/a?sid=1", "/a?sid=2&b=1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := daemontest.NewCrawlFixture(t, site)
+			v := daemontest.NewWebFixture(t, site)
 			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
 			runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitDone)
 			var got []string

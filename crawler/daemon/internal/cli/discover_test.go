@@ -36,7 +36,7 @@ func feedSite() crawltest.Site {
 }
 
 // visitSources returns "source url" of each line of output, in order.
-func visitSources(t *testing.T, v *daemontest.CrawlFixture) (list []string) {
+func visitSources(t *testing.T, v *daemontest.WebFixture) (list []string) {
 	t.Helper()
 	for _, r := range daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)) {
 		list = append(list, r.URLSource+" "+r.URL)
@@ -47,7 +47,7 @@ func visitSources(t *testing.T, v *daemontest.CrawlFixture) (list []string) {
 // TestFeedsOverSockets crawls the gazette as a user would, with the types of
 // content that are wanted by default.
 func TestFeedsOverSockets(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, feedSite())
+	v := daemontest.NewWebFixture(t, feedSite())
 	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone, "pages: 4 (", "within 1", "set aside: 1")
 	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
 	if got := visitSources(t, v); !slices.Equal(got, want) {
@@ -72,7 +72,7 @@ func TestDiscover(t *testing.T) {
 		"feeds: false, links: false": {"seed http://gazette.example/"},
 	} {
 		t.Run(discover, func(t *testing.T) {
-			v := daemontest.NewCrawlFixture(t, feedSite())
+			v := daemontest.NewWebFixture(t, feedSite())
 			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 			runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/")...).want(t, command.ExitDone)
 			if got := visitSources(t, v); !slices.Equal(got, want) {
@@ -87,7 +87,7 @@ func TestDiscover(t *testing.T) {
 func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
-		v := daemontest.NewCrawlFixture(t, feedSite())
+		v := daemontest.NewWebFixture(t, feedSite())
 		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 		runCommand(t, v.CrawlArgs("-c", file, "http://gazette.example/print")...).want(t, command.ExitDone, duplicates)
 		lines := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
@@ -110,7 +110,7 @@ func TestImagesOverSockets(t *testing.T) {
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
 		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
 	} {
-		v := daemontest.NewCrawlFixture(t, site)
+		v := daemontest.NewWebFixture(t, site)
 		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
 		res := runCommand(t, v.CrawlArgs("-c", file, "http://gallery.example/")...)
 		res.want(t, command.ExitDone)
@@ -134,7 +134,7 @@ func TestSitemapBody(t *testing.T) {
 	for fetch, want := range map[string]int{
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
-		v := daemontest.NewCrawlFixture(t, site)
+		v := daemontest.NewWebFixture(t, site)
 		runCommand(t, v.CrawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, command.ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

@@ -332,7 +332,7 @@ func TestDryRunCommand(t *testing.T) {
 		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
 	})}
 	sites[0].Latency = crawltest.Latency{}
-	v := daemontest.NewCrawlFixture(t, sites...)
+	v := daemontest.NewWebFixture(t, sites...)
 	lines := filepath.Join(v.Dir, "forecast.jsonl")
 	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
 		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")

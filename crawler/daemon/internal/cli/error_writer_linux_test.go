@@ -14,7 +14,7 @@ import (
 // TestFullOutput: no command ends well, nor with a verdict, when what it printed is
 // lost. Each says so, once.
 func TestFullOutput(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"), "http://shop.example/")...).want(t, command.ExitStopped)
 	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.Dir, "bot.pem")

@@ -32,7 +32,7 @@ func explainSite() crawltest.Site {
 	}
 }
 
-func runExplain(t *testing.T, v *daemontest.CrawlFixture, args ...string) commandResult {
+func runExplain(t *testing.T, v *daemontest.WebFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, append([]string{"explain"}, args...)...)
 }
@@ -40,7 +40,7 @@ func runExplain(t *testing.T, v *daemontest.CrawlFixture, args ...string) comman
 // Each step is explained by what the crawl has kept, and as the crawl went.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, explainSite())
+	v := daemontest.NewWebFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file, "--max-pages=2")...).want(t, command.ExitStopped)
@@ -91,7 +91,7 @@ func TestExplain(t *testing.T) {
 
 // What the crawl would refuse or never queue is not said to wait for a link.
 func TestExplainURLLimit(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, explainSite())
+	v := daemontest.NewWebFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
@@ -110,7 +110,7 @@ func TestExplainUseOriginal(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.DataDir()+"}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
 	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, command.ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
@@ -124,7 +124,7 @@ func TestExplainSitemap(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.DataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone)
@@ -136,7 +136,7 @@ func TestExplainSitemap(t *testing.T) {
 // is said what becomes of it; and the crawl does so.
 func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, explainSite())
+	v := daemontest.NewWebFixture(t, explainSite())
 	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
 	runCommand(t, "frontier", "add", "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "1 new")
 	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
@@ -167,7 +167,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 
 // A URL on http whose twin on https is not there is found where it waits.
 func TestExplainHTTPVariant(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, explainSite())
+	v := daemontest.NewWebFixture(t, explainSite())
 	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
 	s, err := datadir.OpenBoltFile(datadir.StateDir(v.DataDir()).Path(datadir.StoreFile), bolt.Options{})
 	if err != nil {
@@ -209,7 +209,7 @@ func TestExplainHTTPVariant(t *testing.T) {
 
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
+	v := daemontest.NewWebFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.Addr+"']}\nstore: {path: "+v.DataDir()+"}\n")

@@ -76,7 +76,7 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
 			var file string
-			v := daemontest.NewCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
+			v := daemontest.NewWebFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			file = outputFiles(v.DataDir())[name]()
 			runCommand(t, v.CrawlArgs("http://a.example/")...).want(t, command.ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
 			runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
@@ -96,7 +96,7 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 			f := newCommandFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			f.PutProjectFile("books", f.ProjectYAML("http://a.example/", daemontest.NoDelayYAML))
 			f.Start(false)
-			file = outputFiles(filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "books"))[name]()
+			file = outputFiles(filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "books"))[name]()
 			f.DoActions("books", api.ActionStart)
 			p := f.WaitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {

@@ -42,7 +42,7 @@ func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 
 // An exportedCrawl is a crawl of the town, and its export.
 type exportedCrawl struct {
-	*daemontest.CrawlFixture
+	*daemontest.WebFixture
 	text  string
 	lines []string // of text, with their ends
 	items itemsByKind

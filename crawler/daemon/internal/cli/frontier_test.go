@@ -31,7 +31,7 @@ import (
 )
 
 // runFrontier calls a frontier command on the crawl.
-func runFrontier(t *testing.T, v *daemontest.CrawlFixture, args ...string) commandResult {
+func runFrontier(t *testing.T, v *daemontest.WebFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.DataDir()})...)
 }
@@ -165,7 +165,7 @@ func withoutField(m map[string]any, field string) map[string]any {
 
 // What is added is visited by the crawl that goes on, and nothing else is.
 func TestFrontierAdd(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
 	runCommand(t, v.CrawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, command.ExitDone)
 	runFrontier(t, v, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, command.ExitDone,
@@ -206,7 +206,7 @@ func TestFrontierAdd(t *testing.T) {
 // Long lists are taken batch by batch.
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, command.ExitStopped)
 	before := strings.Count(runFrontier(t, v, "list").stdout, "\n")
 	var lines strings.Builder
@@ -234,7 +234,7 @@ func TestFrontierAddMany(t *testing.T) {
 
 // A signal ends a list that has not come to its end, and what was taken stays.
 func TestFrontierAddStops(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
@@ -291,7 +291,7 @@ func TestFrontierExport(t *testing.T) {
 }
 
 // addUnusualItems puts into the store what a crawl of the town does not.
-func addUnusualItems(t *testing.T, v *daemontest.CrawlFixture) {
+func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(v.DataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {

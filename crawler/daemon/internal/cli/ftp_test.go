@@ -36,10 +36,10 @@ func ftpDir(t *testing.T, files map[string]string) string {
 }
 
 // newFTPCrawlFixture is NewCrawlFixture a server of ftp.
-func newFTPCrawlFixture(t *testing.T, files map[string]string) (*daemontest.CrawlFixture, *ftptest.Server) {
+func newFTPCrawlFixture(t *testing.T, files map[string]string) (*daemontest.WebFixture, *ftptest.Server) {
 	t.Helper()
 	server := ftptest.Start(t, ftpDir(t, files), nil)
-	return &daemontest.CrawlFixture{Addr: server.Addr, Dir: t.TempDir()}, server
+	return &daemontest.WebFixture{Addr: server.Addr, Dir: t.TempDir()}, server
 }
 
 // ftpRequests returns what the server was asked for.
@@ -97,7 +97,7 @@ func TestFTP(t *testing.T) {
 // TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
 func TestFTPIsWantedOrNot(t *testing.T) {
 	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
-		v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
+		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
 		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
@@ -119,7 +119,7 @@ func TestFTPRobots(t *testing.T) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
-	v = &daemontest.CrawlFixture{Addr: closed.Addr, Dir: t.TempDir()}
+	v = &daemontest.WebFixture{Addr: closed.Addr, Dir: t.TempDir()}
 	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)

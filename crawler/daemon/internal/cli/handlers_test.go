@@ -21,7 +21,7 @@ import (
 
 // A program's own callbacks read the pages, and say where to go on.
 func TestHandlers(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
 	var mu sync.Mutex
 	var titles []string
@@ -50,7 +50,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	feed := site.Pages["/news/feed"](crawltest.PageRequest{})
 	feed.Header.Set("Content-Type", "application/rss+xml")
 	site.Pages["/news/feed"] = crawltest.StaticPage(feed)
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
 	a := &program{Env: command.Env{Stdout: terminal.NewStickyErrorWriter(&bytes.Buffer{}), Stderr: terminal.NewStatusLineWriter(&stderr), Dependencies: engine.Dependencies{Handlers: collyfetch.NamedCallbacks{"links": func(c *collyfetch.Collector) {

@@ -102,7 +102,7 @@ func keyFiles(t *testing.T) (private, public string) {
 // not, and a file that holds nothing is wrong usage.
 func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	data := filepath.Join(v.Dir, "data")
 	runCommand(t, v.CrawlArgs("--data", data, "http://shop.example/")...).want(t, command.ExitDone, "pages: ")
 	r := runCommand(t, "ledger", "verify", "--data", data)
@@ -123,7 +123,7 @@ func TestLedgerExpectedRecords(t *testing.T) {
 // what is wrong with it is named.
 func TestLedgerCommands(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
@@ -188,7 +188,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 func TestLedgerOfCallbacks(t *testing.T) {
 	site := daemontest.ShopSite()
 	site.OtherMethodPages = map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	post := func(c *collyfetch.Collector) {
 		c.OnHTML("title", func(e *colly.HTMLElement) {
 			_ = e.Request.Post("http://shop.example/box", map[string]string{"a": "b"})

@@ -54,7 +54,7 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 // memory grows with what its projects do.
 func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
 	f.T.Helper()
-	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath())
+	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
 	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
 	c.Path, c.Env = "/bin/sh", append(c.Environ(), "GOGC=off", "GOMEMLIMIT=off")
 	log, err := os.Create(filepath.Join(f.T.TempDir(), "log")) // read while the daemon writes it
@@ -113,7 +113,7 @@ func TestServeMemoryKill(t *testing.T) {
 	daemontest.WaitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	state, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile))
+	state, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), datadir.DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != command.ExitStopped {

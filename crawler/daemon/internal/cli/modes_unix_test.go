@@ -26,7 +26,7 @@ func TestModesOfCrawl(t *testing.T) {
 		mode        string
 		dirs, files fs.FileMode
 	}{{"", 0o700, 0o600}, {", mode: 0640", 0o750, 0o640}, {", mode: '0644'", 0o755, 0o644}} {
-		v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+		v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 		v.Dir = filepath.Join(v.Dir, "made")
 		warc := filepath.Join(v.Dir, "warc")
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))

@@ -23,7 +23,7 @@ import (
 // there, whatever it wants to do.
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	before := readTree(t, v.Dir)
 	lock, err := datadir.StateDir(v.DataDir()).Lock()
@@ -63,7 +63,7 @@ func readTree(t *testing.T, dir string) map[string]string {
 // Nothing is lost by starting anew, however often.
 func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	for range 4 {
 		runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/")...).want(t, command.ExitDone)
 	}
@@ -76,7 +76,7 @@ func TestStartFreshTwice(t *testing.T) {
 // An output that cannot be written is found before the old crawl is moved.
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	before := readTree(t, v.Dir)
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, command.ExitUsage, "cannot open the output")
@@ -89,7 +89,7 @@ func TestFreshWithBadOutput(t *testing.T) {
 // A crawl that goes on with a narrower scope keeps to it, for URLs that it had
 // found before, too; and takes them up again when it is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone, "pages: 0 (", "set aside: 4")
 	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, command.ExitDone, "pages: 4 (")
@@ -102,7 +102,7 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // to the first is open to the second, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "set aside: 1")
@@ -120,12 +120,12 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search]}\n", "pages: 1 ("},
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
-		v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone, tt.says)
 	}
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	for text, says := range map[string]string{
 		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
@@ -137,7 +137,7 @@ func TestPurpose(t *testing.T) {
 
 // Seeds that lead nowhere are told of.
 func TestSeedsThatLeadNowhere(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
 	config := func(text string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
@@ -165,7 +165,7 @@ func TestParseSeedLine(t *testing.T) {
 
 // A body that was not read whole has no hash, and says why.
 func TestRecordOfCutBody(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
 		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
 		"/film":  crawltest.StaticPage(crawltest.ResponseOfType("video/mp4", "moo")),
@@ -184,7 +184,7 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.Web.Log()) == 0 {

@@ -16,7 +16,7 @@ import (
 // Bodies are kept once each under the SHA-256 that their lines name.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (")
 	dir := filepath.Join(v.DataDir(), datadir.BodiesDir)

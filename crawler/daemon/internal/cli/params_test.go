@@ -54,7 +54,7 @@ func paramSite() crawltest.Site {
 }
 
 func TestReportParams(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, paramSite())
+	v := daemontest.NewWebFixture(t, paramSite())
 	runCommand(t, v.CrawlArgs("http://noisy.example/")...).want(t, command.ExitDone)
 	r := runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=json")
 	r.want(t, command.ExitDone)

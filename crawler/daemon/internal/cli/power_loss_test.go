@@ -24,7 +24,7 @@ import (
 // damaged before that says which, and nothing is sent.
 func TestCrawlAfterALossOfPower(t *testing.T) {
 	site := daemontest.ChainSite("a.example", 40)
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	archive := filepath.Join(v.Dir, "warc")
 	runCommand(t, v.CrawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, command.ExitStopped)
 	recorded, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(project.Default())

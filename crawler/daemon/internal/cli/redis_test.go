@@ -24,7 +24,7 @@ func TestCrawlOnRedis(t *testing.T) {
 	var got [2][]string
 	for i, yaml := range []string{"project: shop\n", daemontest.RedisField(c, ", lease: 10s")} {
 		web := daemontest.KillWeb(0, 15, nil)
-		v := daemontest.NewCrawlFixture(t)
+		v := daemontest.NewWebFixture(t)
 		v.Web, v.Server = web, daemontest.StartWeb(t, web)
 		v.Addr = v.Server.Addr
 		runCommand(t, v.CrawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlSettings.Seeds...)...)...).want(t, command.ExitDone)
@@ -52,7 +52,7 @@ func TestCrawlOnRedis(t *testing.T) {
 func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", daemontest.RedisField(c, ", durability: none"))
 	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, command.ExitStopped, "the limit of pages is reached")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitUsage, "already holds a crawl")
@@ -65,13 +65,13 @@ func TestRedisAndDirectories(t *testing.T) {
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
-	other := &daemontest.CrawlFixture{Web: v.Web, Addr: v.Addr, Dir: t.TempDir()}
+	other := &daemontest.WebFixture{Web: v.Web, Addr: v.Addr, Dir: t.TempDir()}
 	runCommand(t, other.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, other.CrawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, command.ExitUsage, "store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	broken := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)

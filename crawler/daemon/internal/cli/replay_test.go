@@ -49,10 +49,10 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 }
 
 // recordReplayCrawl crawls the lane, and keeps ledger and archive.
-func recordReplayCrawl(t *testing.T) *daemontest.CrawlFixture {
+func recordReplayCrawl(t *testing.T) *daemontest.WebFixture {
 	t.Helper()
 	sites, seeds := replaySites()
-	v := daemontest.NewCrawlFixture(t, sites...)
+	v := daemontest.NewWebFixture(t, sites...)
 	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
 	runCommand(t, v.CrawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, command.ExitDone)
@@ -143,7 +143,7 @@ func overwriteFile(t *testing.T, file string, text []byte) {
 }
 
 func TestReplayUsage(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage)
 	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage, "kept no WARC files")
@@ -163,7 +163,7 @@ func TestReplayForPurposes(t *testing.T) {
 	} {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
-			v := daemontest.NewCrawlFixture(t, usageRulesSite())
+			v := daemontest.NewWebFixture(t, usageRulesSite())
 			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.Dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
 			runCommand(t, v.CrawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, command.ExitDone)

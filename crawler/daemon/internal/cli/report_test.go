@@ -23,9 +23,9 @@ import (
 
 // crawlTown crawls the town until nothing goes on: a while after the last page of the
 // shop was asked for, and every robots.txt.
-func crawlTown(t *testing.T) *daemontest.CrawlFixture {
+func crawlTown(t *testing.T) *daemontest.WebFixture {
 	t.Helper()
-	v := daemontest.NewCrawlFixture(t, daemontest.TownSites()...)
+	v := daemontest.NewWebFixture(t, daemontest.TownSites()...)
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.Web.Log()) < len(daemontest.ShopURLs)+len(daemontest.TownSites()) && t.Context().Err() == nil {
@@ -174,7 +174,7 @@ func TestReportForms(t *testing.T) {
 // What a narrower scope parks is told apart from what robots.txt closes.
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone)
 	r := runCommand(t, "report", "--data", v.DataDir(), "--format=json")
@@ -195,7 +195,7 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 // What the project says of single hosts is told with them.
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	file := filepath.Join(v.DataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
@@ -270,7 +270,7 @@ func TestReportAfterKill(t *testing.T) {
 	for _, host := range []string{"a.example", "b.example", "c.example"} {
 		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
-	v := daemontest.NewCrawlFixture(t, sites...)
+	v := daemontest.NewWebFixture(t, sites...)
 	v.Web.CrawlSettings.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
 	flags := []string{"--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.Addr,
 		"--delay", delay.String(), "--progress=none"}

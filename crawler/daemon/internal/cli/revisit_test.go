@@ -24,7 +24,7 @@ func unchangingPageSite() crawltest.Site {
 // on with those that are due.
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, unchangingPageSite())
+	v := daemontest.NewWebFixture(t, unchangingPageSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...)
 	r.want(t, command.ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
@@ -44,7 +44,7 @@ func TestRevisitAndResume(t *testing.T) {
 // A host gets its pages, and more when it is given more.
 func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := func(pages string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
@@ -62,7 +62,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 // A host may send its bytes, and more when it is given more.
 func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := func(bytes string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
@@ -73,7 +73,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 }
 
 func TestBytesLimitAndResume(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitStopped, "pages: 1 (")

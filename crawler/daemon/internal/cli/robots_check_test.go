@@ -44,7 +44,7 @@ func TestRobotsCheckFile(t *testing.T) {
 func TestRobotsCheckFetches(t *testing.T) {
 	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Redirect(302, "http://shop.example/robots.txt")})}
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite(), moved, crawltest.Site{Host: "free.example"},
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite(), moved, crawltest.Site{Host: "free.example"},
 		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(503)})})
 	check := func(args ...string) commandResult {
 		return runCommand(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.Addr}, args...)...)

@@ -120,7 +120,7 @@ func TestRobotsLint(t *testing.T) {
 }
 
 func TestRobotsLintFetches(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "free.example"}, crawltest.Site{Host: "typo.example",
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "free.example"}, crawltest.Site{Host: "typo.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
 	lint := func(url string) commandResult {
 		return runCommand(t, "robots", "lint", "--allow-private", "--connect-to=::"+v.Addr, url)

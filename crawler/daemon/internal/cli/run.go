@@ -30,7 +30,7 @@ import (
 type foregroundRun struct {
 	*engine.Engine
 	stores       datadir.CrawlStores
-	sharedBrakes *engine.SharedBrakes
+	sharedBrakes *engine.CrossProcessBrakes
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run has left something
 	startedAt    time.Time

@@ -25,7 +25,7 @@ import (
 var update = doctest.Update
 
 func TestCrawl(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
@@ -37,7 +37,7 @@ func TestCrawl(t *testing.T) {
 
 // Each line has exactly the fields of the contract, in their order.
 func TestOutputFormat(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	r := runCommand(t, v.CrawlArgs("--output=-", "http://shop.example/")...)
 	r.want(t, command.ExitDone)
 	var lines []string
@@ -79,7 +79,7 @@ var masks = []struct {
 // A crawl that a limit stopped goes on with --resume alone, from anywhere, and
 // visits nothing again.
 func TestLimitAndResume(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitStopped,
 		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.DataDir())
 	t.Chdir(t.TempDir())
@@ -94,7 +94,7 @@ func TestLimitAndResume(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, command.ExitStopped, "stopped: the limit of time is reached")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, command.ExitDone, "pages: 5 (")
 }
@@ -108,7 +108,7 @@ func TestSignal(t *testing.T) {
 		signals <- os.Interrupt
 		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped,
 		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (")
@@ -123,13 +123,13 @@ func TestSecondSignal(t *testing.T) {
 		signals <- os.Interrupt
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
 // What a crawl left behind is neither gone on with nor thrown away unasked.
 func TestDataDirectory(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
 	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitDone)
 	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
@@ -152,7 +152,7 @@ func TestDataDirectory(t *testing.T) {
 // A crawl whose output is divided into files goes on with them, and none of them
 // is written over or mixed with those of another crawl.
 func TestRotatedOutput(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.DataDir(), datadir.OutputFile)
 	runCommand(t, v.CrawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, command.ExitStopped)
@@ -181,7 +181,7 @@ func TestRotatedOutput(t *testing.T) {
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	out := filepath.Join(v.Dir, "out.jsonl")
 	runCommand(t, v.CrawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
 	runCommand(t, v.CrawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, command.ExitUsage,
@@ -197,12 +197,12 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 
 // A project may be moved, and its seeds may come from files.
 func TestSeedFiles(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
 	runCommand(t, v.CrawlArgs("-c", project)...).want(t, command.ExitDone, "pages: 2 (")
 
-	v = daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v = daemontest.NewWebFixture(t, daemontest.ShopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -216,12 +216,12 @@ func TestSitemapsOnly(t *testing.T) {
 	site := daemontest.ShopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
-	v := daemontest.NewCrawlFixture(t, site)
+	v := daemontest.NewWebFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
-	v = daemontest.NewCrawlFixture(t, site)
+	v = daemontest.NewWebFixture(t, site)
 	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

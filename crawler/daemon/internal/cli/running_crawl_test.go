@@ -38,7 +38,7 @@ func TestCommandsAskRunningCrawl(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	end := sync.OnceFunc(func() { close(release) })
 	defer end()
-	v := daemontest.NewCrawlFixture(t, slowShopSite(asked, release))
+	v := daemontest.NewWebFixture(t, slowShopSite(asked, release))
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {ledger: true}\nscope: {max_depth: 1}\nlimits: {workers: 1}\n")
 	var crawl commandResult
 	var crawling sync.WaitGroup

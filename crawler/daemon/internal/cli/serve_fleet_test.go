@@ -43,7 +43,7 @@ func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Clus
 		t.Fatal(err)
 	}
 	s := &daemonGroup{fleet: newFleet(t, web, ""), hostIP: ip, projectFilesDir: t.TempDir()}
-	f := &daemontest.CrawlFixture{Web: web, Addr: s.addr, Dir: s.dir}
+	f := &daemontest.WebFixture{Web: web, Addr: s.addr, Dir: s.dir}
 	text := f.ProjectYAML("'"+strings.Join(web.CrawlSettings.Seeds, "', '")+"'", append([]string{daemontest.RedisField(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
 	if err := os.WriteFile(filepath.Join(s.projectFilesDir, "shop.yaml"), []byte(text), 0o600); err != nil {

@@ -40,7 +40,7 @@ func TestServeKill(t *testing.T) {
 	for name, hosts := range projects {
 		var seeds []string
 		for _, h := range hosts {
-			seeds = append(seeds, "http://"+daemontest.KillHost(h)+"/")
+			seeds = append(seeds, "http://"+daemontest.KillWebHostName(h)+"/")
 		}
 		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
 	}
@@ -49,7 +49,7 @@ func TestServeKill(t *testing.T) {
 		f.DoActions(name, api.ActionStart)
 	}
 	f.DoActions("five", api.ActionPause)
-	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
+	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillWebHostName(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	f.WaitForState("five", api.StatePaused)
@@ -74,7 +74,7 @@ func TestServeKill(t *testing.T) {
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
-	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillHost(5) || brakes[0].Reason != "its owner asked" {
+	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillWebHostName(5) || brakes[0].Reason != "its owner asked" {
 		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
 	}
 	f.Stop()
@@ -88,7 +88,7 @@ func TestServeKill(t *testing.T) {
 	}
 	for _, x := range f.Web.Log() {
 		for _, h := range []int{5, 6, 7} {
-			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+daemontest.KillHost(h)+"/") {
+			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+daemontest.KillWebHostName(h)+"/") {
 				t.Errorf("%s was asked for at %v", x.URL, x.Start)
 			}
 		}
@@ -106,7 +106,7 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.T.Helper()
 	started = time.Now()
 	before, more := len(f.Web.Log()), 1+rnd.IntN(40)
-	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
+	c, stderr := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--log-level=error")
 	if err := c.Start(); err != nil {
 		f.T.Fatal(err)
 	}
@@ -137,9 +137,9 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // its output does not hold.
 func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
+	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.Web.ReachablePages() {
-		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillHost(h)+"/") })
+		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillWebHostName(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
 			pages = append(pages, url)
@@ -157,7 +157,7 @@ func TestServeSignals(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := daemontest.ListenAsSystemd(t)
-	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
+	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("the service manager is told %q", got)
 	}
 	daemontest.WaitUntil(t, "it crawls", func() bool { return len(f.Web.Log()) > 5 })
-	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath())
+	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
 	if err := second.Run(); err == nil || !strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
 		t.Errorf("a second daemon on the same data ends with %v: %s", err, stderrText)
 	}
@@ -181,7 +181,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.Web.Log())
-	if got := daemontest.ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
+	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

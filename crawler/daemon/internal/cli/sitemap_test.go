@@ -167,14 +167,14 @@ var annexSite = crawltest.Site{Host: "annex.example", Pages: map[string]crawltes
 }}
 
 // runSitemap lists a sitemap of the web.
-func runSitemap(t *testing.T, v *daemontest.CrawlFixture, args ...string) commandResult {
+func runSitemap(t *testing.T, v *daemontest.WebFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.Addr}, args...)...)
 }
 
 func TestSitemapFollows(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	v := daemontest.NewWebFixture(t, sitemapIndexSite(t), annexSite)
 	r := runSitemap(t, v, "--follow", "http://atlas.example/index.xml")
 	r.want(t, command.ExitFailed,
 		"decorum: http://atlas.example/broken.xml: line 1, byte 62: broken XML: unexpected EOF\n",
@@ -206,7 +206,7 @@ func TestSitemapFollows(t *testing.T) {
 
 func TestSitemapFetches(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	v := daemontest.NewWebFixture(t, sitemapIndexSite(t), annexSite)
 	index := runSitemap(t, v, "http://atlas.example/index.xml")
 	index.want(t, command.ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
 	if n := strings.Count(index.stdout, "\n"); n != 9 {
@@ -231,7 +231,7 @@ func TestSitemapFetches(t *testing.T) {
 func TestSitemapRespectsServerDelays(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
 		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
@@ -255,7 +255,7 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 
 func TestSitemapIsInterrupted(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.Addr, "http://stuck.example/map.xml")

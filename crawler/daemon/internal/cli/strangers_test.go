@@ -94,7 +94,7 @@ var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)
 func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
-	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.CrawlFixture.DataDir(), "--projects", f.ProjectFilesPath(),
+	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath(),
 		"--start-new"}, args...)...)
 	c.Stdout, c.Stderr = io.Discard, &stderr
 	if err := c.Start(); err != nil {
@@ -109,7 +109,7 @@ func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr 
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
 func (f *commandFixture) clientFrom(t *testing.T, addr, from string) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), server.TokenFile))
+	token, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), server.TokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestStrangers(t *testing.T) {
 	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.CrawlFixture.DataDir()).want(t, command.ExitDone, "a.example: stopped")
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.WebFixture.DataDir()).want(t, command.ExitDone, "a.example: stopped")
 	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {

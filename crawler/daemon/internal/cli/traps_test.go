@@ -67,7 +67,7 @@ func trapSite() []crawltest.Site {
 // trap to its limit, and the report says which.
 func TestTrapsOverSockets(t *testing.T) {
 	t.Parallel()
-	v := daemontest.NewCrawlFixture(t, trapSite()...)
+	v := daemontest.NewWebFixture(t, trapSite()...)
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
 	runCommand(t, v.CrawlArgs("-c", file)...).want(t, command.ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
@@ -100,7 +100,7 @@ func TestTrapsOverSockets(t *testing.T) {
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
 // leads out of scope is said, for the crawl may be over before it has begun.
 func TestSeedThatRedirects(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),

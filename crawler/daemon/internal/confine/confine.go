@@ -13,13 +13,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A Paths restricts the files that a project names to two directories. It applies
+// A ProjectAccess restricts the files that a project names to two directories. It applies
 // to projects that come by the API: a caller with a token of the role operate may write
 // a project, but must not read or write other files of the daemon's user. Names are
 // checked with the project, and os.Root checks them again at each open, so that a later
 // change, such as a symbolic link, does not lead out. A nil *confinement allows
 // everything.
-type Paths struct {
+type ProjectAccess struct {
 	OutputRoot       string // outputs are below it, or below home
 	InputRoot        string // inputs are below it
 	ProjectDir       string // the project's own directory
@@ -35,16 +35,16 @@ type Paths struct {
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
 // AllowsInput reports whether the project may read a file, judged by its name.
-func (c *Paths) AllowsInput(path string) bool { return datadir.IsWithin(path, c.InputRoot) }
+func (c *ProjectAccess) AllowsInput(path string) bool { return datadir.IsWithin(path, c.InputRoot) }
 
 // AllowsOutput reports whether the project may write a file, judged by its name.
-func (c *Paths) AllowsOutput(path string) bool {
+func (c *ProjectAccess) AllowsOutput(path string) bool {
 	return datadir.IsWithin(path, c.ProjectDir) || datadir.IsWithin(path, c.OutputRoot)
 }
 
 // OpenInput opens a file for reading. In a confinement the file must be a regular file below
 // the input directory; symbolic links may lead from one place there to another.
-func (c *Paths) OpenInput(name string) (*os.File, error) {
+func (c *ProjectAccess) OpenInput(name string) (*os.File, error) {
 	if c == nil {
 		return os.Open(name)
 	}
@@ -88,7 +88,7 @@ func RequireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
 // OpenOutputDir opens a directory for writing. Below the directory that confines the
 // project it follows no symbolic link, and creates missing directories for files of the
 // given mode; with mode 0 it creates none.
-func (c *Paths) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
+func (c *ProjectAccess) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
 	base := c.OutputRoot
 	if datadir.IsWithin(name, c.ProjectDir) {
 		base = c.ProjectDir
@@ -154,7 +154,7 @@ func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.
 }
 
 // refuseDaemonDir refuses the daemon's own directories, whatever path led to them.
-func (c *Paths) refuseDaemonDir(dir *os.Root) error {
+func (c *ProjectAccess) refuseDaemonDir(dir *os.Root) error {
 	dirInfo, err := dir.Stat(".")
 	if err != nil {
 		return err

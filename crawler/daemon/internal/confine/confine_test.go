@@ -12,7 +12,7 @@ import (
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &Paths{OutputRoot: alias, ProtectedDataDir: filepath.Join(real, "data"), ProjectFilesDir: filepath.Join(real, "projects")}
+	c := &ProjectAccess{OutputRoot: alias, ProtectedDataDir: filepath.Join(real, "data"), ProjectFilesDir: filepath.Join(real, "projects")}
 	c.ProjectDir = filepath.Join(c.ProtectedDataDir, datadir.ProjectsDir, "p")
 	for _, dir := range []string{c.ProjectDir, c.ProjectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -29,7 +29,7 @@ type Daemon interface {
 // A DaemonFixture is a web on loopback and a daemon that crawls it. The caller opens the
 // daemon and passes it to Run.
 type DaemonFixture struct {
-	CrawlFixture
+	WebFixture
 	T   *testing.T
 	Log slog.Handler // of the daemon; nil: nothing is logged
 
@@ -40,7 +40,7 @@ type DaemonFixture struct {
 // NewDaemonFixture starts a web, and makes the directories of a daemon.
 func NewDaemonFixture(t *testing.T, web *crawltest.Web) *DaemonFixture {
 	t.Helper()
-	f := &DaemonFixture{CrawlFixture: newFixture(t, web), T: t}
+	f := &DaemonFixture{WebFixture: newFixture(t, web), T: t}
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (f *DaemonFixture) WaitForState(name string, s api.ProjectState) api.Projec
 }
 
 // ProjectYAML returns a project file that crawls the web from a seed.
-func (f *CrawlFixture) ProjectYAML(seed string, more ...string) string {
+func (f *WebFixture) ProjectYAML(seed string, more ...string) string {
 	return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.Addr, strings.Join(more, "\n"))
 }

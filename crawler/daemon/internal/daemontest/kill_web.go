@@ -13,8 +13,8 @@ import (
 // KillHosts is how many hosts the web has that crawls are killed on.
 const KillHosts = 8
 
-// KillHost returns the name of one of them.
-func KillHost(i int) string { return fmt.Sprintf("h%d.example", i%KillHosts) }
+// KillWebHostName returns the name of one of them.
+func KillWebHostName(i int) string { return fmt.Sprintf("h%d.example", i%KillHosts) }
 
 // KillWeb is a web of sites that take some seconds to crawl, with what makes a
 // restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
@@ -26,7 +26,7 @@ func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 	var seeds []string
 	for i := range KillHosts {
 		sites = append(sites, killSite(i, delay, pages, rnd))
-		seeds = append(seeds, "http://"+KillHost(i)+"/")
+		seeds = append(seeds, "http://"+KillWebHostName(i)+"/")
 	}
 	web := crawltest.New(sites...)
 	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 100}
@@ -34,7 +34,7 @@ func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 }
 
 func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
-	host := KillHost(i)
+	host := KillWebHostName(i)
 	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
 	if i == 0 {
 		text, requiredDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
@@ -48,10 +48,10 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 		// Each page links to the next two, so that a lost link loses the rest.
 		pages[fmt.Sprintf("/%d", p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
-			p+1, p+2, p, KillHost(i+1), p)))
+			p+1, p+2, p, KillWebHostName(i+1), p)))
 	}
 	pages[fmt.Sprintf("/%d", n)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently,
-		fmt.Sprintf("http://%s/moved", KillHost(i+3))))
+		fmt.Sprintf("http://%s/moved", KillWebHostName(i+3))))
 	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
 	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
 	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",

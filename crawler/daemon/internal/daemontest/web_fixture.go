@@ -46,8 +46,8 @@ var ShopURLs = []string{
 	"http://shop.example/missing", "http://shop.example/old",
 }
 
-// A CrawlFixture is a web on loopback, and a directory to crawl it from.
-type CrawlFixture struct {
+// A WebFixture is a web on loopback, and a directory to crawl it from.
+type WebFixture struct {
 	Web    *crawltest.Web
 	Server *crawltest.Server // of Web
 	Addr   string            // of Server
@@ -65,24 +65,24 @@ func StartWeb(t *testing.T, web *crawltest.Web) *crawltest.Server {
 	return server
 }
 
-// NewCrawlFixture starts a web for the time of a test.
-func NewCrawlFixture(t *testing.T, sites ...crawltest.Site) *CrawlFixture {
+// NewWebFixture starts a web for the time of a test.
+func NewWebFixture(t *testing.T, sites ...crawltest.Site) *WebFixture {
 	t.Helper()
 	f := newFixture(t, crawltest.New(sites...))
 	return &f
 }
 
-func newFixture(t *testing.T, web *crawltest.Web) CrawlFixture {
+func newFixture(t *testing.T, web *crawltest.Web) WebFixture {
 	t.Helper()
 	server := StartWeb(t, web)
-	return CrawlFixture{web, server, server.Addr, t.TempDir()}
+	return WebFixture{web, server, server.Addr, t.TempDir()}
 }
 
 // DataDir returns the directory of the crawl.
-func (v *CrawlFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
+func (v *WebFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
 
 // CrawlArgs returns a crawl of the web, at no pace of its own.
-func (v *CrawlFixture) CrawlArgs(more ...string) []string {
+func (v *WebFixture) CrawlArgs(more ...string) []string {
 	return append([]string{"crawl", "--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none"}, more...)
 }

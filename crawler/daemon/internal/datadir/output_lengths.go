@@ -79,14 +79,14 @@ func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlSto
 	}
 	k = DurableOutputLengths{stateDir: d}
 	b, ok := s.Frontier.(interface {
-		OutputFiles(context.Context) ([]bolt.OutputFileExtent, error)
+		RecordedOutputExtents(context.Context) ([]bolt.OutputFileExtent, error)
 		OutputMayBeTorn() bool
 	})
 	if !ok {
 		return k, nil
 	}
 	k.UncheckedSinceUncleanClose = b.OutputMayBeTorn()
-	k.files, err = b.OutputFiles(ctx)
+	k.files, err = b.RecordedOutputExtents(ctx)
 	return k, err
 }
 

@@ -6,7 +6,7 @@
 // command, no type of the API and no terminal.
 //
 // StartSharedBrakes starts a goroutine that reads the brakes of other processes in Redis;
-// SharedBrakes.Close ends it. SharedLimitsCoordinator.StartHeartbeats starts one that
+// CrossProcessBrakes.Close ends it. MultiProcessCoordinator.StartHeartbeats starts one that
 // exchanges limits with other processes; the function that it returns ends it. Each lock
 // guards one type and is held while no other is taken.
 package engine

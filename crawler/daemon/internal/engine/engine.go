@@ -25,7 +25,7 @@ import (
 // A Config is what a crawl stands on: what outlives one setting of its project.
 type Config struct {
 	Stores      datadir.CrawlStores
-	Confinement *confine.Paths // of the files that the project names
+	Confinement *confine.ProjectAccess // of the files that the project names
 	sinks.Outputs
 	Handlers Handlers
 	Hooks    crawler.Hooks
@@ -54,20 +54,20 @@ type SharedResources struct {
 	MemoryBudget          *bolt.SharedMemoryBudget  // of the frontiers; nil: there is one
 	BodyMemory            *bodymem.Budget           // of answers; nil: each crawl has its own
 	MemoryPressureMonitor *memlimit.PressureMonitor // refuses new hosts while memory is low; nil: never
-	SharedBrakes          *SharedBrakes             // with other processes; nil: there are none
+	SharedBrakes          *CrossProcessBrakes       // with other processes; nil: there are none
 }
 
 // An Engine is the parts of a crawl, put together for a project.
 type Engine struct {
 	Stores            datadir.CrawlStores
 	Project           project.Project
-	pathConfinement   *confine.Paths // of the files that the project names
+	pathConfinement   *confine.ProjectAccess // of the files that the project names
 	Scope             *frontier.Scope
 	Gate              *gate.Gate
 	Frontier          *frontier.Frontier
 	Crawler           *crawler.Crawler // nil: nobody crawls
 	RefusalReporter   *DiscoveryRefusalReporter
-	WorkerCoordinator *SharedLimitsCoordinator // who else crawls; nil: nobody
+	WorkerCoordinator *MultiProcessCoordinator // who else crawls; nil: nobody
 	CloseIdleConns    func()                   // when nobody crawls any more; nil: nobody did
 }
 

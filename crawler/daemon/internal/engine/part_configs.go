@@ -63,7 +63,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 // fetches ftp. Requests are sent over transport; nil: over the network. A nil bodyMemory is
 // the default. Key files are opened within c.
 func NewFetchers(
-	p *project.Project, c *confine.Paths, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	p *project.Project, c *confine.ProjectAccess, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (web *httpfetch.Fetcher, all crawler.MultiSchemeFetcher, err error) {
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
@@ -103,7 +103,7 @@ func NewFetchers(
 
 // NewSinksConfig returns which outputs a project writes. The caller adds how they are opened:
 // resume, StartFresh, durable, stdout, log, OnDiskFull. NewSinksConfig reads the key of the ledger.
-func NewSinksConfig(p *project.Project, c *confine.Paths) (sinks.Config, error) {
+func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config, error) {
 	out := &p.Output
 	cfg := sinks.Config{
 		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),

@@ -25,9 +25,9 @@ const (
 	SharedBrakesMaxAge = time.Second
 )
 
-// SharedBrakes are what processes share whose projects are under one prefix in Redis,
+// CrossProcessBrakes are what processes share whose projects are under one prefix in Redis,
 // beyond the projects: the brakes, and long rests of hosts.
-type SharedBrakes struct {
+type CrossProcessBrakes struct {
 	StoreID   string // which they are
 	openStore func(context.Context) (storage.Store, sharedValues, error)
 	merge     mergeBrakesFunc
@@ -64,16 +64,16 @@ func SharedBrakesID(r *project.RedisSettings) string {
 
 // NewSharedBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
 // Sync.
-func NewSharedBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
-	c := &SharedBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
+func NewSharedBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+	c := &CrossProcessBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
 	close(c.storeOpened)
 	return c
 }
 
 // StartSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func StartSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merge mergeBrakesFunc, log *slog.Logger) *SharedBrakes {
-	c := &SharedBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
+func StartSharedBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+	c := &CrossProcessBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storage.Store, sharedValues, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
 		if err != nil {
@@ -96,7 +96,7 @@ func StartSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merg
 }
 
 // Close ends the watch.
-func (c *SharedBrakes) Close() error {
+func (c *CrossProcessBrakes) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (c *SharedBrakes) Close() error {
 }
 
 // poll opens the store, and looks at the board, until ctx is done.
-func (c *SharedBrakes) poll(ctx context.Context) {
+func (c *CrossProcessBrakes) poll(ctx context.Context) {
 	for wait := time.Duration(0); ; wait = UnavailableRetryInterval {
 		if sleep(ctx, wait) != nil {
 			return
@@ -137,7 +137,7 @@ func (c *SharedBrakes) poll(ctx context.Context) {
 }
 
 // Sync looks at the board, and puts on it what is missing there.
-func (c *SharedBrakes) Sync(ctx context.Context, version string) (newest string, err error) {
+func (c *CrossProcessBrakes) Sync(ctx context.Context, version string) (newest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, SharedBrakesMaxAge)
 	defer cancel()
 	var missing map[string]string
@@ -158,16 +158,16 @@ func (c *SharedBrakes) Sync(ctx context.Context, version string) (newest string,
 }
 
 // CheckFresh returns nil while the brakes are known.
-func (c *SharedBrakes) CheckFresh(now time.Time) error {
+func (c *CrossProcessBrakes) CheckFresh(now time.Time) error {
 	if now.UnixNano() < c.freshUntil.Load() {
 		return nil
 	}
-	return &politeness.VisitDelayedError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
+	return &politeness.ResourceBusyError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
 }
 
 // CompareAndSet puts a value on the board, or takes it off, if it is was, or was is empty. It
 // does not wait long.
-func (c *SharedBrakes) CompareAndSet(ctx context.Context, host, brake, previous string) error {
+func (c *CrossProcessBrakes) CompareAndSet(ctx context.Context, host, brake, previous string) error {
 	select {
 	case <-c.storeOpened:
 	default:
@@ -183,7 +183,7 @@ func (c *SharedBrakes) CompareAndSet(ctx context.Context, host, brake, previous 
 }
 
 // WaitForStore returns the store of the commons, when it is open.
-func (c *SharedBrakes) WaitForStore(ctx context.Context) (storage.Store, error) {
+func (c *CrossProcessBrakes) WaitForStore(ctx context.Context) (storage.Store, error) {
 	select {
 	case <-c.storeOpened:
 		return c.store, nil

@@ -23,10 +23,10 @@ const (
 	workerTimeout     = 3 * SharedBrakesMaxAge
 )
 
-// A SharedLimitsCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
+// A MultiProcessCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
 // no limits of all together, it is the commons alone.
-type SharedLimitsCoordinator struct {
-	*SharedBrakes
+type MultiProcessCoordinator struct {
+	*CrossProcessBrakes
 	sendHeartbeat      func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error) // nil: there are no limits
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
@@ -42,11 +42,11 @@ type SharedLimitsCoordinator struct {
 }
 
 // newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
-func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *SharedLimitsCoordinator {
+func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *MultiProcessCoordinator {
 	if g.SharedBrakes == nil {
 		return nil
 	}
-	c := &SharedLimitsCoordinator{SharedBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log, onLimitCountsReset: g.OnLimitCountsReset}
+	c := &MultiProcessCoordinator{CrossProcessBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log, onLimitCountsReset: g.OnLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
 		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // there is nothing to count
@@ -60,21 +60,21 @@ func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politenes
 }
 
 // notifyIfLimitCountsReset tells that limits count anew, if they do.
-func (c *SharedLimitsCoordinator) notifyIfLimitCountsReset(renewed bool) {
+func (c *MultiProcessCoordinator) notifyIfLimitCountsReset(renewed bool) {
 	if renewed && c.onLimitCountsReset != nil {
 		c.onLimitCountsReset()
 	}
 }
 
 // prepareJoinAsNewWorker has the next report be the first of a worker.
-func (c *SharedLimitsCoordinator) prepareJoinAsNewWorker() {
+func (c *MultiProcessCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
 	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
 // StartHeartbeats reports until end is called, when all that was in hand has ended. A limit that
 // is reached ends the crawl by stop.
-func (c *SharedLimitsCoordinator) StartHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
+func (c *MultiProcessCoordinator) StartHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
 	if c == nil || c.sendHeartbeat == nil {
 		return func() {}
 	}
@@ -95,7 +95,7 @@ func (c *SharedLimitsCoordinator) StartHeartbeats(stop context.CancelCauseFunc) 
 }
 
 // reportLeaving tells, when all that was in hand has ended, that this worker works no more.
-func (c *SharedLimitsCoordinator) reportLeaving() {
+func (c *MultiProcessCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), SharedBrakesMaxAge)
 	defer cancel()
 	c.mu.Lock()
@@ -109,7 +109,7 @@ func (c *SharedLimitsCoordinator) reportLeaving() {
 }
 
 // exchangeHeartbeat makes a report, and returns the limit that is reached.
-func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
+func (c *MultiProcessCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, SharedBrakesMaxAge)
 	defer cancel()
@@ -138,7 +138,7 @@ func (c *SharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m coord.HeartbeatReply) error {
+func (c *MultiProcessCoordinator) applyReply(began, now time.Time, m coord.HeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
@@ -159,8 +159,8 @@ func (c *SharedLimitsCoordinator) applyReply(began, now time.Time, m coord.Heart
 }
 
 // CheckVisit implements crawler.Coordinator.
-func (c *SharedLimitsCoordinator) CheckVisit(now time.Time) error {
-	if err := c.SharedBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
+func (c *MultiProcessCoordinator) CheckVisit(now time.Time) error {
+	if err := c.CrossProcessBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
 		return err
 	}
 	c.mu.Lock()
@@ -172,11 +172,11 @@ func (c *SharedLimitsCoordinator) CheckVisit(now time.Time) error {
 }
 
 func newWorkerLimitBusyError(now time.Time) error {
-	return &politeness.VisitDelayedError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
+	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
 // AcquireCrawlPageBudget implements crawler.Coordinator.
-func (c *SharedLimitsCoordinator) AcquireCrawlPageBudget() error {
+func (c *MultiProcessCoordinator) AcquireCrawlPageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (c *SharedLimitsCoordinator) AcquireCrawlPageBudget() error {
 }
 
 // ReleaseCrawlPageBudget implements crawler.Coordinator.
-func (c *SharedLimitsCoordinator) ReleaseCrawlPageBudget() {
+func (c *MultiProcessCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
@@ -202,15 +202,15 @@ func (c *SharedLimitsCoordinator) ReleaseCrawlPageBudget() {
 }
 
 // AddBodyBytes implements crawler.Coordinator.
-func (c *SharedLimitsCoordinator) AddBodyBytes(bytes int64) {
+func (c *MultiProcessCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heartbeatToSend.ReceivedBytesSinceJoin += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
-func (c *SharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	if busy, ok := errors.AsType[*politeness.VisitDelayedError](c.CheckVisit(now)); ok {
+func (c *MultiProcessCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
+	if busy, ok := errors.AsType[*politeness.ResourceBusyError](c.CheckVisit(now)); ok {
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()

@@ -12,9 +12,9 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)) *SharedLimitsCoordinator {
-	c := &SharedLimitsCoordinator{SharedBrakes: &SharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
-	c.SharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)) *MultiProcessCoordinator {
+	c := &MultiProcessCoordinator{CrossProcessBrakes: &CrossProcessBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
+	c.CrossProcessBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
 	c.prepareJoinAsNewWorker()
 	return c

@@ -52,7 +52,7 @@ func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplan
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
 	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.PriorityRank
-	targets, err := q.urlsVisitWouldJudge(ctx, u, entry)
+	targets, err := q.visitTargets(ctx, u, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// urlsVisitWouldJudge returns what a visit of the entry, which is u or was kept for it, is to:
+// visitTargets returns what a visit of the entry, which is u or was kept for it, is to:
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
-func (q *Inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
+func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseUncleanedURL:
 		return []decorum.URL{stored.UncleanedURL}, nil

@@ -66,7 +66,7 @@ type reportPart struct {
 
 // Report is part of api.Inspector.
 func (c *RunningCrawl) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
-	next, stop := iter.Pull2(inspectAndYield(ctx, c, (*Inspector).reportParts, query))
+	next, stop := iter.Pull2(streamInspection(ctx, c, (*Inspector).reportParts, query))
 	defer stop()
 	first, err, _ := next()
 	if err != nil {
@@ -128,21 +128,21 @@ func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats,
 
 // FrontierURLs is part of api.Inspector.
 func (c *RunningCrawl) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
-	return inspectAndYield(ctx, c, (*Inspector).FrontierURLs, query)
+	return streamInspection(ctx, c, (*Inspector).FrontierURLs, query)
 }
 
 // LedgerRecords is part of api.Inspector.
 func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
-	return inspectAndYield(ctx, c, (*Inspector).LedgerRecords, query)
+	return streamInspection(ctx, c, (*Inspector).LedgerRecords, query)
 }
 
 // readAhead is how many values of an answer wait for their reader.
 const readAhead = 64
 
-// inspectAndYield yields what list, a method of Inspector, yields of the crawl. list runs in a
+// streamInspection yields what list, a method of Inspector, yields of the crawl. list runs in a
 // goroutine: whoever wants to close the stores ends its context, and does not wait for the
 // reader of the answer. The goroutine has ended when the iteration has.
-func inspectAndYield[Q, T any](
+func streamInspection[Q, T any](
 	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
 ) iter.Seq2[*T, error] {
 	type item struct {

@@ -18,11 +18,11 @@ const MaxHostsInMemory = 4096
 // A hostRef is a host of a long list: its report, or what it takes to read that again.
 type hostRef struct {
 	firstOrigin decorum.Origin
-	details     *hostRefDetails // nil if the host has one origin, and is read again
+	details     *hostReportSource // nil if the host has one origin, and is read again
 }
 
-// hostRefDetails is what hosts need that are kept in memory, or have several origins.
-type hostRefDetails struct {
+// hostReportSource is what hosts need that are kept in memory, or have several origins.
+type hostReportSource struct {
 	origins []decorum.Origin // all of them
 	report  *HostReport      // nil if it is read again
 }
@@ -30,9 +30,9 @@ type hostRefDetails struct {
 func newHostRef(h *HostReport, keepReport bool) hostRef {
 	r := hostRef{firstOrigin: h.OriginList[0]}
 	if keepReport {
-		r.details = &hostRefDetails{report: h}
+		r.details = &hostReportSource{report: h}
 	} else if len(h.OriginList) > 1 {
-		r.details = &hostRefDetails{origins: h.OriginList}
+		r.details = &hostReportSource{origins: h.OriginList}
 	}
 	return r
 }

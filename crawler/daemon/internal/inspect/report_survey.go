@@ -137,7 +137,7 @@ func (q *Inspector) streamedReport(
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
-		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
+		r.StrippedSessionIDsByHost = r.StrippedSessionIDsByHost[:min(limit, len(r.StrippedSessionIDsByHost))]
 	}
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
@@ -167,9 +167,9 @@ func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
 		return err
 	}
-	s.StrippedSessionIDCounts, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
+	s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
-	s.RefusalCounts, s.StrippedSessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDCounts, isOtherHost)
+	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
 	return err
 }
 

@@ -22,7 +22,7 @@ const outsideText = "the text of a file outside"
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), testfile.Write(t, "outside", outsideText)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &confine.Paths{InputRoot: root, OutputRoot: root, ProjectDir: filepath.Join(root, "home"), ProtectedDataDir: t.TempDir(), ProjectFilesDir: t.TempDir()}
+	c := &confine.ProjectAccess{InputRoot: root, OutputRoot: root, ProjectDir: filepath.Join(root, "home"), ProtectedDataDir: t.TempDir(), ProjectFilesDir: t.TempDir()}
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
@@ -36,7 +36,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 			_ = errors.Join(os.Symlink(outside, link), os.Rename(link, name))
 		}
 	})
-	opened, dir := 0, jsonlDir{}
+	opened, dir := 0, confinedDir{}
 	defer func() { close(stop); swapping.Wait(); _ = dir.closeRoot() }()
 	dir, err := openJSONLDir(c, name)
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 // begun: see RotatedFiles. Its methods may be called at the same time.
 type jsonlFile struct {
 	name      string
-	dir       jsonlDir    // the directory of name
+	dir       confinedDir // the directory of name
 	perm      fs.FileMode // of the next file
 	maxBytes  int64       // bytes; 0: no limit. A line that is longer alone has a longer file
 	isRegular bool        // false: a pipe or a device, which no disk holds
 
-	syncTracker       disk.SyncTracker
+	syncTracker       disk.AppendSyncer
 	mu                sync.Mutex // of what follows
 	file              *os.File   // nil: the last one is full, and the next is not begun
 	size              int64
@@ -39,8 +39,8 @@ type jsonlFile struct {
 // newJSONLFile returns a jsonlFile over a file that is open.
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
-		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
-		syncTracker: disk.SyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"},
+		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
+		syncTracker: disk.AppendSyncer{ContentLabel: "lines of output", Remedy: "go on with --resume"},
 	}
 }
 
@@ -48,7 +48,7 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 // missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
 func openJSONLFile(
-	c *confine.Paths, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
+	c *confine.ProjectAccess, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
@@ -91,7 +91,7 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
 func continueJSONLFile(
-	c *confine.Paths, dir jsonlDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
+	c *confine.ProjectAccess, dir confinedDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -116,7 +116,7 @@ func continueJSONLFile(
 // that the project has begun is one. So is a file in the project's own directory that
 // begins with a line of output: projects of older versions began files without a
 // record.
-func checkAppendToOwnOutput(c *confine.Paths, name string, f *os.File, size int64) error {
+func checkAppendToOwnOutput(c *confine.ProjectAccess, name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.IsKnownOutput(name) {
 		return nil
 	}

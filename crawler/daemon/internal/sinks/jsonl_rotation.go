@@ -31,7 +31,7 @@ var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 // RotatedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
 func RotatedFiles(name string) ([]RotatedFile, error) {
-	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
+	return rotatedFilesIn(confinedDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
 // rotatedFileNames returns the names of the closed files of a file of lines, in its directory.
@@ -44,7 +44,7 @@ func rotatedFileNames(name string) (names []string, err error) {
 }
 
 // rotatedFilesIn is RotatedFiles for an open directory.
-func rotatedFilesIn(dir jsonlDir, name string) ([]RotatedFile, error) {
+func rotatedFilesIn(dir confinedDir, name string) ([]RotatedFile, error) {
 	entries, err := dir.readDirEntries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -157,16 +157,16 @@ func readIfOtherFile(name string, last fs.FileInfo, read func(io.Reader) error) 
 	return read(f)
 }
 
-// A jsonlDir is the directory of a file of lines and of the full files beside it. Its
+// A confinedDir is the directory of a file of lines and of the full files beside it. Its
 // methods take names relative to the directory.
-type jsonlDir struct {
+type confinedDir struct {
 	path string
 	root *os.Root // of a confined project; nil: the system resolves names
 }
 
 // openJSONLDir opens the directory of the file called name, within c.
-func openJSONLDir(c *confine.Paths, name string) (jsonlDir, error) {
-	d := jsonlDir{path: filepath.Dir(name)}
+func openJSONLDir(c *confine.ProjectAccess, name string) (confinedDir, error) {
+	d := confinedDir{path: filepath.Dir(name)}
 	if c == nil {
 		return d, nil
 	}
@@ -177,7 +177,7 @@ func openJSONLDir(c *confine.Paths, name string) (jsonlDir, error) {
 
 // openFile is os.OpenFile in the directory. In a confinement it opens an existing file
 // only if it is a regular file.
-func (d jsonlDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d confinedDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if d.root == nil {
 		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
 	}
@@ -200,21 +200,21 @@ func (d jsonlDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	return confine.RequireSameFile(f, info)
 }
 
-func (d jsonlDir) lstat(name string) (fs.FileInfo, error) {
+func (d confinedDir) lstat(name string) (fs.FileInfo, error) {
 	if d.root == nil {
 		return os.Lstat(filepath.Join(d.path, name))
 	}
 	return d.root.Lstat(name)
 }
 
-func (d jsonlDir) rename(from, to string) error {
+func (d confinedDir) rename(from, to string) error {
 	if d.root == nil {
 		return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
 	}
 	return d.root.Rename(from, to)
 }
 
-func (d jsonlDir) readDirEntries() ([]fs.DirEntry, error) {
+func (d confinedDir) readDirEntries() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return os.ReadDir(d.path)
 	}
@@ -222,7 +222,7 @@ func (d jsonlDir) readDirEntries() ([]fs.DirEntry, error) {
 }
 
 // sync makes the names in the directory durable.
-func (d jsonlDir) sync() error {
+func (d confinedDir) sync() error {
 	if d.root == nil {
 		return disk.SyncDir(d.path)
 	}
@@ -230,7 +230,7 @@ func (d jsonlDir) sync() error {
 }
 
 // closeRoot closes the directory. It may be called more than once.
-func (d jsonlDir) closeRoot() error {
+func (d confinedDir) closeRoot() error {
 	if d.root == nil {
 		return nil
 	}

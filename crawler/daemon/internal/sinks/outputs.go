@@ -32,7 +32,7 @@ type Config struct {
 	Ledger            *ledger.Config // nil: no ledger. What opening decides is left empty
 
 	Resume, StartFresh bool
-	Confinement        *confine.Paths               // of the files that the project names; nil: none
+	Confinement        *confine.ProjectAccess       // of the files that the project names; nil: none
 	Durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
 	Stdout             io.Writer                    // for JSONLPath "-"
 	Log                *slog.Logger

@@ -76,7 +76,7 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
 // mode is the mode of the files.
-func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, error) {
+func openWARCDir(name string, mode fs.FileMode, c *confine.ProjectAccess) (*os.Root, error) {
 	if c != nil {
 		return c.OpenOutputDir(name, mode)
 	}
@@ -88,7 +88,7 @@ func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, err
 
 // claimWARCDir refuses a directory with an unfinished WARC file of another project:
 // opening the directory would cut such files, and remove those without a record.
-func claimWARCDir(c *confine.Paths, name string, dir *os.Root) error {
+func claimWARCDir(c *confine.ProjectAccess, name string, dir *os.Root) error {
 	if c == nil || datadir.IsWithin(name, c.ProjectDir) || c.IsKnownOutput(name) {
 		return nil
 	}

@@ -55,11 +55,11 @@ func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 
 // confinementOf returns the confinement of a project; nil unless the project came by
 // the API.
-func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Paths {
+func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.ProjectAccess {
 	if !byAPI {
 		return nil
 	}
-	return &confine.Paths{
+	return &confine.ProjectAccess{
 		OutputRoot: l.apiRestrictions.OutputRoot, InputRoot: l.apiRestrictions.InputRoot,
 		ProjectDir: string(l.projectStateDir(project)), ProtectedDataDir: string(l.DataDir), ProjectFilesDir: l.ProjectFilesDir,
 		AllowPrivate: l.apiRestrictions.AllowPrivate, IsKnownOutput: func(path string) bool { return l.stateStore.isKnownOutputFile(project, path) },
@@ -69,7 +69,7 @@ func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Paths
 
 // checkProjectConfinement returns a setting of a project that its confinement does not allow; nil if
 // there is none.
-func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
+func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.ProjectAccess) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}

@@ -25,9 +25,9 @@ type operatorBrakes struct {
 	events     *eventBroker
 	log        *slog.Logger
 
-	mu               sync.Mutex                      // serializes changes of active with their record in stateStore
-	storesMu         sync.Mutex                      // guards sharedBrakesByID
-	sharedBrakesByID map[string]*engine.SharedBrakes // of each Redis store that a project uses
+	mu               sync.Mutex                            // serializes changes of active with their record in stateStore
+	storesMu         sync.Mutex                            // guards sharedBrakesByID
+	sharedBrakesByID map[string]*engine.CrossProcessBrakes // of each Redis store that a project uses
 }
 
 // openOperatorBrakes puts those brakes on that were on when the previous daemon ended.
@@ -35,7 +35,7 @@ func openOperatorBrakes(
 	active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger,
 ) (*operatorBrakes, error) {
 	o := &operatorBrakes{
-		active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.SharedBrakes{},
+		active: active, stateStore: stateStore, events: events, log: log, sharedBrakesByID: map[string]*engine.CrossProcessBrakes{},
 	}
 	var brakes []politeness.Brake
 	for _, b := range stateStore.current().Brakes {
@@ -89,7 +89,7 @@ func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	if err := o.save(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
-	if err := o.setOrRemoveSharedBrake(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
+	if err := o.setOrRemoveBrakeInRedis(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
 		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
@@ -135,7 +135,7 @@ func (o *operatorBrakes) LiftBrake(ctx context.Context, name string) error {
 		return api.NotFound("there is no brake on %q", name)
 	}
 	b := toAPIBrake(all[i])
-	if err := o.setOrRemoveSharedBrake(ctx, host, "", ""); err != nil {
+	if err := o.setOrRemoveBrakeInRedis(ctx, host, "", ""); err != nil {
 		return api.Unavailable("the brake is not lifted, for other processes cannot be told: %w", err)
 	}
 	if err := o.saveList(slices.Delete(all, i, i+1)); err != nil {
@@ -158,7 +158,7 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 		if b.Expired(now) && o.active.Remove(b.Host) {
 			o.logAndPublish(toAPIBrake(b), "expired")
 			// Other processes remove it as well, so that an error needs no report.
-			_ = o.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b)))
+			_ = o.setOrRemoveBrakeInRedis(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b)))
 		}
 	}
 	if err := o.save(); err != nil {

@@ -20,8 +20,8 @@ import (
 
 // A loadedProject is a valid project file, as it was read.
 type loadedProject struct {
-	project            project.Project // with the paths of the daemon
-	pathConfinement    *confine.Paths  // of the files that the project names; nil: the file did not come by the API
+	project            project.Project        // with the paths of the daemon
+	pathConfinement    *confine.ProjectAccess // of the files that the project names; nil: the file did not come by the API
 	firstSeedPerOrigin []decorum.URL
 	signingKeys        []*botauth.Key // that sign the project's requests, now or later
 	loadedAt           time.Time
@@ -29,7 +29,7 @@ type loadedProject struct {
 
 // A projectLoader reads and checks project files for a daemon.
 type projectLoader struct {
-	projectPaths
+	daemonDirs
 	apiRestrictions APIProjectRestrictions                     // of projects that came by the API
 	checkHandler    func(handler string) *project.FieldProblem // whether the program has it
 	stateStore      *daemonStateStore                          // knows which outputs a project from the API has begun
@@ -71,7 +71,7 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 }
 
 // newLoadedProject returns a project that has been checked, with the seeds and keys of its files.
-func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
+func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.ProjectAccess) (*loadedProject, error) {
 	p.Name = name
 	l.makePathsAbsolute(&p)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
@@ -137,26 +137,26 @@ func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
 	return digest
 }
 
-// projectPaths say where a daemon keeps the files and the state of its projects. Both
+// daemonDirs say where a daemon keeps the files and the state of its projects. Both
 // directories are absolute.
-type projectPaths struct {
+type daemonDirs struct {
 	DataDir         datadir.StateDir
 	ProjectFilesDir string
 }
 
 // projectStateDir returns the directory of the state of a project.
-func (d projectPaths) projectStateDir(name string) datadir.StateDir {
+func (d daemonDirs) projectStateDir(name string) datadir.StateDir {
 	return datadir.StateDir(d.DataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
 }
 
 // projectFilePath returns the path of the file of a project.
-func (d projectPaths) projectFilePath(name string) string {
+func (d daemonDirs) projectFilePath(name string) string {
 	return filepath.Join(d.ProjectFilesDir, name+projectExt)
 }
 
 // isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (d projectPaths) isForbiddenOutputPath(name, outputPath string) bool {
+func (d daemonDirs) isForbiddenOutputPath(name, outputPath string) bool {
 	projectDir := d.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.Path(outputPath)
@@ -166,7 +166,7 @@ func (d projectPaths) isForbiddenOutputPath(name, outputPath string) bool {
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
-func (d projectPaths) makePathsAbsolute(p *project.Project) {
+func (d daemonDirs) makePathsAbsolute(p *project.Project) {
 	p.Store.Path = string(d.projectStateDir(p.Name))
 	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
 		if f.Use != project.StateDirectory {
@@ -177,7 +177,7 @@ func (d projectPaths) makePathsAbsolute(p *project.Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (d projectPaths) absolutePath(projectName string, use project.FilePathUse, path string) string {
+func (d daemonDirs) absolutePath(projectName string, use project.FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -190,7 +190,7 @@ func (d projectPaths) absolutePath(projectName string, use project.FilePathUse, 
 // moveToDeleted moves the file and the state of a project, or, if it returns an error,
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
-func (d projectPaths) moveToDeleted(name string) error {
+func (d daemonDirs) moveToDeleted(name string) error {
 	deletedPath := d.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err

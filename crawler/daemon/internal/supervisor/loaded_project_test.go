@@ -18,8 +18,8 @@ func TestProjectLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &projectLoader{
-		projectPaths: projectPaths{DataDir: datadir.StateDir(filepath.Join(dir, "data")), ProjectFilesDir: filepath.Join(dir, "projects")},
-		stateStore:   stateStore,
+		daemonDirs: daemonDirs{DataDir: datadir.StateDir(filepath.Join(dir, "data")), ProjectFilesDir: filepath.Join(dir, "projects")},
+		stateStore: stateStore,
 		checkHandler: func(handler string) *project.FieldProblem {
 			if handler == "" {
 				return nil

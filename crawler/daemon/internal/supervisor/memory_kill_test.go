@@ -86,7 +86,7 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	// The disk is what a killed daemon leaves: bad holds most, and the note says that
 	// it did so at a kill before.
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.start(true)
@@ -139,7 +139,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.start(true)
 	now := time.Now()
 	f.Supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
-	text, err := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile))
+	text, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 		}
 	}
 	f.Stop()
-	if text, _ := os.ReadFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
+	if text, _ := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
 		t.Errorf("after an end in order: %s", text)
 	}
 }

@@ -75,7 +75,7 @@ func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 
 // openStoresAllowingPartialImport opens the stores that the project file names.
 func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
-	p, confinement := project.Default(), (*confine.Paths)(nil)
+	p, confinement := project.Default(), (*confine.ProjectAccess)(nil)
 	if loaded := r.state.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
 	}

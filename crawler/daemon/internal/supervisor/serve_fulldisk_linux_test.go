@@ -18,7 +18,7 @@ import (
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 100_000))
-	f.CrawlFixture.Dir = testfile.MountSmallFileSystem(t)
+	f.WebFixture.Dir = testfile.MountSmallFileSystem(t)
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 3))
-	f.CrawlFixture.Dir = testfile.MountSmallFileSystem(t)
+	f.WebFixture.Dir = testfile.MountSmallFileSystem(t)
 	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 1, LimitBytes: 1000} }
 	ballast := filepath.Join(f.Dir, "ballast")
 	if err := os.Mkdir(f.ProjectFilesPath(), 0o755); err != nil {
@@ -77,7 +77,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	f.WaitForState("books", api.StateDone)
 	f.Stop()
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.CrawlFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	testfile.FillDisk(t, ballast)

@@ -23,7 +23,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	f.WaitForState("a", api.StateRunning)
-	blockingDir := filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile+".new")
+	blockingDir := filepath.Join(f.WebFixture.DataDir(), datadir.DaemonStateFile+".new")
 	if err := os.Mkdir(blockingDir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,10 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"jsonl", "./" + datadir.ProjectFile, false},
 		{"jsonl", "../../robots.db", false},
 		{"jsonl", "../other/frontier.db", false},
-		{"jsonl", filepath.Join(f.CrawlFixture.DataDir(), datadir.DaemonStateFile), false},
+		{"jsonl", filepath.Join(f.WebFixture.DataDir(), datadir.DaemonStateFile), false},
 		{"jsonl", filepath.Join(f.ProjectFilesPath(), "other.yaml"), false},
 		{"warc", "../other", false},
-		{"warc", f.CrawlFixture.DataDir(), false},
+		{"warc", f.WebFixture.DataDir(), false},
 	} {
 		_, err := f.PutProject(t.Context(), "p", []byte(f.ProjectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
 		if tt.fits && err != nil || !tt.fits && (err == nil || !strings.Contains(err.Error(), "output."+tt.field)) {

@@ -97,7 +97,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
 	f.Stop()
-	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
+	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}

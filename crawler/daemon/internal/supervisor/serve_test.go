@@ -55,7 +55,7 @@ func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 func (f *daemonFixture) start(startNew bool) {
 	f.T.Helper()
 	s, err := Open(&engine.Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, Options{
-		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNew,
+		DataDir: f.WebFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNew,
 		APIProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.DoActions("shop", api.ActionStop)
 	f.WaitForState("shop", api.StateStopped)
-	if got := daemontest.ReadRecords(t, filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(daemontest.ShopURLs) {
+	if got := daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(daemontest.ShopURLs) {
 		t.Errorf("%d lines of output, want %d", len(got), len(daemontest.ShopURLs))
 	}
 }
@@ -146,7 +146,7 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := f.Project(t.Context(), "shop"); !errors.As(err, &problem) || problem.Status != 404 {
 		t.Errorf("after that it is found: %v", err)
 	}
-	deleted, err := filepath.Glob(filepath.Join(f.CrawlFixture.DataDir(), datadir.DeletedDir, "shop-*"))
+	deleted, err := filepath.Glob(filepath.Join(f.WebFixture.DataDir(), datadir.DeletedDir, "shop-*"))
 	if err != nil || len(deleted) != 1 {
 		t.Fatalf("put aside %q, %v", deleted, err)
 	}
@@ -227,7 +227,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 100))
 	f.PutProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
 	f.PutProjectFile("torn", f.ProjectYAML("http://a.example/0", daemontest.NoDelayYAML))
-	torn := filepath.Join(f.CrawlFixture.DataDir(), datadir.ProjectsDir, "torn")
+	torn := filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "torn")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -132,10 +132,10 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 	}
 }
 
-// setOrRemoveSharedBrake writes a brake to all Redis stores, or, if encoded is empty, removes it from
+// setOrRemoveBrakeInRedis writes a brake to all Redis stores, or, if encoded is empty, removes it from
 // those that have it. If previous is not empty, it changes only stores whose brake on the
 // host is previous. It needs o.mu.
-func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+func (o *operatorBrakes) setOrRemoveBrakeInRedis(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
 		// A store without the brake has none to remove.
 		shared := cloneOrMakeMap(o.stateStore.current().LastSharedBrakes[c.StoreID])
@@ -158,7 +158,7 @@ func (o *operatorBrakes) setOrRemoveSharedBrake(ctx context.Context, host, encod
 
 // sharedBrakesOf returns the brakes of the Redis store that a project uses, and starts them if
 // they are new; nil if the project uses none.
-func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.SharedBrakes {
+func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.CrossProcessBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
 		return nil
@@ -178,7 +178,7 @@ func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.SharedBra
 }
 
 // sharedBrakesOfAllStores returns those that have been started and not been closed.
-func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.SharedBrakes {
+func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.CrossProcessBrakes {
 	o.storesMu.Lock()
 	defer o.storesMu.Unlock()
 	return slices.Collect(maps.Values(o.sharedBrakesByID))
@@ -194,7 +194,7 @@ func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 		}
 	}
 	o.storesMu.Lock()
-	var unused []*engine.SharedBrakes
+	var unused []*engine.CrossProcessBrakes
 	for key, c := range o.sharedBrakesByID {
 		if !used[key] {
 			unused = append(unused, c)
@@ -209,7 +209,7 @@ func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 func (o *operatorBrakes) closeAllStores() { o.closeStores(o.sharedBrakesOfAllStores()) }
 
 // closeStores waits for the goroutines of stores that are left.
-func (o *operatorBrakes) closeStores(stores []*engine.SharedBrakes) {
+func (o *operatorBrakes) closeStores(stores []*engine.CrossProcessBrakes) {
 	for _, c := range stores {
 		if err := c.Close(); err != nil {
 			o.log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)

@@ -39,8 +39,8 @@ func (c *Client) Close(last func() error) error {
 // Partitions returns all partitions.
 func (c *Client) Partitions() Partitions { return c.partitions }
 
-// Clock returns the clock of the scripts.
-func (c *Client) Clock() *Clock { return c.clock }
+// ScriptClock returns the clock of the scripts.
+func (c *Client) ScriptClock() *Clock { return c.clock }
 
 // PartitionOfHost returns the partition of a host.
 func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.ofHost(host) }
@@ -56,7 +56,7 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 	if err != nil {
 		return 0, err
 	}
-	if p.updateSummaryIfNewer(&c.replySeq, startSeq, sum) {
+	if p.cacheSummaryIfNewer(&c.replySeq, startSeq, sum) {
 		c.failovers.Add(1)
 	}
 	if c.stalled.Load() && c.partitions.Reachable() == len(c.partitions) && c.stalled.Swap(false) {
@@ -70,7 +70,7 @@ func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow
 func (c *Client) RefreshSummaries(ctx context.Context, sc *lua.Script) error {
 	_, err := c.retry(ctx, c.partitions[0], func() error {
 		startSeq := c.replySeq.Load()
-		for i, a := range c.tryAll(ctx, false, sc, CallsTo(c.partitions)) {
+		for i, a := range c.tryBatch(ctx, false, sc, CallsTo(c.partitions)) {
 			if a.err != nil {
 				return a.err
 			}

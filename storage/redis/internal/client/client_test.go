@@ -164,8 +164,8 @@ func TestScriptTransport(t *testing.T) {
 	tr := startTransport(t, cluster, partitions)
 	calls := CallsTo(partitions, noteArgs("", "x")...)
 	for _, try := range []func() []scriptReply{
-		func() []scriptReply { return tr.tryAll(t.Context(), false, lua.SetNote, calls) },
-		func() []scriptReply { return tr.tryAll(t.Context(), true, lua.SetNote, calls) },
+		func() []scriptReply { return tr.tryBatch(t.Context(), false, lua.SetNote, calls) },
+		func() []scriptReply { return tr.tryBatch(t.Context(), true, lua.SetNote, calls) },
 	} {
 		for _, n := range cluster.Nodes()[:3] {
 			if _, err := n.Do(t.Context(), "SCRIPT", "FLUSH"); err != nil {
@@ -181,7 +181,7 @@ func TestScriptTransport(t *testing.T) {
 	for _, n := range cluster.Nodes()[3:] {
 		must(t, n.Signal(syscall.SIGSTOP))
 	}
-	for i, r := range tr.tryAll(t.Context(), true, lua.SetNote, calls) {
+	for i, r := range tr.tryBatch(t.Context(), true, lua.SetNote, calls) {
 		if !errors.Is(r.err, errNotReplicated) {
 			t.Errorf("partition %d: %v, want %v", i, r.err, errNotReplicated)
 		}

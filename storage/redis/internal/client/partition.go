@@ -97,14 +97,14 @@ func (all Partitions) Reachable() (n int) {
 	return n
 }
 
-// updateSummaryIfNewer keeps the summary that a call returned, unless a newer one is known:
+// cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known:
 // calls overtake each other. startSeq is Client.replySeq before the call. It reports whether
 // the partition is served under another replication id than before.
-func (p *Partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new Summary) (failedOver bool) {
+func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new Summary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.Version >= p.summary.Version || p.summaryReplySeq <= startSeq || p.unreachable {
-		p.summary = new.withUpcomingHostsDeferred(p.leftToOthersUntil)
+		p.summary = new.withUpcomingDueTimesRaised(p.leftToOthersUntil)
 		p.summaryReplySeq, p.unreachable = replySeq.Add(1), false
 	}
 	failedOver = p.lastLeaseReplicationID != 0 && new.lastLeaseReplicationID != p.lastLeaseReplicationID
@@ -118,7 +118,7 @@ func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leftToOthersUntil = until
-	p.summary = p.summary.withUpcomingHostsDeferred(until)
+	p.summary = p.summary.withUpcomingDueTimesRaised(until)
 }
 
 // LastSummary returns the last summary of the partition, and false if its server has not
@@ -185,9 +185,9 @@ func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
 	return s, n[1], nil
 }
 
-// withUpcomingHostsDeferred returns the summary as if hosts that come due between now and
+// withUpcomingDueTimesRaised returns the summary as if hosts that come due between now and
 // until came due at until.
-func (s Summary) withUpcomingHostsDeferred(until int64) Summary {
+func (s Summary) withUpcomingDueTimesRaised(until int64) Summary {
 	now := time.Now().UnixMicro()
 	if until <= now {
 		return s

@@ -27,7 +27,7 @@ type partitionServers struct {
 const minLookupInterval = time.Second
 
 // addrsOfCalls returns the addresses of the servers of some calls, empty where it is not known.
-func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []Call) []string {
+func (s *partitionServers) addrsOfCalls(ctx context.Context, calls []ScriptCall) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
@@ -85,7 +85,7 @@ type serverCallGroup struct {
 }
 
 // groupCalls sorts calls by their servers. One whose server is not known is a group.
-func (s *partitionServers) groupCalls(ctx context.Context, calls []Call) []*serverCallGroup {
+func (s *partitionServers) groupCalls(ctx context.Context, calls []ScriptCall) []*serverCallGroup {
 	nodes := s.conn.Nodes()
 	var all []*serverCallGroup
 	current := make(map[rueidis.Client]*serverCallGroup)

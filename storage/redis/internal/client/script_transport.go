@@ -20,17 +20,17 @@ type scriptTransport struct {
 	awaitsReplicas bool // whether a durable call waits until a replica has confirmed it
 }
 
-// A Call is a call of a script on one partition.
-type Call struct {
+// A ScriptCall is a call of a script on one partition.
+type ScriptCall struct {
 	*Partition
 	Args []string
 }
 
 // CallsTo returns a call with the same arguments for each of some partitions.
-func CallsTo(partitions []*Partition, args ...string) []Call {
-	calls := make([]Call, len(partitions))
+func CallsTo(partitions []*Partition, args ...string) []ScriptCall {
+	calls := make([]ScriptCall, len(partitions))
 	for i, p := range partitions {
-		calls[i] = Call{p, args}
+		calls[i] = ScriptCall{p, args}
 	}
 	return calls
 }
@@ -59,8 +59,8 @@ func (t *scriptTransport) try(
 	return m, err
 }
 
-// tryAll makes calls of a script once, as try does, those to a server in one go.
-func (t *scriptTransport) tryAll(ctx context.Context, durable bool, sc *lua.Script, calls []Call) []scriptReply {
+// tryBatch makes calls of a script once, as try does, those to a server in one go.
+func (t *scriptTransport) tryBatch(ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall) []scriptReply {
 	switch {
 	case len(calls) == 0:
 		return nil
@@ -88,7 +88,7 @@ func (t *scriptTransport) command(sc *lua.Script, withText bool, p *Partition, a
 }
 
 // commands returns calls of a script by its name.
-func (t *scriptTransport) commands(sc *lua.Script, calls []Call) []rueidis.Completed {
+func (t *scriptTransport) commands(sc *lua.Script, calls []ScriptCall) []rueidis.Completed {
 	now := t.clock.nowArg()
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {
@@ -131,9 +131,9 @@ func (t *scriptTransport) tryDurably(
 	return m, err
 }
 
-// tryAllDurably is tryAll for what must not be lost: see tryDurably. Calls to one server
+// tryAllDurably is tryBatch for what must not be lost: see tryDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
-func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []Call) []scriptReply {
+func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, calls []ScriptCall) []scriptReply {
 	replies := make([]scriptReply, len(calls))
 	for i := range replies {
 		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
@@ -148,12 +148,12 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 // tryGroupDurably makes the calls of a group. The client takes a connection of its own for
 // what waits, and sends all of it by that.
 func (t *scriptTransport) tryGroupDurably(
-	ctx context.Context, sc *lua.Script, calls []Call, g *serverCallGroup, replies []scriptReply,
+	ctx context.Context, sc *lua.Script, calls []ScriptCall, g *serverCallGroup, replies []scriptReply,
 ) {
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	if g.node != nil {
-		groupCalls := make([]Call, len(g.indexes))
+		groupCalls := make([]ScriptCall, len(g.indexes))
 		for k, i := range g.indexes {
 			groupCalls[k] = calls[i]
 		}

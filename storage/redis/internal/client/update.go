@@ -19,10 +19,10 @@ type UpdateReply struct {
 // TryUpdates makes calls of a script that may change something, once, and yields their
 // replies in order. It keeps the summary of a reply just before the reply is yielded.
 func (c *Client) TryUpdates(
-	ctx context.Context, durable bool, sc *lua.Script, calls []Call,
+	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall,
 ) iter.Seq2[int, UpdateReply] {
 	startSeq := c.replySeq.Load()
-	replies := c.tryAll(ctx, durable, sc, calls)
+	replies := c.tryBatch(ctx, durable, sc, calls)
 	return func(yield func(int, UpdateReply) bool) {
 		for i, a := range replies {
 			if !yield(i, c.applyReply(calls[i].Partition, startSeq, a)) {
@@ -81,7 +81,7 @@ func (c *Client) RunUpdate(
 // and calls read with what each returned beside the summary. Calls that fail are made
 // again, each by itself and some at a time, until they are done.
 func (c *Client) runUpdates(
-	ctx context.Context, durable bool, sc *lua.Script, calls []Call, read func(i int, text string, retried bool) error,
+	ctx context.Context, durable bool, sc *lua.Script, calls []ScriptCall, read func(i int, text string, retried bool) error,
 ) error {
 	if !durable {
 		defer c.CountUnconfirmedUpdate()
@@ -175,7 +175,7 @@ func (c *Client) SendBatches(
 ) error {
 	for len(all) > 0 {
 		var round, later []*Batch
-		var calls []Call
+		var calls []ScriptCall
 		called := make(map[*Partition]bool)
 		for _, b := range all {
 			if called[b.Partition] {
@@ -183,7 +183,7 @@ func (c *Client) SendBatches(
 				continue
 			}
 			called[b.Partition] = true
-			round, calls = append(round, b), append(calls, Call{b.Partition, slices.Concat(commonArgs, b.Args)})
+			round, calls = append(round, b), append(calls, ScriptCall{b.Partition, slices.Concat(commonArgs, b.Args)})
 		}
 		err := c.runUpdates(ctx, durable, sc, calls, func(k int, reply string, retried bool) error {
 			if len(reply) != len(round[k].Indexes) {

@@ -198,7 +198,7 @@ func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reportt
 // writeRefusalAndSessionIDCounts writes what was not queued as it was found.
 func writeRefusalAndSessionIDCounts(p *reporttext.Builder, s *api.CrawlReport) {
 	p.WriteRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
-	p.WriteRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
+	p.WriteRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDsByHost)
 }
 
 // hostCountsByStateText says how many hosts are in each state.

@@ -69,7 +69,7 @@ func (e *Fetcher) clearanceFor(ctx context.Context, u decorum.URL) (gate.Clearan
 	o := u.Origin()
 	c, err := e.Gate.Check(ctx, time.Now(), u)
 	for err == nil && c.IsForRobots() {
-		var result gate.FetchResult
+		var result gate.RecordFetchResult
 		if result, err = e.visit(ctx, c); err != nil {
 			break
 		}
@@ -120,7 +120,7 @@ func (e *Fetcher) FetchURL(ctx context.Context, u decorum.URL) (*decorum.Respons
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *Fetcher) visit(ctx context.Context, c gate.Clearance) (result gate.FetchResult, err error) {
+func (e *Fetcher) visit(ctx context.Context, c gate.Clearance) (result gate.RecordFetchResult, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {

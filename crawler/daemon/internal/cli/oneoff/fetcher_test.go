@@ -18,7 +18,7 @@ import (
 // A Fetcher asks for robots.txt once and before a page, keeps to it, and does not visit a
 // host before it is due.
 func TestFetcher(t *testing.T) {
-	v := daemontest.NewCrawlFixture(t, daemontest.ShopSite())
+	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	d := project.NewFile()
 	d.Agent.Contact, d.Seeds = "mailto:bot@example.com", []string{"http://shop.example/"}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = true, []string{"::" + v.Addr}

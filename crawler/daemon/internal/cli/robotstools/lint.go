@@ -82,6 +82,6 @@ func printLintFinding(w io.Writer, asJSON bool, name string, f lint.Finding) err
 	if f.Advice != "" {
 		advice = "; " + f.Advice
 	}
-	_, err := fmt.Fprintf(w, "%s: %s: %s: %s%s [%s]\n", place, f.Severity, f.Message, f.Effect, advice, f.RequirementID)
+	_, err := fmt.Fprintf(w, "%s: %s: %s: %s%s [%s]\n", place, f.Severity, f.Message, f.Effect, advice, f.Code)
 	return err
 }

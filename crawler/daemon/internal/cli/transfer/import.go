@@ -45,9 +45,9 @@ const frontierImportExample = `  decorum frontier export --data decorum-data | d
 
 // An importOptions is where an import goes.
 type importOptions struct {
-	env          *command.Env
-	configFile   string
-	projectFlags []*pflag.Flag
+	env               *command.Env
+	configFile        string
+	projectFieldFlags []*pflag.Flag
 }
 
 func NewImportCommand(env *command.Env) *cobra.Command {
@@ -57,7 +57,7 @@ func NewImportCommand(env *command.Env) *cobra.Command {
 		Example: frontierImportExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.importFrontier(c.Context(), c.InOrStdin()) },
 	}
-	q.projectFlags = project.AddFieldFlags(c.Flags(), "data")
+	q.projectFieldFlags = project.AddFieldFlags(c.Flags(), "data")
 	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
 	return c
 }
@@ -71,7 +71,7 @@ func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err 
 		d.Store = project.Default().Store // where the old one was
 	}
 	if err == nil {
-		err = project.ApplyFieldFlags(d, q.projectFlags)
+		err = project.ApplyFieldFlags(d, q.projectFieldFlags)
 	}
 	if err == nil {
 		err = d.Check()

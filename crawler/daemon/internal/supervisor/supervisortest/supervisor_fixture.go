@@ -10,29 +10,29 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
 )
 
-// A Fixture is a web on loopback and a supervisor that crawls it.
-type Fixture struct {
+// A SupervisorFixture is a web on loopback and a supervisor that crawls it.
+type SupervisorFixture struct {
 	*supervisor.Supervisor
 	*daemontest.DaemonFixture
 }
 
 // NewFixture starts a web, and makes the directories of a daemon that is not started.
-func NewFixture(t *testing.T, sites ...crawltest.Site) *Fixture {
+func NewFixture(t *testing.T, sites ...crawltest.Site) *SupervisorFixture {
 	t.Helper()
 	return NewFixtureOn(t, crawltest.New(sites...))
 }
 
 // NewFixtureOn is NewFixture for a web that exists.
-func NewFixtureOn(t *testing.T, web *crawltest.Web) *Fixture {
+func NewFixtureOn(t *testing.T, web *crawltest.Web) *SupervisorFixture {
 	t.Helper()
-	return &Fixture{DaemonFixture: daemontest.NewDaemonFixture(t, web)}
+	return &SupervisorFixture{DaemonFixture: daemontest.NewDaemonFixture(t, web)}
 }
 
 // Start starts the supervisor. It ends with the test, or by Stop.
-func (f *Fixture) Start(startNewProjects bool) {
+func (f *SupervisorFixture) Start(startNewProjects bool) {
 	f.T.Helper()
 	s, err := supervisor.Open(&engine.Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, supervisor.Options{
-		DataDir: f.CrawlFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNewProjects,
+		DataDir: f.WebFixture.DataDir(), ProjectFilesDir: f.ProjectFilesPath(), StartNewProjects: startNewProjects,
 		APIProjectRestrictions: supervisor.APIProjectRestrictions{AllowPrivate: true},
 	})
 	if err != nil {
