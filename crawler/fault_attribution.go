@@ -24,7 +24,7 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 	case v.reachedServer():
 		c.Limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
 		if !c.timerLag.wasOverloadedDuringVisit(v) {
-			c.Limiter.MachineLoadLimiter().RecordAnswer()
+			c.Limiter.LocalLoadLimiter().RecordAnswer()
 		}
 	case v.interrupted || v.wasNeverSent():
 		return
@@ -49,7 +49,7 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 		return
 	}
 	if isTimeout(v.Err) && c.timerLag.wasOverloadedDuringVisit(v) {
-		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
+		c.Limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
 		if c.hostTable.tryAttributeTimeoutToMachine(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
@@ -57,7 +57,7 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 		}
 	}
 	if evidence == politeness.CertainlyMachine {
-		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
+		c.Limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
 	}
 	addr := v.remoteAddr
 	if !addr.IsValid() {

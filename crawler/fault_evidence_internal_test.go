@@ -104,8 +104,8 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 		}
 		start = start.Add(time.Second)
 	}
-	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.MachineLoadLimiter().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.MachineLoadLimiter().Limit())
+	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.LocalLoadLimiter().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.LocalLoadLimiter().Limit())
 	}
 	for n := range maxUnchargedTimeouts + 1 {
 		v := visit(4 * time.Second)
@@ -113,7 +113,7 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}
-	if limit := c.Limiter.MachineLoadLimiter().Limit(); limit != 1 {
+	if limit := c.Limiter.LocalLoadLimiter().Limit(); limit != 1 {
 		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
 	}
 }

@@ -80,4 +80,4 @@ func (l *LocalLoadLimiter) addInFlight(n int) {
 func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breaker }
 
 // LocalLoadLimiter returns the process's limit of concurrent visits while its machine is too busy.
-func (l *Limiter) MachineLoadLimiter() *LocalLoadLimiter { return &l.sharedHosts.machineLoadLimiter }
+func (l *Limiter) LocalLoadLimiter() *LocalLoadLimiter { return &l.sharedHosts.machineLoadLimiter }

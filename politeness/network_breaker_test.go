@@ -187,7 +187,7 @@ func TestBreakerPauses(t *testing.T) {
 // by one for as many answers as it allows, and is dropped in the end.
 func TestLoad(t *testing.T) {
 	c := newBreakerFixture(t)
-	load := c.limits.MachineLoadLimiter()
+	load := c.limits.LocalLoadLimiter()
 	var permits []politeness.Permit
 	for i := range 64 {
 		p, err := c.limits.RequestPermit(c.now, fmt.Sprintf("%d.test", i), politeness.PermitRequest{})

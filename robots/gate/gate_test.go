@@ -130,8 +130,8 @@ func TestNotFoundPages(t *testing.T) {
 	}
 }
 
-// TestFetchResult pins what a caller is told, and what a Clearance can show.
-func TestFetchResult(t *testing.T) {
+// TestRecordFetchResult pins what a caller is told, and what a Clearance can show.
+func TestRecordFetchResult(t *testing.T) {
 	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b?q=1")
 	result := s.fetchRobots(a, respondWith(200, someRules))

@@ -35,8 +35,8 @@ func ftpDir(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// newFTPCrawlFixture is NewCrawlFixture a server of ftp.
-func newFTPCrawlFixture(t *testing.T, files map[string]string) (*daemontest.WebFixture, *ftptest.Server) {
+// newFTPWebFixture is NewWebFixture with a server of ftp.
+func newFTPWebFixture(t *testing.T, files map[string]string) (*daemontest.WebFixture, *ftptest.Server) {
 	t.Helper()
 	server := ftptest.Start(t, ftpDir(t, files), nil)
 	return &daemontest.WebFixture{Addr: server.Addr, Dir: t.TempDir()}, server
@@ -50,7 +50,7 @@ func ftpRequests(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "C
 func TestFTP(t *testing.T) {
 	t.Parallel()
 	const delay = 300 * time.Millisecond
-	v, server := newFTPCrawlFixture(t, map[string]string{
+	v, server := newFTPWebFixture(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\nCrawl-delay: 0.3\n",
 		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
 		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
@@ -113,7 +113,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 // cannot be had nothing is.
 func TestFTPRobots(t *testing.T) {
 	t.Parallel()
-	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
 	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)
@@ -129,7 +129,7 @@ func TestFTPRobots(t *testing.T) {
 // TestFTPRevisit: a file that has not been modified is not transferred again.
 func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
-	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
@@ -146,7 +146,7 @@ func TestFTPRevisit(t *testing.T) {
 // Other commands know ftp as well.
 func TestFTPCommands(t *testing.T) {
 	t.Parallel()
-	v, _ := newFTPCrawlFixture(t, map[string]string{
+	v, _ := newFTPWebFixture(t, map[string]string{
 		"robots.txt":  "User-agent: *\nDisallow: /secret\n",
 		"sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>ftp://a.example/x</loc></url></urlset>`,
 	})

@@ -130,7 +130,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	}
 	limiter := g.SharedHosts.NewLimiter(p.LimiterConfig(g.RestartedAt))
 	var budget frontier.VisitBudget = limiter
-	coordinator := newSharedLimitsCoordinator(&g, p, limiter)
+	coordinator := newMultiProcessCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are
 		budget, settings.MaxPages, settings.MaxReceivedBytes = coordinator, 0, 0
 	}

@@ -41,8 +41,8 @@ type MultiProcessCoordinator struct {
 	pageLimitReached            bool                   // no more pages
 }
 
-// newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
-func newSharedLimitsCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *MultiProcessCoordinator {
+// newMultiProcessCoordinator returns the crew of a project's crawl; nil if it has none.
+func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *MultiProcessCoordinator {
 	if g.SharedBrakes == nil {
 		return nil
 	}
