@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -55,10 +56,11 @@ type savedBase struct {
 func (d *xmlDocumentReader) readDocument() error {
 	for {
 		t, err := d.nextToken()
-		if err == nil {
+		switch err {
+		case nil:
 			err = d.handleToken(t)
-		} else {
-			err = replaceEOF(err, errUnexpectedEOF)
+		case io.EOF: // and not an error that wraps it, which says more
+			err = errUnexpectedEOF
 		}
 		if err != nil && !d.emitter.stopped {
 			err = d.emitUnfinished(t, err)

@@ -20,7 +20,7 @@ type ConnectTo struct {
 }
 
 // connectToPattern has HOST, PORT, HOST2 and PORT2. Only within brackets there are colons.
-var connectToPattern = regexp.MustCompile("^" + strings.Repeat(`:(\[[^]]*\][^:]*|[^:]*)`, 4)[1:] + "$")
+var connectToPattern = regexp.MustCompile("^" + strings.Repeat(`:(\[[^]]*\][^:]*|[^:[][^:]*|)`, 4)[1:] + "$")
 
 // ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
