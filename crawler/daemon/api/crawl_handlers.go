@@ -113,12 +113,20 @@ func (h *crawlHandlers) streamReply(r *http.Request, mediaType string, write fun
 	return reply{writeBody: func(w http.ResponseWriter) error {
 		out := &streamWriter{w: w, mediaType: mediaType, stopContext: h.eventStreams.stopContext}
 		out.setDeadline(time.Time{}) // what write does before it writes may take long
-		defer context.AfterFunc(out.stopContext, func() { out.setDeadline(time.Now()) })()
+		interrupted := make(chan struct{})
+		stopWatching := context.AfterFunc(out.stopContext, func() {
+			defer close(interrupted)
+			out.setDeadline(time.Now())
+		})
 		b := bufio.NewWriterSize(out, 1<<16)
 		err := write(b)
 		if err == nil {
 			err = b.Flush()
 		}
+		if !stopWatching() {
+			<-interrupted // w must not be used when this has returned
+		}
+		out.setDeadline(time.Now().Add(writeTimeout)) // for what is still to leave
 		switch {
 		case err == nil && !out.hasBegun:
 			w.Header().Set("Content-Type", mediaType)

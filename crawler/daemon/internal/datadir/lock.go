@@ -25,14 +25,18 @@ type DirectoryLock struct {
 	lockFile *os.File // the lock file, which names the process
 	dir      *os.File // the directory itself; nil: the process already holds it
 	stateDir StateDir // of a lock that StateDir.Lock has returned
-	socket   string   // the path of the socket that ListenSocket has made; empty: none
+	// staleSocket is a socket outside of the directory that a killed process may have left.
+	staleSocket string
+	socket      string // the path of the socket that ListenSocket has made; empty: none
 }
 
-// Close releases the directory, and removes its socket before. It unlocks explicitly: closing the files releases a
+// Close releases the directory, and removes its socket before; one that stays is replaced by the
+// next process. It unlocks explicitly: closing the files releases a
 // lock only when no process has them open, and a process being started has copies of
 // them for a moment.
 func (h *DirectoryLock) Close() error {
-	err := errors.Join(h.removeSocket(), unlockFile(h.lockFile), h.lockFile.Close())
+	_ = h.removeSocket()
+	err := errors.Join(unlockFile(h.lockFile), h.lockFile.Close())
 	if h.dir != nil {
 		_ = unlockFile(h.dir) // fails where directories cannot be locked; the file is closed in any case
 		err = errors.Join(err, h.dir.Close())
@@ -64,9 +68,8 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	if !acquired {
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
-	_, staleSocket := readLockFile(f)
+	_, h.staleSocket = readLockFile(f)
 	h.writeHolder("")
-	removeStaleSocket(staleSocket)
 	return h, nil
 }
 

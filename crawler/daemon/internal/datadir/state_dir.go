@@ -48,6 +48,7 @@ func (d StateDir) Lock() (*DirectoryLock, error) {
 		return nil, err
 	}
 	h.stateDir = d
+	removeStaleSocket(h.staleSocket)
 	return h, nil
 }
 

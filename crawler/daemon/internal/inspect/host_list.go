@@ -85,15 +85,14 @@ func (r *HostListSnapshot) Page(ctx context.Context, q *Inspector, query api.Hos
 // filterAndPaginate selects a page from an order.
 func (r *HostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
+	inOrder := slices.All(order)
 	if query.Descending {
-		order = slices.Clone(order)
-		slices.Reverse(order)
+		inOrder = slices.Backward(order)
 	}
-	if search == "" && query.State == "" {
-		start := min(query.Offset, len(order))
-		return order[start:min(start+query.Limit, len(order))], len(order)
-	}
-	for _, index := range order {
+	for _, index := range inOrder {
+		if search == "" && query.State == "" && len(indexes) == query.Limit {
+			return indexes, len(order)
+		}
 		h := &r.hosts[index]
 		if query.State != "" && HostStates[h.stateIndex] != query.State || !strings.Contains(h.firstOrigin.Host(), search) {
 			continue

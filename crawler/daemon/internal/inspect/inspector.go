@@ -136,53 +136,49 @@ func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery)
 	return streamInspection(ctx, c, (*Inspector).LedgerRecords, query)
 }
 
-// readAhead is how many values of an answer wait for their reader.
-const readAhead = 64
-
 // streamInspection yields what list, a method of Inspector, yields of the crawl. list runs in a
 // goroutine: whoever wants to close the stores ends its context, and does not wait for the
-// reader of the answer. The goroutine has ended when the iteration has.
+// reader of the answer. The goroutine has ended when the iteration has; a panic goes on here.
 func streamInspection[Q, T any](
 	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
 ) iter.Seq2[*T, error] {
-	type item struct {
-		value *T
-		err   error
-	}
 	return func(yield func(*T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		items := make(chan item, readAhead)
+		values := make(chan *T)
+		var listErr error // these two are read after values is closed
+		var panicValue any
 		go func() {
-			defer close(items)
-			err := c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
+			defer close(values)
+			defer func() { panicValue = recover() }()
+			listErr = c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
 				for v, err := range list(q, ctx, query) {
 					if err != nil {
 						return err
 					}
 					select {
-					case items <- item{value: v}:
+					case values <- v:
 					case <-ctx.Done():
 						return context.Cause(ctx)
 					}
 				}
 				return nil
 			})
-			if err != nil {
-				select {
-				case items <- item{err: err}:
-				case <-ctx.Done(): // the reader has gone
-				}
-			}
 		}()
 		defer func() {
 			cancel()
-			for range items { // until the goroutine has ended
+			for range values { // until the goroutine has ended
 			}
 		}()
-		for i := range items {
-			if !yield(i.value, i.err) {
+		for v := range values {
+			if !yield(v, nil) {
 				return
 			}
+		}
+		if panicValue != nil {
+			panic(panicValue)
+		}
+		if listErr != nil {
+			yield(nil, listErr)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (o *JSONLRecorder) Sync() error {
 // Close closes the file. It comes after the state has been closed, which has it
 // synced.
 func (o *JSONLRecorder) Close() error {
-	if o.file == nil {
+	if o == nil || o.file == nil {
 		return nil
 	}
 	return o.file.Close()

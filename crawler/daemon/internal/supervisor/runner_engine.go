@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -35,7 +36,7 @@ func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context,
 	switch {
 	case err == nil:
 		return nil
-	case context.Cause(ctx) == errStoreClosing:
+	case context.Cause(ctx) == errStoreClosing && (errors.Is(err, context.Canceled) || errors.Is(err, errStoreClosing)):
 		return errStoreClosing
 	}
 	return r.availability.wrapIfUnavailable(err)

@@ -86,6 +86,9 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 				return datadir.CrawlStores{}, err
 			}
 		default:
+			if v.questionsContext.Err() != nil { // the file names these stores again
+				v.questionsContext, v.endQuestions = context.WithCancel(context.Background())
+			}
 			v.userCount++
 			return *v.stores, nil
 		}
