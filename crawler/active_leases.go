@@ -58,7 +58,7 @@ type activeLease struct {
 	cancelRequest context.CancelCauseFunc // the request that is under way; nil: none is
 }
 
-// addLease takes a lease, and returns the context of its visit. leave must be called.
+// addLease takes a lease, and returns the context of its visit. removeLease must be called.
 func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	expire := func() { cancel(errLeaseExpired) }
@@ -114,7 +114,7 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl gat
 	}
 }
 
-// cancelRequestsToHosts ends the requests to hosts for which why returns a reason.
+// cancelRequestsToHosts ends the requests to hosts for which reasonFor returns a reason.
 func (h *activeLeases) cancelRequestsToHosts(reasonFor func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

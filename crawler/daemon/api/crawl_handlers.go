@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
@@ -118,14 +119,19 @@ func (h *crawlHandlers) streamReply(r *http.Request, mediaType string, write fun
 			defer close(interrupted)
 			out.setDeadline(time.Now())
 		})
+		// w must not be used when this has returned, or panicked.
+		endWatching := sync.OnceFunc(func() {
+			if !stopWatching() {
+				<-interrupted
+			}
+		})
+		defer endWatching()
 		b := bufio.NewWriterSize(out, 1<<16)
 		err := write(b)
 		if err == nil {
 			err = b.Flush()
 		}
-		if !stopWatching() {
-			<-interrupted // w must not be used when this has returned
-		}
+		endWatching()
 		out.setDeadline(time.Now().Add(writeTimeout)) // for what is still to leave
 		switch {
 		case err == nil && !out.hasBegun:

@@ -17,7 +17,7 @@ import (
 // to projects that come by the API: a caller with a token of the role operate may write
 // a project, but must not read or write other files of the daemon's user. Names are
 // checked with the project, and os.Root checks them again at each open, so that a later
-// change, such as a symbolic link, does not lead out. A nil *confinement allows
+// change, such as a symbolic link, does not lead out. A nil *ProjectAccess allows
 // everything.
 type ProjectAccess struct {
 	OutputRoot       string // outputs are below it, or below home

@@ -41,7 +41,7 @@ type MultiProcessCoordinator struct {
 	pageLimitReached            bool                   // no more pages
 }
 
-// newMultiProcessCoordinator returns the crew of a project's crawl; nil if it has none.
+// newMultiProcessCoordinator returns the coordinator of a project's crawl; nil if it has none.
 func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *MultiProcessCoordinator {
 	if g.SharedBrakes == nil {
 		return nil
