@@ -150,8 +150,9 @@ func (t Ticket) redeem(url string) error {
 }
 
 // CheckLease returns an error if the lease that the ticket is for has run out: by now
-// somebody else may be visiting the host; and for the zero Ticket. Whoever sends requests asks right before each
-// write, as late as can be, and sends nothing then.
+// somebody else may be visiting the host; and for the zero Ticket. Whoever sends requests asks
+// right before each write, as late as can be, and sends nothing then, nor once the context of
+// Fetch is done.
 func (t Ticket) CheckLease() error {
 	if t.data == nil {
 		return errNoTicket

@@ -179,6 +179,7 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	}
 	ctx, trip.cancelRequest = context.WithCancelCause(ctx)
 	defer trip.cancelRequest(nil)
+	trip.ctx = ctx
 	req, err := trip.newRequest(ctx)
 	if err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}

@@ -26,8 +26,9 @@ func (v ticketFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Resp
 	return &decorum.Response{URL: t.URL(), Status: 404, Start: now, End: now}, nil
 }
 
-// TestLeaseConn: over a connection nothing is written for a visit whose lease does not run,
-// whatever lies between the two; and anything once the connection is nobody's.
+// TestLeaseConn: over a connection nothing is written for a visit whose request is canceled, or
+// whose lease has run out, whatever lies between the two; and anything once the connection is
+// nobody's.
 func TestLeaseConn(t *testing.T) {
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
@@ -52,11 +53,20 @@ func TestLeaseConn(t *testing.T) {
 				return &recordedConn{Conn: tls.Client(c, &tls.Config{ServerName: "a.test"})}
 			},
 		} {
-			p := &roundTrip{ticket: ticket, conn: wrap(&leaseCheckedConn{Conn: discardConn{}})}
+			p := &roundTrip{ticket: ticket, conn: wrap(&leaseCheckedConn{Conn: discardConn{}}), ctx: t.Context()}
 			p.enableLeaseCheck()
 			if err := writeLeaseConn(p); err != nil {
 				t.Errorf("while its lease runs, a visit cannot write: %v", err)
 			}
+			canceled := &roundTrip{ticket: ticket, conn: p.conn}
+			canceled.ctx, canceled.cancelRequest = context.WithCancelCause(t.Context())
+			canceled.enableLeaseCheck()
+			canceled.cancelRequest(errConnBroken)
+			if err := writeLeaseConn(canceled); err != errConnBroken {
+				t.Errorf("writing for a request that was canceled: %v, want %v", err, errConnBroken)
+			}
+			canceled.disableLeaseCheck()
+			p.enableLeaseCheck()
 			trips = append(trips, p)
 		}
 	}}

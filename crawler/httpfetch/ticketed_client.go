@@ -31,7 +31,8 @@ type roundTrip struct {
 	serverAddr       netip.AddrPort           // of the server
 	viaProxy         bool                     // it is not at the other end of conn
 	conn             net.Conn                 // that the request was sent over
-	cancelRequest    context.CancelCauseFunc  // before anything more is sent
+	ctx              context.Context          // of the request: once it is done, nothing more is sent
+	cancelRequest    context.CancelCauseFunc  // ends ctx
 	recorder         *wireRecorder            // nil: the exchange is not kept
 	memoryShare      bodymem.Share            // of the memory for bodies
 	ticketHoldsShare bool                     // the ticket holds share until the visit is over
@@ -316,22 +317,31 @@ func (t *ticketedClient) readIntoMemory(
 	return body, truncated, nil
 }
 
-// A leaseCheckedConn asks right before each write whether the lease of the visit still
-// runs: a process that was stopped, or a machine that slept, does not know for how long
-// when it wakes up in the midst of sending.
+// A leaseCheckedConn asks right before each write whether the visit may still send.
 type leaseCheckedConn struct {
 	net.Conn
-	ticket atomic.Pointer[crawler.Ticket] // of the visit that uses the connection; nil: none
+	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: none does
 }
 
 // Write is part of net.Conn.
 func (c *leaseCheckedConn) Write(b []byte) (int, error) {
-	if t := c.ticket.Load(); t != nil {
-		if err := t.CheckLease(); err != nil {
+	if p := c.user.Load(); p != nil {
+		if err := p.checkMaySend(); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Write(b)
+}
+
+// checkMaySend returns why nothing more may be sent for the visit. Its request may have been
+// canceled, by a brake say: net/http writes in a goroutine of its own, and may be about to write
+// when the context ends. Or its lease has run out: a process that was stopped, or a machine that
+// slept, does not know for how long when it wakes up in the midst of sending.
+func (p *roundTrip) checkMaySend() error {
+	if p.ctx.Err() != nil {
+		return context.Cause(p.ctx)
+	}
+	return p.ticket.CheckLease()
 }
 
 // leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and
@@ -352,11 +362,11 @@ func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	return nil
 }
 
-// enableLeaseCheck has writes to the connection of p ask the ticket of p, until
+// enableLeaseCheck has writes to the connection of p ask whether p may still send, until
 // disableLeaseCheck.
 func (p *roundTrip) enableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
-		g.ticket.Store(&p.ticket)
+		g.user.Store(p)
 	}
 }
 
@@ -364,6 +374,6 @@ func (p *roundTrip) enableLeaseCheck() {
 // no visit.
 func (p *roundTrip) disableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
-		g.ticket.CompareAndSwap(&p.ticket, nil)
+		g.user.CompareAndSwap(p, nil)
 	}
 }
