@@ -123,7 +123,7 @@ func TestABrakeThatWasOn(t *testing.T) {
 			crawltest.Site{Host: "a.test", Fallback: pageWithLinks()},
 			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Redirect(301, "http://a.test/target")),
 				Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)},
-			crawltest.Site{Host: "c.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "http://a.test/robots.txt")})})
+			crawltest.Site{Host: "c.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "http://a.test/robots.txt")})})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/", "http://c.test/")
 		c.Brakes = &politeness.Brakes{}

@@ -62,7 +62,7 @@ func (c *chaosWeb) newWeb(slots int) *crawltest.Web {
 		rng := c.randFor("site", host)
 		sites = append(sites, crawltest.Site{
 			Host: host, MaxConcurrency: slots,
-			Robots:   func(at time.Time) crawltest.Robots { return c.robotsAt(host, at) },
+			Robots:   func(at time.Time) crawltest.RobotsSpec { return c.robotsAt(host, at) },
 			Fallback: c.answerPage,
 			Latency: crawltest.Latency{Base: randomDuration(rng, time.Millisecond, time.Second),
 				Jitter: randomDuration(rng, time.Millisecond, 2*time.Second), Seed: c.seed},
@@ -75,7 +75,7 @@ func (c *chaosWeb) newWeb(slots int) *crawltest.Web {
 }
 
 // rulesOf returns the rules of a host in an epoch, and their text.
-func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.Robots, string) {
+func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.RobotsSpec, string) {
 	rng := c.randFor("rules", host, epoch)
 	text, closed := "User-agent: *\nDisallow: /never\n", []string{"/never"}
 	for d := range 4 {
@@ -84,7 +84,7 @@ func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.Robots, string) {
 			text += fmt.Sprintf("Disallow: /d%d/\n", d)
 		}
 	}
-	r := crawltest.Robots{IsDisallowed: func(p string) bool {
+	r := crawltest.RobotsSpec{IsDisallowed: func(p string) bool {
 		return slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(p, c) })
 	}}
 	if rng.IntN(2) == 0 {
@@ -95,7 +95,7 @@ func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.Robots, string) {
 }
 
 // robotsAt returns a host's robots.txt at a moment: it changes every few minutes.
-func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.Robots {
+func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.RobotsSpec {
 	epoch, isCalm := int(at.Sub(c.begin)/randomDuration(c.randFor("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calmAt)
 	if isCalm {
 		epoch = -1
@@ -110,9 +110,9 @@ func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.Robots {
 	case kind == 6:
 		rules.Response = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
 	case kind == 7:
-		return crawltest.Robots{Response: crawltest.Status(http.StatusNotFound)}
+		return crawltest.RobotsSpec{Response: crawltest.Status(http.StatusNotFound)}
 	default:
-		return crawltest.Robots{Response: c.failureAnswer(rng, at)}
+		return crawltest.RobotsSpec{Response: c.failureAnswer(rng, at)}
 	}
 	return rules
 }

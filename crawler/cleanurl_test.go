@@ -158,12 +158,12 @@ func TestCleanParamUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				text := "User-agent: *\nDisallow: /*sid=\n"
 				if at.Sub(begin) > time.Hour {
 					text += "Clean-param: sid\n"
 				}
-				return crawltest.Robots{Response: crawltest.Text(text)}
+				return crawltest.RobotsSpec{Response: crawltest.Text(text)}
 			}})
 		store := memory.New(memory.Config{})
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
@@ -187,11 +187,11 @@ func TestUseOriginalUnparks(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Pages: map[string]crawltest.PageFunc{"/x": crawltest.StaticPage(crawltest.Status(404))},
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < time.Hour {
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
 			}})
 		store := newMemoryStore()
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
@@ -211,11 +211,11 @@ func TestYandexSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < time.Minute {
-					return crawltest.Robots{Response: crawltest.Status(503)}
+					return crawltest.RobotsSpec{Response: crawltest.Status(503)}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
 		store := memory.New(memory.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {

@@ -47,7 +47,7 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "/rules.txt")}),
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "/rules.txt")}),
 			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
@@ -80,12 +80,12 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 func TestUnparkKnowsPurposes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.RobotsSpec {
 			more := ""
 			if at.Sub(begin) > 20*time.Hour {
 				more = "Disallow: /other\n"
 			}
-			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
+			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
 		}})
 		store := newMemoryStore()
 		for range 2 {

@@ -78,8 +78,8 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 }
 
 // robotsText returns a robots.txt that never changes.
-func robotsText(text string, delay time.Duration, disallow func(string) bool) func(time.Time) crawltest.Robots {
-	return crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(text), CrawlDelay: delay, IsDisallowed: disallow})
+func robotsText(text string, delay time.Duration, disallow func(string) bool) func(time.Time) crawltest.RobotsSpec {
+	return crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(text), CrawlDelay: delay, IsDisallowed: disallow})
 }
 
 // countRequests returns the URLs of the log in order, and how often each occurs.
@@ -225,7 +225,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				page := crawltest.StaticPage(crawltest.HTML("<a href=http://shut.test/page>shut</a>"))
 				web := crawltest.New(
 					crawltest.Site{Host: "open.test", Fallback: page},
-					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{Response: fault.answer})})
+					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: fault.answer})})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://open.test/", "http://shut.test/")
 				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
@@ -254,11 +254,11 @@ func TestRobotsReturns(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{
 			Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("hello")),
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < 2*time.Minute {
-					return crawltest.Robots{Response: crawltest.Status(503)}
+					return crawltest.RobotsSpec{Response: crawltest.Status(503)}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/", "http://a.test/x")
 		if err := c.Run(t.Context()); err != nil {
@@ -277,7 +277,7 @@ func TestRobotsReturns(t *testing.T) {
 func TestRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots crawltest.Response) crawltest.Site {
-			return crawltest.Site{Host: host, Robots: crawltest.StaticRobots(crawltest.Robots{Response: robots}),
+			return crawltest.Site{Host: host, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robots}),
 				Pages: map[string]crawltest.PageFunc{
 					"/":       crawltest.StaticPage(crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
 					"/closed": crawltest.StaticPage(crawltest.HTML("closed")),

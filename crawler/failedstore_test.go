@@ -28,7 +28,7 @@ func TestFailedStoreEndsTheCrawl(t *testing.T) {
 }
 
 func testFailedStore(t *testing.T, cfg frontier.Config) {
-	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2"), Robots: crawltest.StaticRobots(crawltest.Robots{
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2"), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), CrawlDelay: time.Hour,
 	})})
 	var broken atomic.Bool

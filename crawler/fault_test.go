@@ -54,8 +54,8 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				page := crawltest.StaticPage(crawltest.HTML("a page"))
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.Robots {
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.RobotsSpec {
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
 				}})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again

@@ -21,7 +21,7 @@ func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.A
 	archiveErr := c.archiveVisit(ctx, v)
 	switch {
 	case isTDMRepFetch(v.Lease, v.Clearance):
-		ack, err = c.handleTDMRep(ctx, v)
+		ack, err = c.handleTDMRepResponse(ctx, v)
 	case v.Clearance.IsForRobots():
 		ack, err = c.handleRobots(ctx, v)
 	case !isPageVisit:

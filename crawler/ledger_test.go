@@ -87,7 +87,7 @@ func mixedSite() crawltest.Site {
 	moved := crawltest.Redirect(http.StatusFound, "/rules.txt")
 	broken := crawltest.Status(http.StatusServiceUnavailable)
 	return crawltest.Site{Host: "a.test",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: moved, CrawlDelay: 2 * time.Second,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: moved, CrawlDelay: 2 * time.Second,
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
 		Pages: map[string]crawltest.PageFunc{
 			"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),

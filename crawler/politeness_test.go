@@ -23,7 +23,7 @@ import (
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(60)...), MaxConcurrency: 4,
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), CrawlDelay: 20 * time.Second})})
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), CrawlDelay: 20 * time.Second})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
 		if err := c.Run(t.Context()); err != nil {

@@ -117,11 +117,11 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", MaxConcurrency: 4, Fallback: pageWithLinks(links...),
 			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < 5*time.Second { // http is asked first
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), CrawlDelay: 10 * time.Second}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), CrawlDelay: 10 * time.Second}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
@@ -139,11 +139,11 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: func(at time.Time) crawltest.RobotsSpec {
 			if at.Sub(begin) < time.Hour {
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour}
 			}
-			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
+			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 		}})
 		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
@@ -475,7 +475,7 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 func TestBlockedRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
 			crawltest.Site{Host: "b.test", Fallback: pageWithLinks("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
 				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
 		c := newCrawl(t, web, newMemoryStore(), "http://b.test/")
@@ -498,11 +498,11 @@ func TestBlockedRobotsRedirect(t *testing.T) {
 func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.RobotsSpec {
 			if at.Sub(begin) < 20*time.Hour {
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /closed\n"), IsDisallowed: func(p string) bool { return p == "/closed" }}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /closed\n"), IsDisallowed: func(p string) bool { return p == "/closed" }}
 			}
-			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /other\n")}
+			return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /other\n")}
 		}})
 		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
@@ -527,7 +527,7 @@ func TestRulesChange(t *testing.T) {
 func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://b.test/r.txt")})},
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://b.test/r.txt")})},
 			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))})
 		store := &slowAddStore{newMemoryStore()}
 		begin := time.Now()

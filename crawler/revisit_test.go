@@ -267,11 +267,11 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
 		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond,
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if isDisallowed(at) {
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /\n"), IsDisallowed: func(string) bool { return true }}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /\n"), IsDisallowed: func(string) bool { return true }}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day)
@@ -313,11 +313,11 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 			}
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < day/2 {
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
 			},
 			Pages: map[string]crawltest.PageFunc{
 				"/":        crawltest.StaticPage(root),
@@ -364,11 +364,11 @@ func TestUnparkIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/p/1", "/p/2", "/p/3"),
-			Robots: func(at time.Time) crawltest.Robots {
+			Robots: func(at time.Time) crawltest.RobotsSpec {
 				if at.Sub(begin) < day {
-					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /p/\n"), IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
+					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /p/\n"), IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
 				}
-				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		store := &crashingStore{Store: newMemoryStore()}
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {

@@ -28,7 +28,7 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 		page := crawltest.HTML("<a href=/closed>x</a>")
 		page.Header.Set("ETag", `"2"`)
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(page),
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: file, IsDisallowed: func(p string) bool { return p == "/closed" }})})
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: file, IsDisallowed: func(p string) bool { return p == "/closed" }})})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day+time.Hour)
 		robotsAsked, conditional := 0, 0

@@ -20,14 +20,14 @@ import (
 // failingRobots returns the robots.txt of a site that asks for a rest of an hour and
 // closes /x. Between two moments it cannot be had, for a different reason each
 // time it is asked for.
-func failingRobots(from, to time.Time) func(time.Time) crawltest.Robots {
+func failingRobots(from, to time.Time) func(time.Time) crawltest.RobotsSpec {
 	reasons := []crawltest.Response{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
-	good := crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
-	return func(at time.Time) crawltest.Robots {
+	good := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
+	return func(at time.Time) crawltest.RobotsSpec {
 		if at.Before(from) || !at.Before(to) {
 			return good
 		}
-		return crawltest.Robots{Response: reasons[at.Sub(from)/time.Hour%time.Duration(len(reasons))]}
+		return crawltest.RobotsSpec{Response: reasons[at.Sub(from)/time.Hour%time.Duration(len(reasons))]}
 	}
 }
 
@@ -220,7 +220,7 @@ func TestRulesThatHoldBriefly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				text := fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", tt.delay.Seconds())
-				rules := crawltest.Robots{Response: crawltest.Text(text), CrawlDelay: tt.delay}
+				rules := crawltest.RobotsSpec{Response: crawltest.Text(text), CrawlDelay: tt.delay}
 				rules.Response.Header.Set("Cache-Control", "no-cache")
 				var sites []crawltest.Site
 				var patterns []string

@@ -19,11 +19,11 @@ import (
 
 // changingRobots returns the robots.txt of a site that closes /flip between two
 // moments, and may be kept for so long.
-func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.Robots {
-	return func(at time.Time) crawltest.Robots {
-		r := crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"), IsDisallowed: hasPrefixFunc("/never")}
+func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.RobotsSpec {
+	return func(at time.Time) crawltest.RobotsSpec {
+		r := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"), IsDisallowed: hasPrefixFunc("/never")}
 		if !at.Before(from) && at.Before(to) {
-			r = crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /flip\n"), IsDisallowed: hasPrefixFunc("/flip")}
+			r = crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /flip\n"), IsDisallowed: hasPrefixFunc("/flip")}
 		}
 		r.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(maxAge.Seconds())))
 		return r
@@ -151,7 +151,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		store := &unparkRecorder{Store: newMemoryStore(), unparked: map[decorum.Origin][]time.Time{}}
 		c := newDirectCrawl(t, web, store)
 		origins := []string{"http://a.test", "https://a.test", "http://b.test"}
-		robotsOf := []func(time.Time) crawltest.Robots{ofA, ofA, ofB}
+		robotsOf := []func(time.Time) crawltest.RobotsSpec{ofA, ofA, ofB}
 		for _, o := range origins {
 			queueURLs(t, c, pages, o+"/open/%d", o+"/flip/%d")
 		}

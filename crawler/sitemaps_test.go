@@ -128,7 +128,7 @@ func TestSitemapBody(t *testing.T) {
 // known and does not name it.
 func TestSitemapsSpeakForTheirSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(sitemaps string) func(time.Time) crawltest.Robots {
+		slow := func(sitemaps string) func(time.Time) crawltest.RobotsSpec {
 			return robotsText("User-agent: *\n"+sitemaps, 0, nil)
 		}
 		others := crawltest.StaticPage(crawltest.HTML("page"))

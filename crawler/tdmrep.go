@@ -224,9 +224,9 @@ func isTDMRepFetch(l storage.Lease, cl gate.Clearance) bool {
 	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
-// handleTDMRep learns what came back for a tdmrep.json. The page whose turn
+// handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn
 // it was goes back and waits the host's rest.
-func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, error) {
+func (c *Crawler) handleTDMRepResponse(ctx context.Context, v *Visit) (storage.Ack, error) {
 	ack := storage.Ack{Outcome: storage.Requeue}
 	if v.interrupted {
 		return ack, nil

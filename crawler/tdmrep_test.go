@@ -115,7 +115,7 @@ func TestTDMRepOfASlowHost(t *testing.T) {
 				robots := crawltest.Text(text)
 				robots.Header.Set("Cache-Control", "max-age=60")
 				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")},
-					Robots: crawltest.StaticRobots(crawltest.Robots{Response: robots, CrawlDelay: 90 * time.Second})})
+					Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: robots, CrawlDelay: 90 * time.Second})})
 				c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
 				c.Settings.TDMRepTTL = tt.ttl
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -78,11 +78,11 @@ func TestNoisyShop(t *testing.T) {
 					}
 					return crawltest.HTML(b.String())
 				}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: shop, Robots: func(at time.Time) crawltest.Robots {
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: shop, Robots: func(at time.Time) crawltest.RobotsSpec {
 					if at.Before(ruleFrom) {
-						return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), CrawlDelay: 30 * time.Minute}
+						return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), CrawlDelay: 30 * time.Minute}
 					}
-					return crawltest.Robots{Response: crawltest.Text(clean), CrawlDelay: 10 * time.Second, RemoveCleanParams: func(path string) string {
+					return crawltest.RobotsSpec{Response: crawltest.Text(clean), CrawlDelay: 10 * time.Second, RemoveCleanParams: func(path string) string {
 						return regexp.MustCompile(`\?ref=r\d+&(item=\d+)&sid=\d+$`).ReplaceAllString(path, "?$1")
 					}}
 				}})

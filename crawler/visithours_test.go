@@ -119,7 +119,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
-				Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://b.test/rules")})},
+				Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://b.test/rules")})},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
@@ -148,7 +148,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, "2000-01-01 00:00:59 +00")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://a.test/rules")}),
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(301, "http://a.test/rules")}),
 			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.VisitWindow = parseWindow(t, "00:00-00:01,00:10-00:20", "")

@@ -115,7 +115,7 @@ func (h *hostCountLimiter) hostsNotRecentlyAdmitted(entries []storage.Entry) (ca
 }
 
 // admissionError returns why u is refused for the fate of its host, nil if it is not.
-func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
+func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostLimitResult, at int) error {
 	if at < 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (h *hostCountLimiter) admissionError(u decorum.URL, results []storage.HostA
 
 // hostAdmissionError returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostAdmissionResult) error {
+func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostLimitResult) error {
 	switch result {
 	case storage.DomainLimitReached:
 		domain := registrable.Domain(u.Origin().Host())

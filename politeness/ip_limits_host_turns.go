@@ -36,7 +36,7 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
-	for _, p := range []*sharedVisitLimiter{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]} {
+	for _, p := range []*visitSemaphore{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]} {
 		if p != nil && p.isGranted(w) {
 			return p.grantedStartTimes[w], true
 		}
@@ -72,7 +72,7 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) error {
 	a := l.sharedHosts.semaphoresByAddr[addr]
 	if a == nil {
-		a = &sharedVisitLimiter{}
+		a = &visitSemaphore{}
 		l.sharedHosts.semaphoresByAddr[addr] = a
 	}
 	if a.findCrawlRequirement(l) == nil && !l.cfg.RestartedAt.IsZero() {

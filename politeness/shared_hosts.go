@@ -24,14 +24,14 @@ type SharedHosts struct {
 	crawlCount       int           // that have NewLimiter
 	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long
 
-	semaphoresByHost map[string]*sharedVisitLimiter
+	semaphoresByHost map[string]*visitSemaphore
 	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
 
-	semaphoresByAddr map[netip.Addr]*sharedVisitLimiter // those in use, and those that rest
-	lastAddrByHost   map[crawlHostKey]netip.Addr        // of hosts that were visited, or turned away there
-	addrPruneSize    int                                // so many homes, and those of no further use are forgotten
-	hasAddrLimits    bool                               // some crawl limits the visits to an address
-	limitsLoopback   bool                               // to loopback addresses too
+	semaphoresByAddr map[netip.Addr]*visitSemaphore // those in use, and those that rest
+	lastAddrByHost   map[crawlHostKey]netip.Addr    // of hosts that were visited, or turned away there
+	addrPruneSize    int                            // so many homes, and those of no further use are forgotten
+	hasAddrLimits    bool                           // some crawl limits the visits to an address
+	limitsLoopback   bool                           // to loopback addresses too
 
 	breaker            *NetworkBreaker  // of the process
 	machineLoadLimiter LocalLoadLimiter // likewise
@@ -41,8 +41,8 @@ type SharedHosts struct {
 
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
-	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*sharedVisitLimiter{}, hostPruneSize: pruneThreshold,
-		semaphoresByAddr: map[netip.Addr]*sharedVisitLimiter{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
+		semaphoresByAddr: map[netip.Addr]*visitSemaphore{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.
@@ -63,14 +63,14 @@ func (h *SharedHosts) hasLimitsForAddr(addr netip.Addr) bool {
 }
 
 // getOrCreateHost returns what is known of a host. It requires h.mu.
-func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitLimiter {
+func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitSemaphore {
 	p := h.semaphoresByHost[host]
 	if p == nil {
 		if len(h.semaphoresByHost) >= h.hostPruneSize {
-			maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *sharedVisitLimiter) bool { return h.isForgettable(p, now) })
+			maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *visitSemaphore) bool { return h.isForgettable(p, now) })
 			h.hostPruneSize = max(pruneThreshold, 2*len(h.semaphoresByHost)) // so that a call costs O(1) on average
 		}
-		p = &sharedVisitLimiter{skipsCrawlsWithoutWorker: true}
+		p = &visitSemaphore{skipsCrawlsWithoutWorker: true}
 		h.semaphoresByHost[host] = p
 	}
 	return p
@@ -78,7 +78,7 @@ func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitLi
 
 // isForgettable reports whether there is nothing to remember of p: no crawl would be
 // let in later for it, or is. It requires h.mu.
-func (h *SharedHosts) isForgettable(p *sharedVisitLimiter, now time.Time) bool {
+func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
 	p.expireRequirementsAndUpdateLimits(now)
 	if h.crawlCount <= 1 {
 		return p.isIdleAndDue(now)
@@ -87,7 +87,7 @@ func (h *SharedHosts) isForgettable(p *sharedVisitLimiter, now time.Time) bool {
 }
 
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
-func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitLimiter) {
+func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphore) {
 	if h.isForgettable(p, now) {
 		delete(h.semaphoresByAddr, addr)
 	}
@@ -97,7 +97,7 @@ func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitLi
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
-	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *sharedVisitLimiter) bool {
+	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *visitSemaphore) bool {
 		return h.isForgettable(p, now)
 	})
 	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })

@@ -19,12 +19,12 @@ const grantTimeout = 10 * time.Second
 // nobody calls: a crash could leave it waiting.
 const maxWaitEstimate = 10 * time.Minute
 
-// A sharedVisitLimiter is what several visitors share, the crawls of a host or the hosts of an
+// A visitSemaphore is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
 // Who finds no slot is put into the line, and called when it is its turn: the
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
-type sharedVisitLimiter struct {
+type visitSemaphore struct {
 	crawlRequirements        []crawlPaceClaim // of the crawls that visit at the same time
 	minRequiredSlots         int              // the least of theirs
 	maxRequiredDelay         time.Duration    // the longest of theirs
@@ -49,13 +49,13 @@ type crawlHostKey struct {
 }
 
 // nextStart is when the next visit may begin.
-func (p *sharedVisitLimiter) nextStart() time.Time {
+func (p *visitSemaphore) nextStart() time.Time {
 	return timecmp.Later(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *sharedVisitLimiter) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
+func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
 	if !p.hasWaiters() && p.activeVisits < p.minRequiredSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawlLimiter)
@@ -88,12 +88,12 @@ func (p *sharedVisitLimiter) acquireOrEnqueue(now time.Time, w crawlHostKey) (un
 }
 
 // hasWaiters reports whether anybody waits, or was called.
-func (p *sharedVisitLimiter) hasWaiters() bool {
+func (p *visitSemaphore) hasWaiters() bool {
 	return len(p.queuePositions) > 0 || len(p.grantedStartTimes) > 0
 }
 
 // addActiveVisit counts a visit of crawl that begins.
-func (p *sharedVisitLimiter) addActiveVisit(crawl *Limiter) {
+func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
 	p.adjustActiveOrGrantedVisits(crawl, 1)
 	if c := p.findCrawlRequirement(crawl); c != nil {
@@ -102,7 +102,7 @@ func (p *sharedVisitLimiter) addActiveVisit(crawl *Limiter) {
 }
 
 // removeActiveVisit counts a visit of crawl that is over, or is not made.
-func (p *sharedVisitLimiter) removeActiveVisit(crawl *Limiter) {
+func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
 	if c := p.findCrawlRequirement(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
@@ -111,14 +111,14 @@ func (p *sharedVisitLimiter) removeActiveVisit(crawl *Limiter) {
 }
 
 // adjustActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *sharedVisitLimiter) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
+func (p *visitSemaphore) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
 }
 
 // enqueue puts a waiter at the end of the line.
-func (p *sharedVisitLimiter) enqueue(w crawlHostKey) {
+func (p *visitSemaphore) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
 	}
@@ -127,12 +127,12 @@ func (p *sharedVisitLimiter) enqueue(w crawlHostKey) {
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *sharedVisitLimiter) grantSlots(now time.Time) {
+func (p *visitSemaphore) grantSlots(now time.Time) {
 	p.grantSlotsIncludingCaller(now, crawlHostKey{})
 }
 
 // grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
-func (p *sharedVisitLimiter) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
+func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
 	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minRequiredSlots; {
 		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
@@ -157,7 +157,7 @@ func (p *sharedVisitLimiter) grantSlotsIncludingCaller(now time.Time, caller cra
 }
 
 // compactQueue takes those who have left out of the line.
-func (p *sharedVisitLimiter) compactQueue() {
+func (p *visitSemaphore) compactQueue() {
 	i := -1
 	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
 		i++
@@ -170,10 +170,10 @@ func (p *sharedVisitLimiter) compactQueue() {
 }
 
 // isGranted reports whether a slot is kept for w.
-func (p *sharedVisitLimiter) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
+func (p *visitSemaphore) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
 
 // grantSlotTo keeps a slot for w.
-func (p *sharedVisitLimiter) grantSlotTo(w crawlHostKey, from time.Time) {
+func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
 	if p.grantedStartTimes == nil {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
@@ -184,7 +184,7 @@ func (p *sharedVisitLimiter) grantSlotTo(w crawlHostKey, from time.Time) {
 }
 
 // clearGrant gives the slot back that is kept for w.
-func (p *sharedVisitLimiter) clearGrant(w crawlHostKey) {
+func (p *visitSemaphore) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.grantedStartTimes, w)
 		p.adjustActiveOrGrantedVisits(w.crawlLimiter, -1)
@@ -192,14 +192,14 @@ func (p *sharedVisitLimiter) clearGrant(w crawlHostKey) {
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
-func (p *sharedVisitLimiter) grantSlot(w crawlHostKey, from time.Time) {
+func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
 	p.extendCrawlRequirementUntil(w.crawlLimiter, from)
 	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
 // expireGrants takes back the turns of those who did not come.
-func (p *sharedVisitLimiter) expireGrants(now time.Time) (expired bool) {
+func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 	for w, since := range p.grantedStartTimes {
 		if now.Sub(since) > grantTimeout {
 			p.clearGrant(w)
@@ -210,7 +210,7 @@ func (p *sharedVisitLimiter) expireGrants(now time.Time) (expired bool) {
 }
 
 // removeWaiter takes w out of the line, and its turn from it.
-func (p *sharedVisitLimiter) removeWaiter(w crawlHostKey) {
+func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
 		p.crawlQueue = nil
@@ -222,7 +222,7 @@ func (p *sharedVisitLimiter) removeWaiter(w crawlHostKey) {
 }
 
 // recordVisitEnd counts a visit of crawl that is over, which took so long.
-func (p *sharedVisitLimiter) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
+func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
 	p.removeActiveVisit(crawl)
 	took = max(0, took)
 	if p.meanVisitDuration == 0 {
@@ -236,7 +236,7 @@ func (p *sharedVisitLimiter) recordVisitEnd(crawl *Limiter, took time.Duration, 
 
 // postponeAndGrantSlots puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *sharedVisitLimiter) postponeAndGrantSlots(now time.Time) {
+func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
 	p.expireRequirementsAndUpdateLimits(now)
 	start := p.nextStart()
 	for w, from := range p.grantedStartTimes {
@@ -249,7 +249,7 @@ func (p *sharedVisitLimiter) postponeAndGrantSlots(now time.Time) {
 
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
-func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
+func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 	for _, waiting := range []iter.Seq[crawlHostKey]{maps.Keys(p.grantedStartTimes), maps.Keys(p.queuePositions)} {
 		for w := range waiting {
 			if w.crawlLimiter == crawl {
@@ -269,7 +269,7 @@ func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *sharedVisitLimiter) estimateTurn(now time.Time, w crawlHostKey) time.Time {
+func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
@@ -277,7 +277,7 @@ func (p *sharedVisitLimiter) estimateTurn(now time.Time, w crawlHostKey) time.Ti
 }
 
 // isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *sharedVisitLimiter) isIdleAndDue(now time.Time) bool {
+func (p *visitSemaphore) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 
@@ -291,7 +291,7 @@ type crawlPaceClaim struct {
 }
 
 // setRequiredDelayAndSlots notes what a crawl asks for from now on.
-func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
+func (p *visitSemaphore) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.findCrawlRequirement(crawl)
 	if c == nil {
 		p.crawlRequirements = append(p.crawlRequirements, crawlPaceClaim{limiter: crawl})
@@ -302,7 +302,7 @@ func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.T
 }
 
 // findCrawlRequirement returns the claim of a crawl, nil if it has none.
-func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceClaim {
+func (p *visitSemaphore) findCrawlRequirement(crawl *Limiter) *crawlPaceClaim {
 	for i := range p.crawlRequirements {
 		if p.crawlRequirements[i].limiter == crawl {
 			return &p.crawlRequirements[i]
@@ -312,7 +312,7 @@ func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceClai
 }
 
 // extendCrawlRequirementUntil keeps the claim of a crawl that can come again at a time.
-func (p *sharedVisitLimiter) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
+func (p *visitSemaphore) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.expires = timecmp.Later(c.expires, at.Add(grantTimeout))
 	}
@@ -320,7 +320,7 @@ func (p *sharedVisitLimiter) extendCrawlRequirementUntil(crawl *Limiter, at time
 
 // expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *sharedVisitLimiter) expireRequirementsAndUpdateLimits(now time.Time) {
+func (p *visitSemaphore) expireRequirementsAndUpdateLimits(now time.Time) {
 	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceClaim) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlRequirements) == 0 {
 		return

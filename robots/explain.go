@@ -51,7 +51,7 @@ const (
 func (r *Rules) Explain(u decorum.URL) Explanation {
 	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
-		e.IndexingVerdict = new(r.mainRobotRules.Check(u))
+		e.IndexingVerdict = new(r.indexingRobotRules.Check(u))
 	}
 	if e.Exempt = e.PathAndQuery == "/robots.txt"; e.Exempt || e.PathAndQuery == "" {
 		return e

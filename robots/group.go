@@ -13,7 +13,7 @@ import (
 func (f *File) RulesFor(a Agent) *Rules {
 	r := f.compileRulesFor(a)
 	if indexing, ok := presetAgents[a.indexingPreset]; ok && f.dialect != GoogleOSS {
-		r.mainRobotRules = f.compileRulesFor(indexing)
+		r.indexingRobotRules = f.compileRulesFor(indexing)
 	}
 	return r
 }

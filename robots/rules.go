@@ -18,7 +18,7 @@ type Rules struct {
 	delay                 time.Duration
 	hasDelay              bool // a delay is given
 	rateAndVisitTimes     rateAndVisitTimes
-	mainRobotRules        *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	indexingRobotRules    *Rules // of the robot without which nothing is indexed; nil: the agent itself
 	disallowByDefault     bool   // what no rule decides is disallowed
 	isGoogleOSS           bool   // CheckRawURL compares URLs as they stand
 }
@@ -53,7 +53,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 		return Verdict{Allowed: path != "", Group: r.groupAgents}
 	}
 	v := r.verdictOfRule(r.ruleSet.DecidingRule(path))
-	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
+	v.DisallowedForMainRobot = v.Allowed && r.indexingRobotRules != nil && !r.indexingRobotRules.Check(u).Allowed
 	return v
 }
 

@@ -14,7 +14,7 @@ type HostAdmitter interface {
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]HostAdmissionResult, error)
+	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]HostLimitResult, error)
 	// AdmittedHostTotalsFor returns how many hosts were counted, and whether h is one of them.
 	AdmittedHostTotalsFor(ctx context.Context, h HostToAdmit) (HostAdmissionCounts, error)
 }
@@ -33,16 +33,16 @@ type HostCountLimits struct {
 	RefuseNewHosts    bool // admit no new host for now
 }
 
-// A HostAdmissionResult is what became of a host that was offered to AdmitHostsWithinLimits.
-type HostAdmissionResult uint8
+// A HostLimitResult is what became of a host that was offered to AdmitHostsWithinLimits.
+type HostLimitResult uint8
 
 // Results for hosts.
 const (
-	HostAdmitted       HostAdmissionResult = iota // new: it is counted
-	HostAlreadyCounted                            // counted before
-	NewHostsRefused                               // new, and HostCountLimits.RefuseNewHosts
-	DomainLimitReached                            // new, and its domain has HostCountLimits.MaxHostsPerDomain hosts
-	HostLimitReached                              // new, and the crawl has HostCountLimits.MaxHosts hosts
+	HostAdmitted       HostLimitResult = iota // new: it is counted
+	HostAlreadyCounted                        // counted before
+	NewHostsRefused                           // new, and HostCountLimits.RefuseNewHosts
+	DomainLimitReached                        // new, and its domain has HostCountLimits.MaxHostsPerDomain hosts
+	HostLimitReached                          // new, and the crawl has HostCountLimits.MaxHosts hosts
 )
 
 // A HostAdmissionCounts is how many hosts were counted.
@@ -53,7 +53,7 @@ type HostAdmissionCounts struct {
 }
 
 // CheckNewHost returns the result of AdmitHostsWithinLimits for a host in the state c.
-func (l HostCountLimits) CheckNewHost(c HostAdmissionCounts, ignoreLimits bool) HostAdmissionResult {
+func (l HostCountLimits) CheckNewHost(c HostAdmissionCounts, ignoreLimits bool) HostLimitResult {
 	switch {
 	case c.IncludesHost:
 		return HostAlreadyCounted

@@ -7,13 +7,13 @@ import (
 
 const linksPerPage = web.LinksPerPage
 
-// A discoveryOrder returns the host and the page of the n-th link.
-type discoveryOrder struct {
+// A linkDistribution returns the host and the page of the n-th link.
+type linkDistribution struct {
 	name   string
 	linkAt func(n, hosts int) (host, page int)
 }
 
-var orders = []discoveryOrder{
+var orders = []linkDistribution{
 	{"scattered", func(n, hosts int) (host, page int) { return web.Scatter(n, hosts), n }},
 	{"paged", func(n, hosts int) (host, page int) {
 		if n%5 == 0 {
@@ -24,7 +24,7 @@ var orders = []discoveryOrder{
 }
 
 // pageLinks returns the links of the n-th page. Pages of one order are not found in another.
-func (o discoveryOrder) pageLinks(n, hosts int) []storage.Entry {
+func (o linkDistribution) pageLinks(n, hosts int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
 		host, page := o.linkAt(n*linksPerPage+i, hosts)

@@ -122,7 +122,7 @@ func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i in
 // addPageLinks adds the links of some pages, all of which are new. To make them up is part
 // of the time. That all are there is checked by who visits them: a call that had to be
 // made again says of what it added before that it is known.
-func (r *storeBenchmark) addPageLinks(o discoveryOrder, from, to int) (urls int, err error) {
+func (r *storeBenchmark) addPageLinks(o linkDistribution, from, to int) (urls int, err error) {
 	return (to - from) * linksPerPage, r.runCallers(r.callers, to-from, func(s *redis.Store, i int) error {
 		_, err := s.Add(context.Background(), o.pageLinks(from+i, r.Hosts), 0)
 		return err

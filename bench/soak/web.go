@@ -37,14 +37,14 @@ func (w endlessWeb) newTestWeb(requests int) *crawltest.Web {
 
 // robotsOf is the robots.txt of a host. Of twenty hosts one has none, one is out of
 // order, and one asks for more than the crawler's own delay.
-func (w endlessWeb) robotsOf(host int) crawltest.Robots {
+func (w endlessWeb) robotsOf(host int) crawltest.RobotsSpec {
 	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", web.Host(host), sitemapPath)
-	r := crawltest.Robots{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
+	r := crawltest.RobotsSpec{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
 	switch host % 20 {
 	case 3:
-		return crawltest.Robots{Response: crawltest.Status(http.StatusNotFound)}
+		return crawltest.RobotsSpec{Response: crawltest.Status(http.StatusNotFound)}
 	case 5:
-		return crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)}
+		return crawltest.RobotsSpec{Response: crawltest.Status(http.StatusServiceUnavailable)}
 	case 7:
 		r.CrawlDelay = w.CrawlerDelay * 3 / 2
 		file += fmt.Sprintf("Crawl-delay: %g\n", r.CrawlDelay.Seconds())

@@ -75,7 +75,7 @@ func readWeb(t *testing.T, killed time.Time) *crawltest.Web {
 func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{}, OtherMethodPages: map[string]crawltest.PageFunc{}}
 	if h.Robots != nil {
-		s.Robots = func(at time.Time) crawltest.Robots { return h.Robots.crawltestRobots(name, at.Before(killed)) }
+		s.Robots = func(at time.Time) crawltest.RobotsSpec { return h.Robots.crawltestRobots(name, at.Before(killed)) }
 	}
 	for path, p := range h.Pages {
 		s.Pages[path] = h.newPage(name, path, p, killed)
@@ -91,10 +91,10 @@ func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 }
 
 // crawltestRobots returns what the robots.txt is at a moment.
-func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawltest.Robots {
+func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawltest.RobotsSpec {
 	answer := r.pageDescription
 	answer.Type = "text/plain"
-	return crawltest.Robots{
+	return crawltest.RobotsSpec{
 		Response:   answer.response(host, beforeKill),
 		CrawlDelay: time.Duration(r.DelayS) * time.Second,
 		IsDisallowed: func(path string) bool {

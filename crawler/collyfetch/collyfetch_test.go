@@ -80,7 +80,7 @@ func requestedPaths(web *crawltest.Web) []string {
 func TestCallbacksEnqueue(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	web := crawltest.New(crawltest.Site{Host: "a.test",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), CrawlDelay: delay,
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
 		Fallback: crawltest.StaticPage(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})

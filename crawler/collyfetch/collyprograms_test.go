@@ -193,7 +193,7 @@ var collyPrograms = map[string]func(*programSession){
 // robots.txt closes, and to a host that no program is allowed to go to.
 func programWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
-	closed := crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
+	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
 		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
 	wiki := map[string]crawltest.PageFunc{
 		"/":     page("<h1>Wiki</h1><a href=/bees>Bees</a> <a href=bridges>Bridges</a> <a href=/caves>Caves</a> <a href=/dunes>Dunes</a> <a href=/private/x>Private</a> <a href=http://other.test/>Other</a>"),

@@ -33,7 +33,7 @@ func linkFormsWeb() *crawltest.Web {
 		"/mole":   page("<a href=/deep/x>x</a><a href=/deep/er/x>y</a>"),
 		"/deep/x": page("<a href=y>y</a>"), "/deep/y": page("<a href=z>z</a>"),
 	}
-	closed := crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
 		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
 	return crawltest.New(crawltest.Site{Host: "a.test", Robots: closed, Pages: pages},
 		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.PageFunc{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})

@@ -22,7 +22,7 @@ func aiPolicyWeb() *crawltest.Web {
 	closed := crawltest.HTML("<h1>Noai</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
 	return crawltest.New(crawltest.Site{Host: "press.test",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
 		Pages: map[string]crawltest.PageFunc{
 			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
 			"/":                        crawltest.StaticPage(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),

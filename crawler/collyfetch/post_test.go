@@ -38,7 +38,7 @@ func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []str
 	}
 	site := crawltest.Site{Host: "a.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil), "/private": record(nil)},
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<h1>Office</h1>")), "/form": record(nil)},
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
 			CrawlDelay: 3 * time.Second, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
 	for path, page := range forms {
 		site.OtherMethodPages[path] = record(page)

@@ -73,7 +73,7 @@ func smallWebWithDelay(delay time.Duration) *crawltest.Web {
 	}
 	closed := func(p string) bool { return p == "/private" }
 	return crawltest.New(crawltest.Site{Host: "a.test", Pages: pages, Robots: crawltest.StaticRobots(
-		crawltest.Robots{Response: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), CrawlDelay: delay, IsDisallowed: closed})})
+		crawltest.RobotsSpec{Response: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), CrawlDelay: delay, IsDisallowed: closed})})
 }
 
 // checkPolite fails the test if the server saw anything impolite.

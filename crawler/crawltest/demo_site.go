@@ -17,7 +17,7 @@ type demoSiteBuilder struct {
 
 // newDemoSiteBuilder returns a site with robots.txt and no pages yet. It takes a moment
 // to answer, as sites do.
-func newDemoSiteBuilder(host, name string, r Robots) *demoSiteBuilder {
+func newDemoSiteBuilder(host, name string, r RobotsSpec) *demoSiteBuilder {
 	return &demoSiteBuilder{name: name, charset: "utf-8", Site: Site{
 		Host: host, Robots: StaticRobots(r), Pages: map[string]PageFunc{},
 		Latency: Latency{Base: 2 * time.Millisecond, Jitter: 10 * time.Millisecond, Seed: 1},
@@ -25,7 +25,7 @@ func newDemoSiteBuilder(host, name string, r Robots) *demoSiteBuilder {
 }
 
 // allowAllRobots is the robots.txt of those who mind nothing.
-func allowAllRobots() Robots { return Robots{Response: Text("User-agent: *\nDisallow:\n")} }
+func allowAllRobots() RobotsSpec { return RobotsSpec{Response: Text("User-agent: *\nDisallow:\n")} }
 
 // addHTMLPage puts an HTML page at a path.
 func (p *demoSiteBuilder) addHTMLPage(path, title string, parts ...string) {

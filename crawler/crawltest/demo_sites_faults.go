@@ -31,7 +31,7 @@ func redirectsSite() Site {
 
 // redirectedRobotsSite has no robots.txt of its own: it sends those who ask to the library's.
 func redirectedRobotsSite() Site {
-	p := newDemoSiteBuilder("annex.example", "The Map Annex", Robots{
+	p := newDemoSiteBuilder("annex.example", "The Map Annex", RobotsSpec{
 		Response:     Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
 		IsDisallowed: isDisallowedByWildcards,
 	})
@@ -45,7 +45,7 @@ func redirectedRobotsSite() Site {
 
 // unavailableRobotsSite answers 503 when asked for its rules: nobody may come in.
 func unavailableRobotsSite() Site {
-	p := newDemoSiteBuilder("weather.example", "The Weather Station", Robots{Response: Status(http.StatusServiceUnavailable)})
+	p := newDemoSiteBuilder("weather.example", "The Weather Station", RobotsSpec{Response: Status(http.StatusServiceUnavailable)})
 	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
 	p.addHomePage("Measuring.", bulletListHTML(linkHTML("/today", "Today")))
 	return p.Site
@@ -53,7 +53,7 @@ func unavailableRobotsSite() Site {
 
 // hangingRobotsSite never answers when asked for its rules.
 func hangingRobotsSite() Site {
-	p := newDemoSiteBuilder("lighthouse.example", "The Lighthouse", Robots{Response: Response{Fault: Hang}})
+	p := newDemoSiteBuilder("lighthouse.example", "The Lighthouse", RobotsSpec{Response: Response{Fault: Hang}})
 	p.addHTMLPage("/log", "Log", paragraphHTML("Ships."))
 	p.addHomePage("On, off, on.", bulletListHTML(linkHTML("/log", "Log")))
 	return p.Site
@@ -94,7 +94,7 @@ func encodeLatin1(text string) string {
 // missingRobotsSite has no robots.txt, pages that are gone, and a page that arrives in
 // half the first time.
 func missingRobotsSite() Site {
-	p := newDemoSiteBuilder("meadow.example", "The Meadow", Robots{})
+	p := newDemoSiteBuilder("meadow.example", "The Meadow", RobotsSpec{})
 	p.Robots = nil
 	links := p.addInterlinkedPages("/bees/", readDemoPageContents("bees"), hrefFuncForDir("/bees/"))
 	p.addHTMLPage("/bees/", "Bees", bulletListHTML(links...))

@@ -13,7 +13,7 @@ import (
 // wildcardRulesSite has rules with wildcards, an Allow inside a Disallow, and links to
 // what is closed.
 func wildcardRulesSite() Site {
-	p := newDemoSiteBuilder("library.example", "The Lending Library", Robots{
+	p := newDemoSiteBuilder("library.example", "The Lending Library", RobotsSpec{
 		Response: Text(`# Please mind the books.
 User-agent: *
 Disallow: /loans/
@@ -56,7 +56,7 @@ func isDisallowedByWildcards(path string) bool {
 // relativeLinksSite has relative links, a page with BASE, and wildcards in the middle of
 // its rules.
 func relativeLinksSite() Site {
-	p := newDemoSiteBuilder("garden.example", "The Botanical Garden", Robots{
+	p := newDemoSiteBuilder("garden.example", "The Botanical Garden", RobotsSpec{
 		Response: Text("User-agent: *\nDisallow: /beds/*/nursery\nAllow: /beds/*/nursery/visit$\n"),
 		IsDisallowed: func(path string) bool {
 			_, rest, ok := strings.Cut(path, "/beds/")
@@ -83,7 +83,7 @@ func relativeLinksSite() Site {
 
 // crawlDelaySite asks for a rest of half a second.
 func crawlDelaySite() Site {
-	p := newDemoSiteBuilder("timetable.example", "The Branch Line", Robots{
+	p := newDemoSiteBuilder("timetable.example", "The Branch Line", RobotsSpec{
 		Response: Text("User-agent: *\nCrawl-delay: 0.5\nDisallow: /drivers/\n"), CrawlDelay: 500 * time.Millisecond,
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/drivers/") },
 	})
@@ -118,7 +118,7 @@ func endlessCalendarSite() Site {
 
 // sitemapIndexSite has a sitemap index, and objects that only a sitemap knows of.
 func sitemapIndexSite() Site {
-	p := newDemoSiteBuilder("museum.example", "The Museum of Small Things", Robots{
+	p := newDemoSiteBuilder("museum.example", "The Museum of Small Things", RobotsSpec{
 		Response:     Text("User-agent: *\nDisallow: /store/sealed\n\nSitemap: http://museum.example/sitemap.xml\n"),
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/store/sealed") },
 	})
@@ -155,7 +155,7 @@ func sitemapXML(root, entry string, urls ...string) string {
 
 // cleanParamSite has links with parameters that do not matter, and says so.
 func cleanParamSite() Site {
-	p := newDemoSiteBuilder("market.example", "The Thursday Market", Robots{
+	p := newDemoSiteBuilder("market.example", "The Thursday Market", RobotsSpec{
 		Response:          Text("User-agent: *\nDisallow:\nClean-param: ref&visit /stalls/\n"),
 		RemoveCleanParams: removeNoiseParams,
 	})

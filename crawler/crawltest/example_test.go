@@ -14,7 +14,7 @@ import (
 func Example() {
 	web := crawltest.New(crawltest.Site{
 		Host: "bakery.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response:     crawltest.Text("User-agent: *\nDisallow: /recipes/\nCrawl-delay: 2\n"),
 			CrawlDelay:   2 * time.Second,
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/recipes/") },

@@ -47,18 +47,18 @@ func withPostBody(body string) func(*Exchange) {
 func judgeWeb() *Web {
 	private := func(path string) bool { return strings.HasPrefix(path, "/private") }
 	return New(
-		Site{Host: "free.example", Robots: StaticRobots(Robots{Response: Text("User-agent: *\n")})},
-		Site{Host: "strict.example", Robots: StaticRobots(Robots{CrawlDelay: 2 * time.Second, IsDisallowed: private})},
+		Site{Host: "free.example", Robots: StaticRobots(RobotsSpec{Response: Text("User-agent: *\n")})},
+		Site{Host: "strict.example", Robots: StaticRobots(RobotsSpec{CrawlDelay: 2 * time.Second, IsDisallowed: private})},
 		Site{Host: "wide.example", MaxConcurrency: 2},
-		Site{Host: "noise.example", Robots: StaticRobots(Robots{RemoveCleanParams: func(path string) string {
+		Site{Host: "noise.example", Robots: StaticRobots(RobotsSpec{RemoveCleanParams: func(path string) string {
 			before, _, _ := strings.Cut(path, "?")
 			return before
 		}})},
-		Site{Host: "moody.example", Robots: func(at time.Time) Robots {
+		Site{Host: "moody.example", Robots: func(at time.Time) RobotsSpec {
 			if at.Before(noon.Add(time.Hour)) {
-				return Robots{}
+				return RobotsSpec{}
 			}
-			return Robots{IsDisallowed: private, CrawlDelay: 5 * time.Second}
+			return RobotsSpec{IsDisallowed: private, CrawlDelay: 5 * time.Second}
 		}},
 	)
 }

@@ -18,7 +18,7 @@ const (
 // A rulesInForce is what binds a visitor of an origin at a moment.
 type rulesInForce struct {
 	state  robotsRulesStatus
-	rules  Robots
+	rules  RobotsSpec
 	readAt time.Time // when its last answer had ended
 }
 
@@ -76,9 +76,9 @@ func (a exchangesByURL) rulesAt(site *Site, origin string, at, restart time.Time
 
 // rulesFromResponse returns the rules of a robots.txt that was asked for at a moment and
 // answered, after its redirects, by last.
-func rulesFromResponse(site *Site, requestedAt time.Time, last Exchange) Robots {
+func rulesFromResponse(site *Site, requestedAt time.Time, last Exchange) RobotsSpec {
 	if last.Status/100 != 2 {
-		return Robots{}
+		return RobotsSpec{}
 	}
 	return site.robotsAt(requestedAt)
 }

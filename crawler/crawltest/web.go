@@ -15,7 +15,7 @@ type Site struct {
 	Host string // lower case, without port; any scheme and port lead here
 	// Robots is the robots.txt in force at a moment. It must be a pure
 	// function: the judge asks it again. Nil: 404.
-	Robots func(at time.Time) Robots
+	Robots func(at time.Time) RobotsSpec
 	// Pages are the site's pages by path. A path with its query goes before
 	// the path alone.
 	Pages map[string]PageFunc
@@ -29,9 +29,9 @@ type Site struct {
 	Latency        Latency
 }
 
-// Robots is a site's robots.txt and what it means, as the site's owner states
+// RobotsSpec is a site's robots.txt and what it means, as the site's owner states
 // it for the agent that is judged.
-type Robots struct {
+type RobotsSpec struct {
 	Response     Response               // the file, or what is answered in its place
 	CrawlDelay   time.Duration          // the rest it asks for
 	IsDisallowed func(path string) bool // whether it closes a path (with query); nil: none
@@ -41,7 +41,9 @@ type Robots struct {
 }
 
 // StaticRobots returns the Robots of a site whose robots.txt never changes.
-func StaticRobots(r Robots) func(time.Time) Robots { return func(time.Time) Robots { return r } }
+func StaticRobots(r RobotsSpec) func(time.Time) RobotsSpec {
+	return func(time.Time) RobotsSpec { return r }
+}
 
 // A Web is a set of sites and the log of what they were asked. Its methods may
 // be called at the same time.
@@ -65,9 +67,9 @@ func New(sites ...Site) *Web {
 }
 
 // robotsAt returns the robots.txt in force at a moment.
-func (s *Site) robotsAt(at time.Time) Robots {
+func (s *Site) robotsAt(at time.Time) RobotsSpec {
 	if s == nil || s.Robots == nil {
-		return Robots{Response: Status(http.StatusNotFound)}
+		return RobotsSpec{Response: Status(http.StatusNotFound)}
 	}
 	return s.Robots(at)
 }

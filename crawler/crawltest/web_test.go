@@ -39,7 +39,7 @@ func smallWeb() *Web {
 	packed := Text(strings.Repeat("press ", 100))
 	packed.GzipIfAccepted = true
 	return New(
-		Site{Host: "a.example", Robots: StaticRobots(Robots{Response: Text("User-agent: *\nDisallow:\n")}),
+		Site{Host: "a.example", Robots: StaticRobots(RobotsSpec{Response: Text("User-agent: *\nDisallow:\n")}),
 			Pages: map[string]PageFunc{
 				"/":      StaticPage(HTML("home")),
 				"/q":     StaticPage(Text("any query")),

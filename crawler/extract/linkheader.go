@@ -36,7 +36,7 @@ func (p *pageReader) addLinkHeader(s []byte) {
 		if !ok {
 			return
 		}
-		var params linkParams
+		var params linkHeaderParams
 		params, s = readLinkParams(rest)
 		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.resolvesToPageURL(params.anchor) {
 			p.addLinkKeepingFirstCanonical(kind, target)
@@ -50,12 +50,12 @@ func (p *pageReader) resolvesToPageURL(anchor []byte) bool {
 	return err == nil && u == p.pageURL
 }
 
-// linkParams are those of a link that matter.
-type linkParams struct{ rel, typ, anchor []byte }
+// linkHeaderParams are those of a link that matter.
+type linkHeaderParams struct{ rel, typ, anchor []byte }
 
 // readLinkParams reads the parameters of a link, and returns what follows them
 // (RFC 8288 §B.3). The first of a name counts.
-func readLinkParams(s []byte) (params linkParams, rest []byte) {
+func readLinkParams(s []byte) (params linkHeaderParams, rest []byte) {
 	for {
 		s = bytes.TrimLeft(s, optionalWhitespace)
 		if len(s) == 0 || s[0] != ';' {
@@ -73,7 +73,7 @@ func readLinkParams(s []byte) (params linkParams, rest []byte) {
 }
 
 // setKnownIfUnset keeps the value, if the parameter matters.
-func (p *linkParams) setKnownIfUnset(name, value []byte) {
+func (p *linkHeaderParams) setKnownIfUnset(name, value []byte) {
 	switch {
 	case equalFold(name, "rel"):
 		setIfUnset(&p.rel, value)

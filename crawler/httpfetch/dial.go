@@ -193,7 +193,7 @@ func (f *Fetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string
 // ConnectToRules were applied when the crawl connected to the server. The server chooses the
 // port, so no rule allows one of another service.
 func (f *Fetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
-	if err := dialrules.CheckAddrPort(addr); err != nil {
+	if err := dialrules.CheckServerChosenPort(addr); err != nil {
 		return nil, err
 	}
 	return f.dialer.netDialer.DialContext(contextWithTicket(ctx, t), "tcp", addr.String())

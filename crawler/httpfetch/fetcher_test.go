@@ -172,7 +172,7 @@ func TestSitemapsAreReadWhole(t *testing.T) {
 		list.WriteString(strings.Repeat("http://a.test/\n", 1000))
 		list.WriteString("http://a.test/last\n")
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
 			Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text(list.String())),
 				"/": crawltest.StaticPage(crawltest.HTML("home")), "/last": crawltest.StaticPage(crawltest.HTML("last"))}})
 		crawl := newCrawl(t, newFetcher(t, httpfetch.Config{Transport: web, MaxBody: 1000}), "http://a.test/")

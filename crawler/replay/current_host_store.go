@@ -15,22 +15,22 @@ import (
 // errNothingDue says that a host has nothing that may be asked for now.
 var errNothingDue = errors.New("nothing may be asked for")
 
-// A perHostStore keeps the state of a replay in memory, and hands out the URLs of one host
+// A currentHostStore keeps the state of a replay in memory, and hands out the URLs of one host
 // at a time: whose turn it is, the ledger says.
-type perHostStore struct {
+type currentHostStore struct {
 	*memory.Store
 	currentHost string // the host whose URLs Lease hands out
 	// awaitsReferrer reports whether an entry is left for another page to be found on.
 	awaitsReferrer func(*storage.Entry) bool
 }
 
-// newPerHostStore returns an empty perHostStore.
-func newPerHostStore(awaitsReferrer func(*storage.Entry) bool) *perHostStore {
-	return &perHostStore{Store: memory.New(memory.Config{MaxURLs: math.MaxInt}), awaitsReferrer: awaitsReferrer}
+// newPerHostStore returns an empty currentHostStore.
+func newPerHostStore(awaitsReferrer func(*storage.Entry) bool) *currentHostStore {
+	return &currentHostStore{Store: memory.New(memory.Config{MaxURLs: math.MaxInt}), awaitsReferrer: awaitsReferrer}
 }
 
 // Add implements storage.Store.
-func (s *perHostStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+func (s *currentHostStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
 		if s.awaitsReferrer(&e) {
@@ -51,7 +51,7 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // Lease hands out a URL of the host whose turn it is. If there is none, it returns an
 // error that says when there will be.
-func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
+func (s *currentHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
 	if maxLeases == 0 {
 		return nil, storage.Wait{}, errNothingDue
 	}
@@ -70,18 +70,18 @@ func (s *perHostStore) Lease(ctx context.Context, now time.Time, _ time.Duration
 
 // AdmitHostsWithinLimits implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
-func (s *perHostStore) AdmitHostsWithinLimits(
+func (s *currentHostStore) AdmitHostsWithinLimits(
 	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostCountLimits,
-) ([]storage.HostAdmissionResult, error) {
-	return slices.Repeat([]storage.HostAdmissionResult{storage.HostAlreadyCounted}, len(hosts)), nil
+) ([]storage.HostLimitResult, error) {
+	return slices.Repeat([]storage.HostLimitResult{storage.HostAlreadyCounted}, len(hosts)), nil
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *perHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+func (s *currentHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	return storage.HostAdmissionCounts{IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
-func (s *perHostStore) Renew(context.Context, storage.Lease, time.Time, time.Duration) error {
+func (s *currentHostStore) Renew(context.Context, storage.Lease, time.Time, time.Duration) error {
 	return nil
 }

@@ -23,7 +23,7 @@ type Replayer struct {
 	// OnDifference is told of each difference.
 	OnDifference func(Difference)
 
-	store                    *perHostStore
+	store                    *currentHostStore
 	records                  iter.Seq2[*ledger.Record, error]
 	archiveIndex             *ArchiveIndex
 	clock                    clock

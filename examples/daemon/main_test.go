@@ -36,7 +36,7 @@ func testSite() crawltest.Site {
 			`<article class=book><h2>Volume %d</h2><b class=price> %d € </b></article><a class=shelf href=/shelves/2>more</a>`, i, i)))
 		pages[fmt.Sprintf("/news/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<h1>Story %d</h1><a class=next href=%d>next</a>`, i, i+1)))
 	}
-	return crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+	return crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response:     crawltest.Text("User-agent: *\nDisallow: /news/3\n"),
 		IsDisallowed: func(p string) bool { return p == "/news/3" }})}
 }

@@ -32,7 +32,7 @@ func newSite() *crawltest.Web {
 	for _, path := range []string{"/", "/about"} {
 		pages[path] = crawltest.StaticPage(crawltest.HTML(siteBodies[path]))
 	}
-	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text(siteBodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
 }
 

@@ -28,7 +28,7 @@ func TestQuickstart(t *testing.T) {
 		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<main><h1>Story %d</h1><a href=%d>next</a></main><a href=/about>about</a>`, i+1, i+2)))
 	}
-	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), IsDisallowed: func(p string) bool { return p == "/news/3" }})})
 	server, err := web.Start("")
 	if err != nil {

@@ -26,7 +26,7 @@ func TestShop(t *testing.T) {
 		}
 		pages[fmt.Sprintf("/catalogue/%d", shelf)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf("%s<a class=next href=/catalogue/%d>next</a></main>", catalogue, shelf+1)))
 	}
-	web := crawltest.New(crawltest.Site{Host: "shop.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+	web := crawltest.New(crawltest.Site{Host: "shop.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: shopbot\nDisallow: /p/22\n"), IsDisallowed: func(p string) bool { return p == "/p/22" }})})
 	server, err := web.Start("")
 	if err != nil {

@@ -30,7 +30,7 @@ func TestWrap(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.PageFunc{
 		"/":  page("<title>Home</title><a href=/a>a</a><a href=/private>p</a><a href=http://elsewhere.test/>e</a>"),
 		"/a": page("<title>A</title><a href=/broken>b</a><a href=/>home</a>"),
-	}, Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+	}, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
 		IsDisallowed: func(p string) bool { return p == "/private" }})})
 	server, err := web.Start("")
 	if err != nil {

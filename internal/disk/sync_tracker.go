@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// An AppendSyncer knows whether all that was appended to a file, or to one file after
+// An AppendSyncTracker knows whether all that was appended to a file, or to one file after
 // another, is on the disk, and has nothing more taken once that cannot be known.
 //
 // Who appends does so one write at a time, asks Err before and calls RecordWrite after each,
-// and ends each file by SyncAndClose. Sync may be called at any time. An AppendSyncer must not be
+// and ends each file by SyncAndClose. Sync may be called at any time. An AppendSyncTracker must not be
 // copied.
-type AppendSyncer struct {
+type AppendSyncTracker struct {
 	ContentLabel string // was written, in errors: "lines of output"
 	Remedy       string // what to do when it may be lost: "go on with --resume"
 
@@ -26,14 +26,14 @@ type AppendSyncer struct {
 	failure       error
 }
 
-// A SyncableFile is what an AppendSyncer needs of an *os.File.
+// A SyncableFile is what an AppendSyncTracker needs of an *os.File.
 type SyncableFile interface {
 	Sync() error
 	Close() error
 }
 
 // Err returns why nothing may be written any more; nil: it may.
-func (t *AppendSyncer) Err() error {
+func (t *AppendSyncTracker) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failure
@@ -41,14 +41,14 @@ func (t *AppendSyncer) Err() error {
 
 // RecordWrite records that f was written to, and how many bytes of it are whole records. The
 // caller has closed earlier files, or has synced them and no longer needs them.
-func (t *AppendSyncer) RecordWrite(f SyncableFile, size int64) {
+func (t *AppendSyncTracker) RecordWrite(f SyncableFile, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirtyFile, t.dirtyFileSize = f, size
 }
 
 // SyncedBytes returns how many bytes of f, in whole records, Sync has put on the disk.
-func (t *AppendSyncer) SyncedBytes(f SyncableFile) int64 {
+func (t *AppendSyncTracker) SyncedBytes(f SyncableFile) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f != t.syncedFile {
@@ -60,7 +60,7 @@ func (t *AppendSyncer) SyncedBytes(f SyncableFile) int64 {
 // Sync returns when all is on the disk of which RecordWrite was told before. Others write
 // meanwhile. When it has failed, it always fails, and so does Err: what the system
 // has lost by then is not known, and asking again would not tell.
-func (t *AppendSyncer) Sync() error {
+func (t *AppendSyncTracker) Sync() error {
 	t.syncMu.Lock()
 	defer t.syncMu.Unlock()
 	f, size, err := t.takeDirtyFile()
@@ -77,7 +77,7 @@ func (t *AppendSyncer) Sync() error {
 }
 
 // takeDirtyFile returns the file to sync, or nil, and its size.
-func (t *AppendSyncer) takeDirtyFile() (SyncableFile, int64, error) {
+func (t *AppendSyncTracker) takeDirtyFile() (SyncableFile, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure != nil {
@@ -90,7 +90,7 @@ func (t *AppendSyncer) takeDirtyFile() (SyncableFile, int64, error) {
 
 // SyncAndClose closes f, unless it is closed, when what was written is on the disk. A failure
 // is as one of Sync.
-func (t *AppendSyncer) SyncAndClose(f SyncableFile) error {
+func (t *AppendSyncTracker) SyncAndClose(f SyncableFile) error {
 	err := t.Sync()
 	if closing := f.Close(); closing != nil && !errors.Is(closing, fs.ErrClosed) {
 		err = t.RecordFailure(closing)
@@ -100,7 +100,7 @@ func (t *AppendSyncer) SyncAndClose(f SyncableFile) error {
 
 // RecordFailure notes that what was written may be lost, and returns what Err does from now
 // on. The cause is not wrapped: that of a full disk would pass, this does not.
-func (t *AppendSyncer) RecordFailure(cause error) error {
+func (t *AppendSyncTracker) RecordFailure(cause error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure == nil {

@@ -68,7 +68,7 @@ func slowFile(t *testing.T) *recordingFile {
 	return f
 }
 
-func (w *recordingFile) writeText(t *testing.T, tracker *AppendSyncer, text string) {
+func (w *recordingFile) writeText(t *testing.T, tracker *AppendSyncTracker, text string) {
 	t.Helper()
 	if _, err := w.WriteString(text); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func (w *recordingFile) writeText(t *testing.T, tracker *AppendSyncer, text stri
 
 // TestSync: what was written is synced once; where nothing was, nothing is.
 func TestSync(t *testing.T) {
-	var tracker AppendSyncer
+	var tracker AppendSyncTracker
 	f := createFile(t, "lines")
 	for i := range 3 {
 		for range 2 {
@@ -108,11 +108,11 @@ func TestSync(t *testing.T) {
 // TestFailedSync: after a failure nothing is taken any more, in another file
 // neither, and nobody is told that it would pass.
 func TestFailedSync(t *testing.T) {
-	for name, fail := range map[string]func(*AppendSyncer, *recordingFile) error{
-		"Sync":  func(tracker *AppendSyncer, _ *recordingFile) error { return tracker.Sync() },
-		"Close": func(tracker *AppendSyncer, f *recordingFile) error { return tracker.SyncAndClose(f) },
+	for name, fail := range map[string]func(*AppendSyncTracker, *recordingFile) error{
+		"Sync":  func(tracker *AppendSyncTracker, _ *recordingFile) error { return tracker.Sync() },
+		"Close": func(tracker *AppendSyncTracker, f *recordingFile) error { return tracker.SyncAndClose(f) },
 	} {
-		tracker := AppendSyncer{ContentLabel: "lines of output", Remedy: "go on with --resume"}
+		tracker := AppendSyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"}
 		full := createFile(t, "full")
 		full.err = syscall.ENOSPC
 		full.writeText(t, &tracker, "line\n")
@@ -141,7 +141,7 @@ func TestFailedSync(t *testing.T) {
 
 // TestFailedClose: a system that loses what was written says so at the end, perhaps.
 func TestFailedClose(t *testing.T) {
-	var tracker AppendSyncer
+	var tracker AppendSyncTracker
 	if err := tracker.SyncAndClose(failingCloser{}); err == nil || tracker.Err() == nil {
 		t.Errorf("Close: %v, later %v", err, tracker.Err())
 	}
@@ -156,7 +156,7 @@ func (failingCloser) Close() error { return syscall.EIO }
 // told to who closes it.
 func TestCloseWaits(t *testing.T) {
 	for _, bad := range []error{nil, syscall.EIO} {
-		var tracker AppendSyncer
+		var tracker AppendSyncTracker
 		f := slowFile(t)
 		f.err = bad
 		f.writeText(t, &tracker, "line\n")
@@ -183,7 +183,7 @@ func TestCloseWaits(t *testing.T) {
 // TestWritesGoOn: while a file is synced others write, which the next Sync is for; and
 // no Sync returns before one that began earlier.
 func TestWritesGoOn(t *testing.T) {
-	var tracker AppendSyncer
+	var tracker AppendSyncTracker
 	f := slowFile(t)
 	f.writeText(t, &tracker, "first\n")
 	var all sync.WaitGroup
@@ -218,7 +218,7 @@ func TestWritesGoOn(t *testing.T) {
 // TestConcurrent: many write to one file after another, and each finds its line on
 // the disk when its Sync has returned.
 func TestConcurrent(t *testing.T) {
-	var tracker AppendSyncer
+	var tracker AppendSyncTracker
 	var files []*recordingFile
 	for i := range 20 {
 		files = append(files, createFile(t, fmt.Sprint(i)))

@@ -19,7 +19,7 @@ type committer struct {
 	outputFiles *outputFiles
 	// checkpointed is called, with the lock, with each origin of which changes were brought to
 	// their place.
-	checkpointed func(*loadedOrigin)
+	checkpointed func(*residentOrigin)
 
 	requests chan struct{} // asks the goroutine to write now
 	quit     chan struct{} // closed to end it

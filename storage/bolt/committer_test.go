@@ -28,10 +28,10 @@ func TestCommitter(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	j, files := newTestJournal(), &outputFiles{}
 	must(t, f.view(files.load))
-	var checkpointed []*loadedOrigin
+	var checkpointed []*residentOrigin
 	c := &committer{
 		mu: &mu, opts: &opts, file: f, journal: j, outputFiles: files,
-		checkpointed: func(o *loadedOrigin) { checkpointed = append(checkpointed, o) },
+		checkpointed: func(o *residentOrigin) { checkpointed = append(checkpointed, o) },
 		requests:     make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	go c.run()

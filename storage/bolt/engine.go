@@ -43,8 +43,8 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals s
 	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
 	e.index = &originIndex{
-		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*loadedHost),
-		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
+		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*residentHost),
+		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
 	e.committer = &committer{
 		mu: &e.mu, opts: &e.opts, file: &e.file, journal: e.journal, outputFiles: &e.outputFiles,
@@ -169,7 +169,7 @@ func (e *engine) change(ctx context.Context, do func(*bbolt.Tx) error) error {
 }
 
 // viewOrigin calls do with an origin, if it was ever met.
-func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
+func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *residentOrigin)) error {
 	return e.view(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.find(tx, name)
 		if o != nil && err == nil {
@@ -180,7 +180,7 @@ func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*b
 }
 
 // changeOrigin makes a change to an origin, new if need be.
-func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change func(*loadedOrigin)) error {
+func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change func(*residentOrigin)) error {
 	return e.change(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.getOrCreate(tx, name)
 		if err == nil {
@@ -198,7 +198,7 @@ func (e *engine) forEachValueOfOrigin(
 ) error {
 	for from := []byte(nil); ; {
 		var key, value []byte
-		err := e.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
+		err := e.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *residentOrigin) {
 			prefix := numberKey(o.number)
 			k, v := tx.Bucket([]byte(bucket)).Cursor().Seek(append(prefix, from...))
 			if bytes.HasPrefix(k, prefix[:4]) {

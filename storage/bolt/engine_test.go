@@ -18,7 +18,7 @@ func TestEngine(t *testing.T) {
 	e, meta, _, err := openEngine(path, Options{FlushEvery: time.Hour})
 	must(t, err)
 	e.start()
-	change := func(o *loadedOrigin) {
+	change := func(o *residentOrigin) {
 		o.HeldUntil, o.seenCount = until, 3
 		e.journal.markChanged(o)
 	}
@@ -34,7 +34,7 @@ func TestEngine(t *testing.T) {
 	}
 	for call, err := range map[string]error{
 		"change": e.changeOrigin(t.Context(), name, change), "flush": e.Flush(t.Context()), "close": e.close(func() {}),
-		"view": e.viewOrigin(t.Context(), name, func(*bbolt.Tx, *loadedOrigin) {}),
+		"view": e.viewOrigin(t.Context(), name, func(*bbolt.Tx, *residentOrigin) {}),
 	} {
 		if !errors.Is(err, storage.ErrClosed) {
 			t.Errorf("%s after close: %v, want %v", call, err, storage.ErrClosed)
@@ -48,7 +48,7 @@ func TestEngine(t *testing.T) {
 		t.Errorf("opened again: %+v, %+v, want the origin's count, and no crash", metaAgain, totals)
 	}
 	found := false
-	must(t, again.viewOrigin(t.Context(), name, func(_ *bbolt.Tx, o *loadedOrigin) { found = o.HeldUntil.Equal(until) }))
+	must(t, again.viewOrigin(t.Context(), name, func(_ *bbolt.Tx, o *residentOrigin) { found = o.HeldUntil.Equal(until) }))
 	if !found {
 		t.Error("the change is not there")
 	}

@@ -12,7 +12,7 @@ import (
 // host is read back when its turn comes, or when a call changes one of its origins.
 
 // evictHostIfClean makes a host idle, unless the file lacks some of its present state.
-func (x *originIndex) evictHostIfClean(h *loadedHost) {
+func (x *originIndex) evictHostIfClean(h *residentHost) {
 	if h.hasUnloggedChanges || h.uncheckpointed || !x.schedule.IsHostEvictable(&h.Host, h.originsInMemory) {
 		return
 	}
@@ -25,7 +25,7 @@ func (x *originIndex) evictHostIfClean(h *loadedHost) {
 		x.heads.remove(o)
 		x.detach(o)
 	}
-	x.schedule.EvictHost(&h.Host, h.number, func(o *loadedOrigin) uint32 { return o.number })
+	x.schedule.EvictHost(&h.Host, h.number, func(o *residentOrigin) uint32 { return o.number })
 }
 
 // reloadDueEvictedHosts reads back the idle hosts that Lease must know.
@@ -46,10 +46,10 @@ func (x *originIndex) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 // restoreHost takes an idle host into memory, with all its origins and o, which may
 // be one of them.
 func (x *originIndex) restoreHost(
-	tx *bbolt.Tx, h *loadedHost, evicted *schedule.EvictedHostStub, o *loadedOrigin,
+	tx *bbolt.Tx, h *residentHost, evicted *schedule.EvictedHostStub, o *residentOrigin,
 ) error {
 	// Read all of them first: an error leaves the host idle.
-	origins := make([]*loadedOrigin, len(evicted.Origins))
+	origins := make([]*residentOrigin, len(evicted.Origins))
 	hasOwn := false
 	for i, k := range evicted.Origins {
 		if k.OriginNumber == o.number {
@@ -75,7 +75,7 @@ func (x *originIndex) restoreHost(
 
 // evictedOriginWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
-func (x *originIndex) evictedOriginWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
+func (x *originIndex) evictedOriginWaitingSince(h *residentHost, number uint32) (waitingSince int64, ok bool) {
 	evicted := x.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {
 		return 0, false

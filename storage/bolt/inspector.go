@@ -77,7 +77,7 @@ func (s *Store) forEachEntryInLane(
 		var number uint32
 		var items []storedURL
 		more = false // if the origin was never met
-		err := s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
+		err := s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *residentOrigin) {
 			number = o.number
 			items, more = s.queues.listUnleased(tx, o, from, batchSize)
 		})
@@ -110,7 +110,7 @@ func (s *Store) forEachEntryInLane(
 // HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err error) {
 	p := fingerprintOfURL(u)
-	err = s.engine.viewOrigin(ctx, u.Origin(), func(tx *bbolt.Tx, o *loadedOrigin) {
+	err = s.engine.viewOrigin(ctx, u.Origin(), func(tx *bbolt.Tx, o *residentOrigin) {
 		known, _ = s.seen.has(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p)
 	})
 	return known, err
@@ -121,7 +121,7 @@ func (s *Store) SeenURLFingerprints(
 	ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool,
 ) error {
 	var pending sortedSliceSet[urlFingerprint]
-	err := s.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
+	err := s.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *residentOrigin) {
 		for _, layer := range o.pendingLayers() {
 			for p := range layer.seenURLFingerprints.all {
 				pending.put(p)

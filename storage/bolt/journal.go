@@ -26,8 +26,8 @@ type journal struct {
 
 	// Changes since the last write.
 	redoLog         redoLogBuffer
-	unloggedOrigins []*loadedOrigin // whose records have changed
-	unloggedHosts   []*loadedHost   // the same
+	unloggedOrigins []*residentOrigin // whose records have changed
+	unloggedHosts   []*residentHost   // the same
 
 	// Writes.
 	lastBatchNumber        uint64      // number of the last write that was begun
@@ -42,13 +42,13 @@ type journal struct {
 	changesBeforeSweepEnd int    // changes there
 
 	// Changes by origin, until they are checkpointed.
-	bufferedChangeCount int             // changes in memory
-	dirtyOrigins        []*loadedOrigin // with changes, to be checkpointed in the next sweep
-	originsToCheckpoint []*loadedOrigin // to be checkpointed in this one, in the order of their numbers
+	bufferedChangeCount int               // changes in memory
+	dirtyOrigins        []*residentOrigin // with changes, to be checkpointed in the next sweep
+	originsToCheckpoint []*residentOrigin // to be checkpointed in this one, in the order of their numbers
 }
 
 // markChanged takes note that o changes, and returns its changes.
-func (j *journal) markChanged(o *loadedOrigin) *originChanges {
+func (j *journal) markChanged(o *residentOrigin) *originChanges {
 	if !o.hasUnloggedChanges {
 		o.hasUnloggedChanges = true
 		j.unloggedOrigins = append(j.unloggedOrigins, o)
@@ -62,7 +62,7 @@ func (j *journal) markChanged(o *loadedOrigin) *originChanges {
 }
 
 // markOriginAndHostChanged takes note that the host of o changes, and o with it.
-func (j *journal) markOriginAndHostChanged(o *loadedOrigin) {
+func (j *journal) markOriginAndHostChanged(o *residentOrigin) {
 	j.markChanged(o)
 	if h := o.host; !h.hasUnloggedChanges {
 		h.hasUnloggedChanges = true
@@ -72,14 +72,14 @@ func (j *journal) markOriginAndHostChanged(o *loadedOrigin) {
 }
 
 // putURL puts a URL into a slot of o.
-func (j *journal) putURL(o *loadedOrigin, at laneSlot, value []byte) {
+func (j *journal) putURL(o *residentOrigin, at laneSlot, value []byte) {
 	c := j.markChanged(o)
 	c.putURL(at, j.redoLog.putURL(o.number, at, value))
 	j.bufferedChangeCount += changeWeight(value)
 }
 
 // deleteURL deletes what is in a slot of o.
-func (j *journal) deleteURL(o *loadedOrigin, at laneSlot) {
+func (j *journal) deleteURL(o *residentOrigin, at laneSlot) {
 	c := j.markChanged(o)
 	j.redoLog.deleteURL(o.number, at)
 	c.putURL(at, nil)
@@ -87,20 +87,20 @@ func (j *journal) deleteURL(o *loadedOrigin, at laneSlot) {
 }
 
 // addSeen puts a fingerprint into the seen set of an origin.
-func (j *journal) addSeen(o *loadedOrigin, p urlFingerprint) {
+func (j *journal) addSeen(o *residentOrigin, p urlFingerprint) {
 	j.markChanged(o).addSeen(p)
 	j.redoLog.addSeen(o.number, p)
 }
 
 // setRevisitPosition notes in the index where the page of the fingerprint rests.
-func (j *journal) setRevisitPosition(o *loadedOrigin, p urlFingerprint, at urlQueuePosition) {
+func (j *journal) setRevisitPosition(o *residentOrigin, p urlFingerprint, at urlQueuePosition) {
 	j.redoLog.setURLRevisitPosition(o.number, p, at)
 	j.markChanged(o).setURLRevisitPosition(p, at)
 	j.bufferedChangeCount++
 }
 
 // setNote sets a note of an origin; nil deletes.
-func (j *journal) setNote(o *loadedOrigin, key string, value []byte) {
+func (j *journal) setNote(o *residentOrigin, key string, value []byte) {
 	j.markChanged(o).setNote(key, j.redoLog.setNote(o.number, key, value))
 	j.bufferedChangeCount += changeWeight(value)
 }
@@ -198,7 +198,7 @@ func (j *journal) appendChangedOriginsAndHosts() {
 func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 	if len(j.originsToCheckpoint) == 0 {
 		j.originsToCheckpoint, j.dirtyOrigins = j.dirtyOrigins, nil
-		slices.SortFunc(j.originsToCheckpoint, func(a, b *loadedOrigin) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int { return cmp.Compare(a.number, b.number) })
 		j.sweepEndSegment, j.changesBeforeSweepEnd = j.nextSegment, j.loggedChangeCount
 	}
 	pages := 0
@@ -222,7 +222,7 @@ func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 }
 
 // takeChangesForCheckpoint takes the changes of an origin.
-func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
+func takeChangesForCheckpoint(o *residentOrigin) originCheckpoint {
 	f := originCheckpoint{
 		originChanges: o.pendingChanges, origin: o, isNew: o.isNew, record: appendOriginRecord(nil, o),
 	}
@@ -237,7 +237,7 @@ func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 // takeSeenForCheckpoint takes the first n fingerprints of an origin, ahead of its other
 // changes, where there are so many that each could be on a page of its own.
 // Until the sweep is over they are in the log too, with the URLs they are of.
-func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
+func takeSeenForCheckpoint(o *residentOrigin, n int) originCheckpoint {
 	taken := &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}
 	f := originCheckpoint{originChanges: taken, origin: o}
 	o.checkpointingChanges = f.originChanges
@@ -246,7 +246,7 @@ func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
 
 // markBatchWritten takes note that w is in the file, and calls checkpointed with each origin
 // of which it brought changes to their place.
-func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*loadedOrigin)) {
+func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*residentOrigin)) {
 	for _, f := range w.originCheckpoints {
 		j.bufferedChangeCount -= f.weightedChangeCount
 		f.origin.checkpointingChanges = nil
@@ -262,7 +262,7 @@ func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*loadedOrigi
 // ended, changes that are yet to be checkpointed. Where they were checkpointed already, that makes no
 // difference. adoptReplayed must be called with each origin of the result.
 func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
-	log := &replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+	log := &replayedLogState{make(map[uint32]*residentOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 	err := tx.Bucket([]byte(bucketLog)).ForEach(func(key, segment []byte) error {
 		if len(key) != 8 {
 			return j.damage.errorf("log: key %x", key)
@@ -289,7 +289,7 @@ func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
 }
 
 // adoptReplayed takes up the changes of an origin that replay returned.
-func (j *journal) adoptReplayed(o *loadedOrigin) {
+func (j *journal) adoptReplayed(o *residentOrigin) {
 	j.bufferedChangeCount += o.pendingChanges.weightedChangeCount
 	j.dirtyOrigins = append(j.dirtyOrigins, o)
 }
@@ -297,15 +297,15 @@ func (j *journal) adoptReplayed(o *loadedOrigin) {
 // A replayedLogState is the changes that it makes, and the origins and hosts as
 // they are in the end.
 type replayedLogState struct {
-	origins              map[uint32]*loadedOrigin
+	origins              map[uint32]*residentOrigin
 	hostRecords          map[uint32][]byte
 	originsWithoutRecord map[uint32]bool // origins without a record so far
 }
 
-func (r *replayedLogState) getOrCreateOrigin(number uint32) *loadedOrigin {
+func (r *replayedLogState) getOrCreateOrigin(number uint32) *residentOrigin {
 	o := r.origins[number]
 	if o == nil {
-		o = &loadedOrigin{number: number, pendingChanges: &originChanges{weightedChangeCount: 1}, isNew: true}
+		o = &residentOrigin{number: number, pendingChanges: &originChanges{weightedChangeCount: 1}, isNew: true}
 		r.origins[number], r.originsWithoutRecord[number] = o, true
 	}
 	return o

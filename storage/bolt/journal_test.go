@@ -15,10 +15,10 @@ func newTestJournal() *journal {
 }
 
 // newTestOrigin returns an origin that is not in the file, with a host.
-func newTestOrigin(t *testing.T, number uint32, name string) *loadedOrigin {
+func newTestOrigin(t *testing.T, number uint32, name string) *residentOrigin {
 	t.Helper()
 	origin := newEntry(t, "%s/", name).URL.Origin()
-	o := &loadedOrigin{number: number, name: origin, isNew: true, host: &loadedHost{name: origin.Host(), number: number}}
+	o := &residentOrigin{number: number, name: origin, isNew: true, host: &residentHost{name: origin.Host(), number: number}}
 	o.Host, o.Queue = &o.host.Host, o
 	return o
 }
@@ -31,7 +31,7 @@ func writeNextBatch(t *testing.T, f *storeFile, j *journal) bool {
 		return false
 	}
 	must(t, f.update(w.apply))
-	j.markBatchWritten(w, func(*loadedOrigin) {})
+	j.markBatchWritten(w, func(*residentOrigin) {})
 	return true
 }
 

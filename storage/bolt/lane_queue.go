@@ -163,9 +163,9 @@ func (q *originQueue) nextLane(now time.Time) *laneQueue {
 // there are too many. It requires the lock of the store.
 type headCache struct {
 	opts    *Options
-	weight  int             // of the heads of all lanes
-	origins []*loadedOrigin // that have heads, or had: those of the first are forgotten first
-	dropped int             // origins that remove has dropped since origins was cleared of them
+	weight  int               // of the heads of all lanes
+	origins []*residentOrigin // that have heads, or had: those of the first are forgotten first
+	dropped int               // origins that remove has dropped since origins was cleared of them
 }
 
 // prefetchCount returns how many URLs of a lane are kept at hand: fewer if many origins are in
@@ -189,7 +189,7 @@ func (c *headCache) pop(l *laneQueue) storedURL {
 }
 
 // set makes items the head of a lane of o.
-func (c *headCache) set(o *loadedOrigin, l *laneQueue, items []storedURL) {
+func (c *headCache) set(o *residentOrigin, l *laneQueue, items []storedURL) {
 	c.weight -= l.cachedWeight
 	l.setHeadURLs(items)
 	c.weight += l.cachedWeight
@@ -214,19 +214,19 @@ func (c *headCache) trim() {
 }
 
 // remove forgets o, which becomes idle: the cache would keep it in memory.
-func (c *headCache) remove(o *loadedOrigin) {
+func (c *headCache) remove(o *residentOrigin) {
 	if !o.hasCachedHeads {
 		return
 	}
 	c.drop(o)
 	if c.dropped++; c.dropped > len(c.origins)/2 {
-		c.origins = slices.DeleteFunc(c.origins, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
+		c.origins = slices.DeleteFunc(c.origins, func(o *residentOrigin) bool { return !o.hasCachedHeads })
 		c.dropped = 0
 	}
 }
 
 // drop forgets the heads of o's lanes: one that is missed is read again.
-func (c *headCache) drop(o *loadedOrigin) {
+func (c *headCache) drop(o *residentOrigin) {
 	o.hasCachedHeads = false
 	for i := range o.lanes {
 		c.clear(&o.lanes[i])

@@ -100,7 +100,7 @@ func TestHeadCache(t *testing.T) {
 		}
 		return list
 	}
-	var origins [3]*loadedOrigin
+	var origins [3]*residentOrigin
 	e := newEntry(t, "https://a.example/")
 	for i := range origins {
 		origins[i] = newTestOrigin(t, uint32(i+1), "https://a.example")

@@ -14,7 +14,7 @@ import (
 
 // A lease is a URL that is out.
 type lease struct {
-	*schedule.Lease[*loadedOrigin]
+	*schedule.Lease[*residentOrigin]
 	entry    storage.Entry
 	laneSlot laneSlot
 }
@@ -22,7 +22,7 @@ type lease struct {
 // A leaseTable holds the leases that are out. The URL of a lease stays in the file where it was,
 // so that it is back in its queue if the process ends. It requires the lock of the store.
 type leaseTable struct {
-	schedule  *schedule.Schedule[*loadedOrigin]
+	schedule  *schedule.Schedule[*residentOrigin]
 	journal   *journal
 	queues    *urlQueues
 	leases    map[uint64]*lease // by token
@@ -31,7 +31,7 @@ type leaseTable struct {
 
 // leaseNext leases the next URL of o, whose turn it is; false if there is none that
 // makes sense, which is set aside.
-func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
+func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *residentOrigin, now, expires time.Time) (storage.Lease, bool) {
 	revisited := o.revisitAlternation.LastWasRevisit
 	l := o.nextLane(now)
 	if revisited != o.revisitAlternation.LastWasRevisit {

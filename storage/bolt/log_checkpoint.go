@@ -35,7 +35,7 @@ type writeBatch struct {
 // numbers alone, which do not change.
 type originCheckpoint struct {
 	*originChanges
-	origin     *loadedOrigin
+	origin     *residentOrigin
 	isNew      bool   // perhaps not in names yet
 	record     []byte // nil if only some of the fingerprints are checkpointed
 	hostRecord []byte // if the host has changed

@@ -67,7 +67,7 @@ func (n noteTable) SetNote(ctx context.Context, name decorum.Origin, key string,
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
-	return n.engine.changeOrigin(ctx, name, func(o *loadedOrigin) {
+	return n.engine.changeOrigin(ctx, name, func(o *residentOrigin) {
 		n.engine.journal.setNote(o, key, value)
 	})
 }
@@ -78,7 +78,7 @@ func (n noteTable) OriginNotes(
 	ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool,
 ) error {
 	pending := make(map[string][]byte)
-	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
+	err := n.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *residentOrigin) {
 		for _, layer := range slices.Backward(o.pendingLayers()) {
 			maps.Copy(pending, layer.notes)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-type loadedHost struct {
-	schedule.Host[*loadedOrigin]
+type residentHost struct {
+	schedule.Host[*residentOrigin]
 	name               string
 	number             uint32 // that of its first origin
 	originsInMemory    int    // in memory
@@ -19,13 +19,13 @@ type loadedHost struct {
 	uncheckpointed     bool   // changed since it was checkpointed
 }
 
-// A loadedOrigin is its own schedule.OriginURLQueue. It is in memory while it has something
+// A residentOrigin is its own schedule.OriginURLQueue. It is in memory while it has something
 // to hand out, is changed and not checkpointed, or was just looked at.
-type loadedOrigin struct {
-	schedule.Origin[*loadedOrigin]
+type residentOrigin struct {
+	schedule.Origin[*residentOrigin]
 	originQueue
 	name                 decorum.Origin
-	host                 *loadedHost
+	host                 *residentHost
 	pendingChanges       *originChanges // since the last checkpoint; nil if there are none
 	checkpointingChanges *originChanges // that are being checkpointed
 	leasedSlots          []laneSlot     // leased: in the file, but not in the lanes
@@ -40,13 +40,13 @@ type loadedOrigin struct {
 }
 
 // isFullyCheckpointed reports whether the file holds all state of o in its place.
-func (o *loadedOrigin) isFullyCheckpointed() bool {
+func (o *residentOrigin) isFullyCheckpointed() bool {
 	return o.pendingChanges == nil && o.checkpointingChanges == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
 }
 
 // storedCountAndFirstKey returns how many URLs of the lane are in the file, or will be, and
 // the time of the first: the leased ones are there too.
-func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey int64) {
+func (o *residentOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey int64) {
 	n, firstSortKey = l.count, l.firstSortKey
 	for _, k := range o.leasedSlots {
 		if k.lane != l.id {
@@ -60,7 +60,7 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey
 	return n, firstSortKey
 }
 
-func (o *loadedOrigin) info() storage.OriginInfo {
+func (o *residentOrigin) info() storage.OriginInfo {
 	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
 	return storage.OriginInfo{
 		Origin: o.name, HostState: o.host.HostState, HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
@@ -75,7 +75,7 @@ const (
 	flagLastWasRevisit
 )
 
-func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
+func appendOriginRecord(b []byte, o *residentOrigin) []byte {
 	b = binaryrecord.AppendString(b, o.name.String())
 	b = binary.AppendUvarint(b, uint64(o.lastSeq))
 	b = binaryrecord.AppendTime(b, o.HeldUntil)
@@ -99,7 +99,7 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 	return b
 }
 
-func parseOriginRecord(b []byte, o *loadedOrigin) error {
+func parseOriginRecord(b []byte, o *residentOrigin) error {
 	r := &binaryrecord.Reader{RemainingData: b}
 	o.name = record.ReadOrigin(r)
 	o.originQueue = originQueue{}
@@ -175,7 +175,7 @@ func (c *originChanges) estimateDBPages() int {
 }
 
 // pendingLayers are what is not in the file of an origin, the newest first.
-func (o *loadedOrigin) pendingLayers() []*originChanges {
+func (o *residentOrigin) pendingLayers() []*originChanges {
 	layers := make([]*originChanges, 0, 2)
 	for _, c := range []*originChanges{o.pendingChanges, o.checkpointingChanges} {
 		if c != nil {

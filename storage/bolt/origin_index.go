@@ -29,20 +29,20 @@ type originIndex struct {
 	journal        *journal
 	heads          *headCache
 
-	schedule           schedule.Schedule[*loadedOrigin]
+	schedule           schedule.Schedule[*residentOrigin]
 	minDue             time.Time // no host is due before
 	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
-	hosts              map[string]*loadedHost
-	origins            map[decorum.Origin]*loadedOrigin
-	originsByNumber    map[uint32]*loadedOrigin // the same, by number
-	lastOriginNumber   uint32                   // number given to an origin
-	recentOrigins      []*loadedOrigin          // looked at, and kept for a while though they may hold nothing
+	hosts              map[string]*residentHost
+	origins            map[decorum.Origin]*residentOrigin
+	originsByNumber    map[uint32]*residentOrigin // the same, by number
+	lastOriginNumber   uint32                     // number given to an origin
+	recentOrigins      []*residentOrigin          // looked at, and kept for a while though they may hold nothing
 }
 
 // A storeTotals is what origins hold together.
 type storeTotals struct{ seenCount, parkedCount int }
 
-func (t *storeTotals) add(o *loadedOrigin) {
+func (t *storeTotals) add(o *residentOrigin) {
 	t.seenCount += o.seenCount
 	t.parkedCount += o.parkedCount
 }
@@ -63,7 +63,7 @@ func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTot
 }
 
 // restoreFromLog takes an origin out of the log into memory.
-func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replayedLogState) error {
+func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *residentOrigin, log *replayedLogState) error {
 	if x.origins[o.name] != nil {
 		return x.damageReporter.errorf("log: %v has two numbers", o.name)
 	}
@@ -117,7 +117,7 @@ func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 }
 
 // find returns the state of an origin; nil if it was never met.
-func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, error) {
+func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	if o := x.origins[name]; o != nil {
 		return o, nil
 	}
@@ -140,14 +140,14 @@ func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, er
 }
 
 // getOrCreate returns the state of an origin, new if it was never met.
-func (x *originIndex) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, error) {
+func (x *originIndex) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	o, err := x.find(tx, name)
 	if o != nil || err != nil {
 		return o, err
 	}
 	// name may be a part of a long URL, which it would keep in memory.
 	name, _ = record.ParseOriginName(strings.Clone(name.String()))
-	o = &loadedOrigin{name: name, number: x.lastOriginNumber + 1, isNew: true}
+	o = &residentOrigin{name: name, number: x.lastOriginNumber + 1, isNew: true}
 	if err := x.attachWithHost(tx, o); err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 }
 
 // read returns an origin as it is in the file, and without its host.
-func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
+func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error) {
 	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
 		return nil, x.damageReporter.errorf("origin %x: %v", number, err)
@@ -178,7 +178,7 @@ func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
 	if len(number) != 4 || value == nil {
 		return nil, x.damageReporter.errorf("origin %x is missing", number)
 	}
-	o := &loadedOrigin{number: binary.BigEndian.Uint32(number)}
+	o := &residentOrigin{number: binary.BigEndian.Uint32(number)}
 	if err := parseOriginRecord(value, o); err != nil {
 		return nil, x.damageReporter.errorf("origin %x: %v", number, err)
 	}
@@ -188,7 +188,7 @@ func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
 // readHost reads number and clock of a host. first is the number of one of its
 // origins: it is the host's if that has none. After an unclean stop the end of
 // the last visit may be what was lost: then it rests.
-func (x *originIndex) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
+func (x *originIndex) readHost(tx *bbolt.Tx, h *residentHost, first uint32) error {
 	h.number = first
 	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
 	if err != nil || number != nil && len(number) != 4 {
@@ -213,7 +213,7 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error 
 }
 
 // restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (x *originIndex) restoreHostState(h *loadedHost, state storage.HostState) {
+func (x *originIndex) restoreHostState(h *residentHost, state storage.HostState) {
 	h.SetState(state)
 	if !x.openedAfterCrashAt.IsZero() {
 		h.PostponeUntil(x.openedAfterCrashAt.Add(h.LostVisitDelay))
@@ -222,12 +222,12 @@ func (x *originIndex) restoreHostState(h *loadedHost, state storage.HostState) {
 
 // attachWithHost takes an origin into memory, and its host. If the host is idle, its other
 // origins come with it.
-func (x *originIndex) attachWithHost(tx *bbolt.Tx, o *loadedOrigin) error {
+func (x *originIndex) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
 	if h := x.hosts[o.name.Host()]; h != nil {
 		x.attach(o, h)
 		return nil
 	}
-	h := &loadedHost{name: o.name.Host()}
+	h := &residentHost{name: o.name.Host()}
 	if err := x.readHost(tx, h, o.number); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (x *originIndex) attachWithHost(tx *bbolt.Tx, o *loadedOrigin) error {
 }
 
 // attach makes o an origin of a host that is in memory.
-func (x *originIndex) attach(o *loadedOrigin, h *loadedHost) {
+func (x *originIndex) attach(o *residentOrigin, h *residentHost) {
 	h.originsInMemory++
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	x.origins[o.name] = o
@@ -249,7 +249,7 @@ func (x *originIndex) attach(o *loadedOrigin, h *loadedHost) {
 }
 
 // detach removes o from memory, and its host with the last of its origins.
-func (x *originIndex) detach(o *loadedOrigin) {
+func (x *originIndex) detach(o *residentOrigin) {
 	delete(x.origins, o.name)
 	delete(x.originsByNumber, o.number)
 	if o.host.originsInMemory--; o.host.originsInMemory == 0 {
@@ -258,7 +258,7 @@ func (x *originIndex) detach(o *loadedOrigin) {
 }
 
 // keepRecent keeps an origin for a while, though it may hold nothing.
-func (x *originIndex) keepRecent(o *loadedOrigin) {
+func (x *originIndex) keepRecent(o *residentOrigin) {
 	x.recentOrigins = append(x.recentOrigins, o)
 	for len(x.recentOrigins) > min(maxRecentOrigins, x.opts.hostLimit()) {
 		x.forgetOrEvict(x.recentOrigins[0])
@@ -269,7 +269,7 @@ func (x *originIndex) keepRecent(o *loadedOrigin) {
 // forgetOrEvict forgets an origin that holds nothing, and its host with the last of
 // its origins: they are in the file. One that holds something it evicts, where
 // there are many hosts.
-func (x *originIndex) forgetOrEvict(o *loadedOrigin) {
+func (x *originIndex) forgetOrEvict(o *residentOrigin) {
 	if x.originsByNumber[o.number] != o || !o.isFullyCheckpointed() {
 		return
 	}
@@ -293,7 +293,7 @@ func (x *originIndex) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	}
 	h := x.hosts[o.name.Host()]
 	if h == nil {
-		h = &loadedHost{name: o.name.Host()}
+		h = &residentHost{name: o.name.Host()}
 		if err := x.readHost(tx, h, number); err != nil {
 			return storage.OriginInfo{}, err
 		}

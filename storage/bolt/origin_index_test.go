@@ -18,8 +18,8 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
 	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 	x := &originIndex{
-		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*loadedHost),
-		origins: make(map[decorum.Origin]*loadedOrigin), originsByNumber: make(map[uint32]*loadedOrigin),
+		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*residentHost),
+		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		log, err := j.replay(tx)
@@ -32,7 +32,7 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
 }
 
 // checkpointJournal writes all changes of a journal to their place.
-func checkpointJournal(t *testing.T, f *storeFile, j *journal, checkpointed func(*loadedOrigin)) {
+func checkpointJournal(t *testing.T, f *storeFile, j *journal, checkpointed func(*residentOrigin)) {
 	t.Helper()
 	for j.unwrittenChangeCount() > 0 || j.loggedChangeCount > 0 {
 		if w := j.nextBatch(); w != nil {

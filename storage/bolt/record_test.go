@@ -101,7 +101,7 @@ func FuzzParseEntry(f *testing.F) {
 
 func FuzzParseRecords(f *testing.F) {
 	f.Add(record.AppendHostState(nil, &storage.HostState{Due: time.Unix(1, 1), LostVisitDelay: 1, Slots: 1}))
-	o := &loadedOrigin{number: 1, lastSeq: 2, parkedCount: 3}
+	o := &residentOrigin{number: 1, lastSeq: 2, parkedCount: 3}
 	o.HeldUntil, o.Suspended = time.Unix(1, 1), true
 	o.getOrCreateLane(6).count, o.getOrCreateLane(7).count = 4, 5
 	f.Add(appendOriginRecord(nil, o))
@@ -112,11 +112,11 @@ func FuzzParseRecords(f *testing.F) {
 				t.Errorf("%x: host %+v was read again as %+v (%v)", b, c, again, err)
 			}
 		}
-		var o loadedOrigin
+		var o residentOrigin
 		if err := parseOriginRecord(b, &o); err != nil {
 			return
 		}
-		var again loadedOrigin
+		var again residentOrigin
 		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil || again.name != o.name || again.Total != o.Total {
 			t.Errorf("%x: origin %+v was read again as %+v (%v)", b, &o, &again, err)
 		}

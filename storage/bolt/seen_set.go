@@ -34,7 +34,7 @@ type seenSet struct {
 
 // has reports whether the seen set holds a fingerprint, and whether that is sure: it
 // is unsure where the file is damaged.
-func (s *seenSet) has(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen, certain bool) {
+func (s *seenSet) has(c *bbolt.Cursor, o *residentOrigin, p urlFingerprint) (seen, certain bool) {
 	for _, changes := range o.pendingLayers() {
 		if _, seen := changes.seenURLFingerprints.get(p); seen {
 			return true, true
@@ -57,14 +57,14 @@ func (s *seenSet) hasOnDisk(
 }
 
 // add puts a fingerprint into the set, which must not hold it.
-func (s *seenSet) add(o *loadedOrigin, p urlFingerprint) {
+func (s *seenSet) add(o *residentOrigin, p urlFingerprint) {
 	s.journal.addSeen(o, p)
 	o.seenCount++
 	s.count++
 }
 
 // addIfNew puts a fingerprint into the set; false if it was there.
-func (s *seenSet) addIfNew(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) bool {
+func (s *seenSet) addIfNew(c *bbolt.Cursor, o *residentOrigin, p urlFingerprint) bool {
 	if seen, _ := s.has(c, o, p); seen {
 		return false
 	}

@@ -122,12 +122,12 @@ func FuzzReplaySegment(f *testing.F) {
 	r.setNote(1, "key", []byte("note"))
 	r.setNote(1, "key", nil)
 	r.setURLRevisitPosition(1, 3, at.urlQueuePosition)
-	r.putRecord(opOrigin, 1, appendOriginRecord(nil, new(loadedOrigin)))
+	r.putRecord(opOrigin, 1, appendOriginRecord(nil, new(residentOrigin)))
 	r.putRecord(opHost, 1, []byte("host"))
 	f.Add(r.takeSegments()[0])
 	f.Add([]byte{opPut, 1, 7, 1, 2, 0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		log := replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+		log := replayedLogState{make(map[uint32]*residentOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 		if n, err := replaySegment(b, &log); err == nil && n == 0 && len(b) > 0 {
 			t.Errorf("%x was read as nothing", b)
 		}
@@ -153,7 +153,7 @@ func TestSeenSet(t *testing.T) {
 	s.add(o, 7)
 	check("added", 7, true)
 	check("added", 8, false)
-	checkpointJournal(t, f, s.journal, func(*loadedOrigin) {})
+	checkpointJournal(t, f, s.journal, func(*residentOrigin) {})
 	if o.pendingChanges != nil {
 		t.Fatal("not folded")
 	}

@@ -188,7 +188,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, suspended bool) error {
-	return s.engine.changeOrigin(ctx, name, func(o *loadedOrigin) {
+	return s.engine.changeOrigin(ctx, name, func(o *residentOrigin) {
 		o.Origin.HeldUntil, o.Suspended = until, suspended
 		s.engine.journal.markChanged(o)
 		s.engine.index.schedule.UpdateOrigin(&o.Origin)
@@ -266,11 +266,11 @@ func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storag
 // AdmitHostsWithinLimits implements storage.Store.
 func (s *Store) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
-) ([]storage.HostAdmissionResult, error) {
+) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	results := make([]storage.HostAdmissionResult, len(hosts))
+	results := make([]storage.HostLimitResult, len(hosts))
 	err := s.engine.change(ctx, func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.engine.admittedHosts.count(tx, h)

@@ -33,7 +33,7 @@ type urlQueues struct {
 func (q *urlQueues) prefetchCount() int { return q.heads.prefetchCount(len(q.index.origins)) }
 
 // put puts e into a lane of o.
-func (q *urlQueues) put(o *loadedOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
+func (q *urlQueues) put(o *residentOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
 	o.lastSeq++
 	p := urlQueuePosition{sortKey: at, seq: o.lastSeq}
 	if id.IsLIFO() {
@@ -54,7 +54,7 @@ func (q *urlQueues) put(o *loadedOrigin, id schedule.LaneID, at int64, e *storag
 }
 
 // putStored puts a URL into the lane of its state.
-func (q *urlQueues) putStored(o *loadedOrigin, k *storage.StoredEntry) {
+func (q *urlQueues) putStored(o *residentOrigin, k *storage.StoredEntry) {
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		q.put(o, schedule.AwaitingRevisit, schedule.Nanos(k.NotBefore), &k.Entry)
@@ -68,7 +68,7 @@ func (q *urlQueues) putStored(o *loadedOrigin, k *storage.StoredEntry) {
 }
 
 // removeParked takes a parked URL out of its slot.
-func (q *urlQueues) removeParked(o *loadedOrigin, at laneSlot) {
+func (q *urlQueues) removeParked(o *residentOrigin, at laneSlot) {
 	q.journal.deleteURL(o, at)
 	o.parkedCount--
 	q.parkedCount--
@@ -76,13 +76,13 @@ func (q *urlQueues) removeParked(o *loadedOrigin, at laneSlot) {
 
 // encode returns the record of an entry of o with its checksum, as the file holds it
 // in a slot. It is valid until the next call.
-func (q *urlQueues) encode(o *loadedOrigin, at laneSlot, e *storage.Entry) []byte {
+func (q *urlQueues) encode(o *residentOrigin, at laneSlot, e *storage.Entry) []byte {
 	q.entryBuf = appendChecksum(record.AppendEntry(q.entryBuf[:0], e), appendURLKey(q.keyBuf[:0], o.number, at))
 	return q.entryBuf
 }
 
 // quarantine moves a record that makes no sense out of the way.
-func (q *urlQueues) quarantine(o *loadedOrigin, at laneSlot, value []byte, cause error) {
+func (q *urlQueues) quarantine(o *residentOrigin, at laneSlot, value []byte, cause error) {
 	q.journal.deleteURL(o, at)
 	o.lastSeq++
 	target := laneSlot{damagedLane, urlQueuePosition{seq: o.lastSeq}}
@@ -92,7 +92,7 @@ func (q *urlQueues) quarantine(o *loadedOrigin, at laneSlot, value []byte, cause
 
 // loadHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
-func (q *urlQueues) loadHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
+func (q *urlQueues) loadHead(tx *bbolt.Tx, o *residentOrigin, l *laneQueue) {
 	items, _ := q.listUnleased(tx, o, laneSlot{l.id, l.lowerBound}, q.prefetchCount())
 	q.heads.set(o, l, items)
 	if l.isHeadLoaded() {
@@ -107,7 +107,7 @@ func (q *urlQueues) loadHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
 // listUnleased returns the first URLs of a lane from the place on that are not leased,
 // at most max, fewer where they are long, and whether there may be more.
 func (q *urlQueues) listUnleased(
-	tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int,
+	tx *bbolt.Tx, o *residentOrigin, from laneSlot, max int,
 ) (items []storedURL, more bool) {
 	weight := 0
 	q.forEachSlot(tx, o, from, func(c slotChange) bool {
@@ -123,7 +123,7 @@ func (q *urlQueues) listUnleased(
 
 // forEachSlot calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are valid during the call of yield.
-func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
+func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *residentOrigin, from laneSlot, yield func(slotChange) bool) {
 	var sources []slotCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
@@ -143,7 +143,7 @@ func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yi
 }
 
 // get returns what is in a slot; nil if nothing. It is valid during the transaction.
-func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
+func (q *urlQueues) get(tx *bbolt.Tx, o *residentOrigin, at laneSlot) []byte {
 	for _, c := range o.pendingLayers() {
 		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
 			return found.value
@@ -155,7 +155,7 @@ func (q *urlQueues) get(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 // unparkBatch judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
 func (q *urlQueues) unparkBatch(
-	tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool,
+	tx *bbolt.Tx, o *residentOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, more bool) {
 	items, more := q.listUnleased(tx, o, *from, batchSize)
 	for _, i := range items {
@@ -180,7 +180,7 @@ func (q *urlQueues) unparkBatch(
 }
 
 // rescheduleIfModified brings the revisit of a page forward, if it rests and was modified.
-func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.SitemapLastmod, now time.Time) bool {
+func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin, g storage.SitemapLastmod, now time.Time) bool {
 	p := fingerprintOfURL(g.URL)
 	at, ok := q.findRevisitSlot(tx, o, p)
 	if !ok || slices.Contains(o.leasedSlots, at) {
@@ -200,7 +200,7 @@ func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storag
 }
 
 // findRevisitSlot returns where the page of the fingerprint rests.
-func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerprint) (at laneSlot, ok bool) {
+func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *residentOrigin, p urlFingerprint) (at laneSlot, ok bool) {
 	for _, c := range o.pendingLayers() {
 		if pos, known := c.revisitPositions[p]; known {
 			return laneSlot{schedule.AwaitingRevisit, pos}, pos != noLanePosition

@@ -19,11 +19,11 @@ func TestURLQueues(t *testing.T) {
 	q := urlQueues{journal: x.journal, damageReporter: x.damageReporter, heads: x.heads, index: x}
 	e := newEntry(t, "https://a.example/")
 	lane := schedule.LaneOf(&e)
-	put := func(o *loadedOrigin, path string, rank int64) {
+	put := func(o *residentOrigin, path string, rank int64) {
 		e := newEntry(t, "https://a.example/%s", path)
 		q.put(o, lane, rank, &e)
 	}
-	paths := func(tx *bbolt.Tx, o *loadedOrigin, id schedule.LaneID) (all string) {
+	paths := func(tx *bbolt.Tx, o *residentOrigin, id schedule.LaneID) (all string) {
 		items, more := q.listUnleased(tx, o, laneSlot{id, firstPosition}, 10)
 		if more {
 			t.Error("there are more")
@@ -34,14 +34,14 @@ func TestURLQueues(t *testing.T) {
 		}
 		return all
 	}
-	var o *loadedOrigin
+	var o *residentOrigin
 	must(t, f.view(func(tx *bbolt.Tx) (err error) {
 		o, err = x.getOrCreate(tx, newEntry(t, "https://a.example/").URL.Origin())
 		put(o, "second", 5)
 		put(o, "third", 5)
 		return err
 	}))
-	checkpointJournal(t, f, q.journal, func(*loadedOrigin) {})
+	checkpointJournal(t, f, q.journal, func(*residentOrigin) {})
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		put(o, "first", 1)
 		if got, want := paths(tx, o, lane), "/first/second/third"; got != want {

@@ -46,7 +46,7 @@ func (l chainHead) nextHash(rest []byte) (hash [hashSize]byte) {
 }
 
 // appendRecord appends the line of a record that follows l, and returns the new end. body is
-// what Record.encode returns.
+// what Record.encodeLine returns.
 func (l chainHead) appendRecord(b []byte, now time.Time, body []byte) ([]byte, chainHead) {
 	start := len(b)
 	b = append(b, hashStart...)

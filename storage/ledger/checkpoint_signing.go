@@ -44,7 +44,7 @@ func (l *Ledger) writeCheckpoint() error {
 	}
 	at := truncateTime(now)
 	signature := ed25519.Sign(l.cfg.SigningKey, checkpointText(l.head.number+1, at, string(l.head.hash[:])))
-	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.RunStart.KeyID, Signature: signature}}).encode()
+	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.RunStart.KeyID, Signature: signature}}).encodeLine()
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 
 var errNotOneKind = errors.New("ledger: a record is of exactly one kind")
 
-// encode returns the record without its place, as JSON. Each visit makes a Request
+// encodeLine returns the record without its place, as JSON. Each visit makes a Request
 // and a Response: they are put together by hand.
-func (r *Record) encode() ([]byte, error) {
+func (r *Record) encodeLine() ([]byte, error) {
 	if r.countSetKinds() != 1 {
 		return nil, errNotOneKind
 	}
@@ -20,9 +20,9 @@ func (r *Record) encode() ([]byte, error) {
 	var err error
 	switch {
 	case r.Request != nil:
-		b, err = r.Request.encode()
+		b, err = r.Request.encodeLine()
 	case r.Response != nil:
-		b, err = r.Response.encode()
+		b, err = r.Response.encodeLine()
 	default:
 		b, err = r.encodeGeneric()
 	}
@@ -42,7 +42,7 @@ func (r *Record) encodeGeneric() ([]byte, error) {
 	return jsonline.Marshal(&body)
 }
 
-func (q *Request) encode() ([]byte, error) {
+func (q *Request) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(1 << 10)
 	o.OpenObject("request")
 	o.String("url", q.URL)
@@ -71,7 +71,7 @@ func (q *Request) encode() ([]byte, error) {
 	return o.Line()
 }
 
-func (a *Response) encode() ([]byte, error) {
+func (a *Response) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(256)
 	o.OpenObject("answer")
 	o.Int("request", a.RequestNumber)
@@ -96,7 +96,7 @@ func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	} else if now, err = l.recordClockChangeIfAny(); err != nil {
 		return err
 	}
-	body, err := r.withEndAdjustedToClock(now).encode()
+	body, err := r.withEndAdjustedToClock(now).encodeLine()
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ type Config struct {
 type Ledger struct {
 	cfg         Config
 	robotsStore robotsStore
-	syncTracker disk.AppendSyncer
+	syncTracker disk.AppendSyncTracker
 
 	mu                 sync.Mutex // of what follows
 	file               *os.File   // of the last segment; nil: the ledger is closed
@@ -95,7 +95,7 @@ func Open(cfg Config) (*Ledger, error) {
 	}
 	l := &Ledger{
 		cfg: cfg, robotsStore: robotsStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
-		syncTracker: disk.AppendSyncer{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase
 	if err := l.recoverAndBeginRun(); err != nil {

@@ -218,7 +218,7 @@ func rechainRecord(end chainHead, line []byte) ([]byte, chainHead) {
 		r.SegmentStart.ChainHash = string(end.hash[:])
 	}
 	at := r.Time
-	body, err := r.encode()
+	body, err := r.encodeLine()
 	if err != nil {
 		return line, end
 	}

@@ -128,7 +128,7 @@ func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissi
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
-func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostAdmissionResult, error) {
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	results := make([]storage.HostAdmissionResult, len(hosts))
+	results := make([]storage.HostLimitResult, len(hosts))
 	for i, h := range hosts {
 		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)
 		if results[i] == storage.HostAdmitted {

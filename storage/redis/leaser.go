@@ -92,8 +92,8 @@ func (l *leaser) leaseLongestDue(
 // recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
 func (l *leaser) recordLeaseTTLOfQuotas(
-	ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration,
-) ([]partitionLeaseQuota, error) {
+	ctx context.Context, quotas []partitionLeaseRequest, ttl time.Duration,
+) ([]partitionLeaseRequest, error) {
 	partitions := make([]*client.Partition, len(quotas))
 	for i, q := range quotas {
 		partitions[i] = q.Partition
@@ -101,12 +101,12 @@ func (l *leaser) recordLeaseTTLOfQuotas(
 	if err := l.ttls.tryRecord(ctx, partitions, ttl); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(quotas, func(q partitionLeaseQuota) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
+	return slices.DeleteFunc(quotas, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
 }
 
 // leaseFromPartitions takes leases by quotas. A server that does not answer gives none.
 func (l *leaser) leaseFromPartitions(
-	ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration,
+	ctx context.Context, quotas []partitionLeaseRequest, ttl time.Duration,
 ) (leases []storage.Lease, err error) {
 	calls := make([]client.ScriptCall, len(quotas))
 	for i, q := range quotas {
@@ -243,9 +243,9 @@ func waitOfSummary(s *client.Summary, now int64) storage.Wait {
 	return storage.Wait{}
 }
 
-// A partitionLeaseQuota is how many leases a partition is to give at most, of hosts that
+// A partitionLeaseRequest is how many leases a partition is to give at most, of hosts that
 // are due by dueBy.
-type partitionLeaseQuota struct {
+type partitionLeaseRequest struct {
 	*client.Partition
 	maxLeases      int
 	dueBy          int64
@@ -255,12 +255,12 @@ type partitionLeaseQuota struct {
 // partitionLeaseQuotas returns which partitions are to give leases of the hosts that are due
 // longest, at most maxLeases. The due times of the first hosts of a partition are known:
 // what is due after the last of them, where there may be more, is left to another call.
-func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQuota {
+func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseRequest {
 	type dueHost struct {
 		quota int // index in all
 		at    int64
 	}
-	var all []partitionLeaseQuota
+	var all []partitionLeaseRequest
 	var dueHosts []dueHost
 	horizon := now
 	for _, p := range l.client.Partitions() {
@@ -274,7 +274,7 @@ func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLease
 		if len(sum.FirstHostDueTimes) == client.MaxDueTimes {
 			horizon = min(horizon, sum.FirstHostDueTimes[client.MaxDueTimes-1])
 		}
-		all = append(all, partitionLeaseQuota{Partition: p, summaryVersion: sum.Version})
+		all = append(all, partitionLeaseRequest{Partition: p, summaryVersion: sum.Version})
 	}
 	if len(all) == 1 {
 		all[0].maxLeases, all[0].dueBy = maxLeases, now
@@ -288,14 +288,14 @@ func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLease
 		all[t.quota].maxLeases++
 		all[t.quota].dueBy = t.at
 	}
-	return slices.DeleteFunc(all, func(h partitionLeaseQuota) bool { return h.maxLeases == 0 })
+	return slices.DeleteFunc(all, func(h partitionLeaseRequest) bool { return h.maxLeases == 0 })
 }
 
 // backOffPartitionIfOvertaken leaves a partition to other processes for a moment, if one was
 // faster: processes that wait for the same hosts would all call for each of them, and one
 // would get it. So the fastest goes on alone, as long as it has workers, and the others look
 // what is left.
-func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
+func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseRequest) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
 		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.summaries.interval + rand.N(l.summaries.interval)).UnixMicro())
 	}

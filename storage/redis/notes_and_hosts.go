@@ -118,7 +118,7 @@ type hostCounter struct{ client *client.Client }
 // it fails, some hosts may have been counted.
 func (c *hostCounter) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
-) ([]storage.HostAdmissionResult, error) {
+) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *hostCounter) AdmitHostsWithinLimits(
 	commonArgs := []string{
 		strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), client.BoolArg(limits.RefuseNewHosts),
 	}
-	results := make([]storage.HostAdmissionResult, 0, len(hosts))
+	results := make([]storage.HostLimitResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, client.MaxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
@@ -155,7 +155,7 @@ func (c *hostCounter) AdmitHostsWithinLimits(
 }
 
 // admitReplies are the letters that admit_hosts.lua returns.
-var admitReplies = map[byte]storage.HostAdmissionResult{
+var admitReplies = map[byte]storage.HostLimitResult{
 	'a': storage.HostAdmitted, 'k': storage.HostAlreadyCounted, 'c': storage.NewHostsRefused,
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }

@@ -74,7 +74,7 @@ func TestHostCounter(t *testing.T) {
 		hosts = append(hosts, storage.HostToAdmit{Host: name, Domain: domain})
 	}
 	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostCountLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
-	want := []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
+	want := []storage.HostLimitResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
 		storage.HostAlreadyCounted, storage.HostAdmitted, storage.HostLimitReached}
 	if !slices.Equal(got, want) {
 		t.Errorf("hosts are admitted as %v, want %v", got, want)

@@ -14,7 +14,7 @@ func newHostCandidate(host, domain string) storage.HostToAdmit {
 }
 
 // wantHostAdmission offers hosts of a domain and wants these fates.
-func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, hosts []string, want ...storage.HostAdmissionResult) {
+func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, hosts []string, want ...storage.HostLimitResult) {
 	f.Helper()
 	var offered []storage.HostToAdmit
 	for _, h := range hosts {
@@ -77,7 +77,7 @@ var hostCounterTests = []testCase{
 		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
 		l := storage.HostCountLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
-		for _, want := range []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
+		for _, want := range []storage.HostLimitResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
 			got, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, l)
 			f.must(err)
 			if len(got) != 1 || got[0] != want {

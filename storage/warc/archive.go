@@ -82,7 +82,7 @@ func sanitizeName(s string) string {
 type ArchiveWriter struct {
 	cfg         Config
 	hostname    string
-	syncTracker disk.AppendSyncer
+	syncTracker disk.AppendSyncTracker
 	ownRoot     *os.Root // closed by Close; nil: Config.Root was set
 
 	mu         sync.Mutex
@@ -114,7 +114,7 @@ func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 	}
 	return &ArchiveWriter{
 		cfg: cfg, hostname: sanitizeName(host), ownRoot: ownRoot,
-		syncTracker: disk.AppendSyncer{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func testFault(t *testing.T, op disk.OpKind, seed uint64) {
 	r := m.runCrawl(0)
 	r.checkEnd(t)
 	t.Logf("%s of %q, after %d, %d times: %d failed; exit code %d: %s",
-		op, fault.NamePart, fault.AfterCount, fault.FailCount, m.disk.FailedOpCountOfFault(injected), r.exitCode, r.lastLine())
+		op, fault.NamePart, fault.AfterCount, fault.FailCount, m.disk.FailedOpCount(injected), r.exitCode, r.lastLine())
 	m.cutPower(rnd) // which ends the fault, too
 	m.resumeAndCheck()
 }
@@ -124,7 +124,7 @@ func testMappingFault(t *testing.T, seed uint64) {
 	r := m.runCrawl(0)
 	r.checkEnd(t)
 	t.Logf("read of %s, as it begins: %t; exit code %d: %s", fault.NamePart, atStart, r.exitCode, r.lastLine())
-	if injected != nil && m.disk.FailedOpCountOfFault(injected) > 0 && r.exitCode == 0 {
+	if injected != nil && m.disk.FailedOpCount(injected) > 0 && r.exitCode == 0 {
 		t.Error("the crawl has not noticed")
 	}
 	m.disk.ClearFaults()

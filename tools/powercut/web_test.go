@@ -60,6 +60,6 @@ func newSite(i int) crawltest.Site {
 	sitePages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
 	sitePages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
-	return crawltest.Site{Host: host, Pages: sitePages, Robots: crawltest.StaticRobots(crawltest.Robots{
+	return crawltest.Site{Host: host, Pages: sitePages, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: robots, CrawlDelay: crawlDelay, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }

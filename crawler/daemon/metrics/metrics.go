@@ -65,7 +65,7 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 		retries:        newCounterVec("retries_total", "Pages that will be asked for again because they failed, by the class of failure.", "reason"),
 	}
 	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
-		&projectCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		&allProjectsCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -205,14 +205,14 @@ var (
 // collectTimeout is for how long projects are waited for when they are asked.
 const collectTimeout = 10 * time.Second
 
-// projectCollector collects what projects hold now.
-type projectCollector struct {
+// allProjectsCollector collects what projects hold now.
+type allProjectsCollector struct {
 	listProjects func(context.Context) ([]api.Project, error)
 	log          *slog.Logger
 }
 
 // Describe is part of prometheus.Collector.
-func (h *projectCollector) Describe(ch chan<- *prometheus.Desc) {
+func (h *allProjectsCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, concurrencyLimitDesc, projectsDesc} {
 		ch <- d
 	}
@@ -220,7 +220,7 @@ func (h *projectCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect is part of prometheus.Collector. Projects that cannot be asked leave a
 // gap: no number is made up.
-func (h *projectCollector) Collect(ch chan<- prometheus.Metric) {
+func (h *allProjectsCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	projects, err := h.listProjects(ctx)

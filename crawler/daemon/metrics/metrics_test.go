@@ -106,7 +106,7 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 		page := func(html string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(html)) }
 		web := crawltest.New(crawltest.Site{
 			Host: "town.test", Latency: crawltest.Latency{Base: 40 * time.Millisecond},
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /no\n"),
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /no\n"),
 				IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
 			Pages: map[string]crawltest.PageFunc{
 				"/":      page(`<a href="/a"></a><a href="/no"></a><a href="/gone"></a><a href="/panic"></a><a href="/reset"></a><a href="/busy"></a><a href="http://else.test/"></a>`),

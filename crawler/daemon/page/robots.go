@@ -25,7 +25,7 @@ type robotsView struct {
 	*api.RobotsFile
 	Origins      []string // of the host
 	IsOldVersion bool     // it is not the one in force
-	RawURL       string   // where all of it is
+	RawFileURL   string   // where all of it is
 	Rows         []robotsLineRow
 	Versions     []robotsVersionRow
 	IsCompared   bool
@@ -91,7 +91,7 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 	}
 	v.RobotsFile = file
 	v.IsOldVersion = len(file.History) > 0 && file.History[0].SHA256 != file.SHA256
-	v.RawURL = "/projects/" + url.PathEscape(project) + "/robots.txt" + queryWithChanges(url.Values{}, "origin", origin, "version", q.Get("version"))
+	v.RawFileURL = "/projects/" + url.PathEscape(project) + "/robots.txt" + queryWithChanges(url.Values{}, "origin", origin, "version", q.Get("version"))
 	marks := map[int]robotsLineMark{}
 	if h.Explanation != nil && h.Explanation.Robots.SHA256 == file.SHA256 {
 		marks = robotsLineMarks(&h.Explanation.Robots)

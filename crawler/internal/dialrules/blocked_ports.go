@@ -54,9 +54,9 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	return checkPort(o.String(), port)
 }
 
-// CheckAddrPort is CheckPort for an address that a server gave to a visit: the server
+// CheckServerChosenPort is CheckPort for an address that a server gave to a visit: the server
 // chooses the port, so no rule and no scheme allows one.
-func CheckAddrPort(addr netip.AddrPort) error {
+func CheckServerChosenPort(addr netip.AddrPort) error {
 	return checkPort(addr.String(), strconv.Itoa(int(addr.Port())))
 }
 

@@ -109,7 +109,7 @@ func TestFailedSync(t *testing.T) {
 		n := createSynced(t, d, "f", blocksOf("ab"))
 		must(t, d.Write(n, "f", blocksOf("x"), 0))
 		fault := d.InjectFault(IOErrorRule{Op: Sync, NamePart: "f", FailCount: 1})
-		if err := d.SyncNode(n, "f"); !errors.Is(err, syscall.EIO) || d.FailedOpCountOfFault(fault) != 1 {
+		if err := d.SyncNode(n, "f"); !errors.Is(err, syscall.EIO) || d.FailedOpCount(fault) != 1 {
 			t.Errorf("error %v", err)
 		}
 		must(t, d.Write(n, "f", blocksOf("y"), BlockSize))
@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("write %d: %v, want %v", i, err, want)
 		}
 	}
-	if err := d.Write(n, "ledger", []byte("x"), 0); err != nil || d.FailedOpCountOfFault(fault) != 2 {
-		t.Errorf("another file: %v, %d hits", err, d.FailedOpCountOfFault(fault))
+	if err := d.Write(n, "ledger", []byte("x"), 0); err != nil || d.FailedOpCount(fault) != 2 {
+		t.Errorf("another file: %v, %d hits", err, d.FailedOpCount(fault))
 	}
 }

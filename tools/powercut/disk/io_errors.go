@@ -42,8 +42,8 @@ func (d *Disk) ClearFaults() {
 	d.faults = nil
 }
 
-// FailedOpCountOfFault returns how many operations a fault has made fail.
-func (d *Disk) FailedOpCountOfFault(f *IOErrorRule) int {
+// FailedOpCount returns how many operations a fault has made fail.
+func (d *Disk) FailedOpCount(f *IOErrorRule) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return f.failedOpCount

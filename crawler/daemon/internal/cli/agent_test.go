@@ -17,7 +17,7 @@ import (
 
 // agentGroupsSite is a site that says something else to each robot of a family.
 func agentGroupsSite(file string) crawltest.Site {
-	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(file)}),
+	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(file)}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":        crawltest.StaticPage(crawltest.HTML("<a href=/landing>x</a><a href=/closed>x</a>")),
 			"/landing": crawltest.StaticPage(crawltest.HTML("x")),

@@ -38,7 +38,7 @@ func usageRulesSite() crawltest.Site {
 		"<a href=/line>x</a><a href=/papers/1>x</a>")
 	return crawltest.Site{
 		Host: "a.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: *\nContent-Signal: /line ai-input=no\nContent-Usage: /line train-ai=n\n")}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":          crawltest.StaticPage(index),

@@ -44,7 +44,7 @@ func chromiumPath(t *testing.T) string {
 func endlessSite(host string) crawltest.Site {
 	return crawltest.Site{
 		Host: host,
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response:     crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/priv") },
 		}),

@@ -15,7 +15,7 @@ import (
 // with robots.txt (SESS-01) though the copy is young.
 func TestDialect(t *testing.T) {
 	site := daemontest.ShopSite()
-	site.Robots = crawltest.StaticRobots(crawltest.Robots{
+	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
 	for _, test := range []struct {
 		dialect        string
@@ -46,7 +46,7 @@ func TestDialect(t *testing.T) {
 // extensions are off (CLEAN-25).
 func TestCleanParam(t *testing.T) {
 	site := crawltest.Site{Host: "shop.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Clean-param: sid\n")}),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Clean-param: sid\n")}),
 		Pages:  map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
 	for _, test := range []struct {
 		name, setting string

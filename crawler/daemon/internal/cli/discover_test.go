@@ -24,7 +24,7 @@ func feedSite() crawltest.Site {
 	print := crawltest.HTML("for printing")
 	print.Header.Set("Link", "</news/1>; rel=canonical")
 	return crawltest.Site{Host: "gazette.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":          crawltest.StaticPage(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),

@@ -65,7 +65,7 @@ func sitemapSite(host, robots string, sitemaps map[string]crawltest.PageFunc) cr
 		answer.Header.Set("Cache-Control", "max-age="+strings.TrimSpace(age))
 	}
 	return crawltest.Site{
-		Host: host, Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer}), Pages: sitemaps,
+		Host: host, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: answer}), Pages: sitemaps,
 		Fallback: crawltest.StaticPage(crawltest.HTML("<title>x</title>" + strings.Repeat("x", 5000))),
 		Latency:  crawltest.Latency{Base: 200 * time.Millisecond, Jitter: 100 * time.Millisecond, Seed: 7},
 	}
@@ -89,7 +89,7 @@ func forecastSites() (sites []crawltest.Site, seeds []string) {
 		"/old.xml":   crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
 		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 50), numberedURLs("http://moved.test/no", 0, 5)...)...),
 	})
-	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
 	clean := sitemapSite("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 40), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
 	})

@@ -22,7 +22,7 @@ import (
 func explainSite() crawltest.Site {
 	return crawltest.Site{
 		Host: "puzzle.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: 0.01\nClean-param: ref&sid /p\n"),
 		}),
 		Pages: map[string]crawltest.PageFunc{
@@ -105,7 +105,7 @@ func TestExplainURLLimit(t *testing.T) {
 func TestExplainUseOriginal(t *testing.T) {
 	site := crawltest.Site{
 		Host: "found.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: *\nDisallow: /*ref=\nCrawl-delay: 0.01\nClean-param: ref\n")}),
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
@@ -120,7 +120,7 @@ func TestExplainUseOriginal(t *testing.T) {
 func TestExplainSitemap(t *testing.T) {
 	site := crawltest.Site{
 		Host:   "map.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
@@ -210,7 +210,7 @@ func TestExplainHTTPVariant(t *testing.T) {
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.Addr+"']}\nstore: {path: "+v.DataDir()+"}\n")
 	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "it must be fetched first", "robots.txt is fetched first")

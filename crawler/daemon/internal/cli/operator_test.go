@@ -102,7 +102,7 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // to the first is open to the second, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
 	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "set aside: 1")
@@ -121,7 +121,7 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
 		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone, tt.says)
 	}
@@ -184,7 +184,7 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.Web.Log()) == 0 {

@@ -29,7 +29,7 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
 		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 8), numberedURLs("http://moved.test/no", 0, 3)...)...),
 	})
-	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	moved.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
 	clean := sitemapSite("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 6), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
 	})

@@ -42,10 +42,10 @@ func TestRobotsCheckFile(t *testing.T) {
 }
 
 func TestRobotsCheckFetches(t *testing.T) {
-	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.StaticRobots(crawltest.Robots{
+	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Redirect(302, "http://shop.example/robots.txt")})}
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite(), moved, crawltest.Site{Host: "free.example"},
-		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(503)})})
+		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(503)})})
 	check := func(args ...string) commandResult {
 		return runCommand(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.Addr}, args...)...)
 	}

@@ -121,7 +121,7 @@ func TestRobotsLint(t *testing.T) {
 
 func TestRobotsLintFetches(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "free.example"}, crawltest.Site{Host: "typo.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
 	lint := func(url string) commandResult {
 		return runCommand(t, "robots", "lint", "--allow-private", "--connect-to=::"+v.Addr, url)
 	}

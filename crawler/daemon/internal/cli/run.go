@@ -86,7 +86,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 // daemons put on.
 func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engine.Config) (err error) {
 	g.OperatorBrakes = &politeness.Brakes{}
-	j.sharedBrakes = engine.StartSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
+	j.sharedBrakes = engine.StartCrossProcessBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
 			supervisor.ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
 		}

@@ -214,13 +214,13 @@ func TestSeedFiles(t *testing.T) {
 
 func TestSitemapsOnly(t *testing.T) {
 	site := daemontest.ShopSite()
-	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
+	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := daemontest.NewWebFixture(t, site)
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1")
 
-	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
+	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = daemontest.NewWebFixture(t, site)
 	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "http://shop.example/a")...).want(t, command.ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")

@@ -116,7 +116,7 @@ func (a *program) shutDown(d *supervisor.Supervisor) error {
 			if isRepeated { // a callback does not give way: the state is as safe as after a crash
 				os.Exit(command.ExitStopped)
 			}
-			d.HaltCrawls()
+			d.AbortVisits()
 		}
 	}
 }

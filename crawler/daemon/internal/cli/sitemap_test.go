@@ -133,7 +133,7 @@ func sitemapIndexSite(t *testing.T) crawltest.Site {
 	}
 	return crawltest.Site{
 		Host: "atlas.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response:   crawltest.Text("User-agent: *\nDisallow: /private/\nCrawl-delay: 0.1\nSitemap: http://atlas.example/sub/map.xml\n"),
 			CrawlDelay: 100 * time.Millisecond, IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") },
 		}),
@@ -232,8 +232,8 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
-		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
-		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
+		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
+		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
 	runSitemap(t, v, "--follow", file).want(t, command.ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",

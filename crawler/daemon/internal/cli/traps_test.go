@@ -31,7 +31,7 @@ func trapSite() []crawltest.Site {
 	}
 	return []crawltest.Site{{
 		Host: "mall.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response: crawltest.Text("User-agent: *\nClean-param: sid /shop\nSitemap: http://mall.example/index.xml\n"),
 			RemoveCleanParams: func(path string) string {
 				return regexp.MustCompile(`^(/shop\?item=\d)&sid=\d+`).ReplaceAllString(path, "$1")

@@ -61,7 +61,7 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 		addFaults(rnd, pages, n)
 	}
 	return crawltest.Site{Host: host, Pages: pages,
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer, CrawlDelay: requiredDelay,
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: answer, CrawlDelay: requiredDelay,
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }
 

@@ -27,7 +27,7 @@ func ShopSite() crawltest.Site {
 	}
 	return crawltest.Site{
 		Host: "shop.example",
-		Robots: crawltest.StaticRobots(crawltest.Robots{
+		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 			Response:     crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/till") },
 		}),
@@ -144,8 +144,8 @@ func WaitUntil(t *testing.T, what string, ok func() bool) {
 // TownSites is the shop, and two hosts that a crawl does not get into: one asks for
 // too long a Crawl-delay, the robots.txt of the other fails.
 func TownSites() []crawltest.Site {
-	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
-		return crawltest.StaticRobots(crawltest.Robots{Response: a})
+	robots := func(a crawltest.Response) func(time.Time) crawltest.RobotsSpec {
+		return crawltest.StaticRobots(crawltest.RobotsSpec{Response: a})
 	}
 	return []crawltest.Site{ShopSite(),
 		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),

@@ -53,7 +53,7 @@ func (h *DirectoryLock) ListenSocket(ctx context.Context) (net.Listener, error) 
 	if err := os.Chmod(h.socket, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close(), h.removeSocket())
 	}
-	return ownerListener{l}, nil
+	return sameUserListener{l}, nil
 }
 
 // removeSocket removes the socket that ListenSocket has made, if it has.
@@ -130,11 +130,11 @@ func (d StateDir) socketPath() string {
 	return d.Path(SocketFile)
 }
 
-// An ownerListener accepts connections from the daemon's user and from root only.
-type ownerListener struct{ net.Listener }
+// A sameUserListener accepts connections from the daemon's user and from root only.
+type sameUserListener struct{ net.Listener }
 
 // Accept returns the next connection of a peer that may operate the daemon.
-func (l ownerListener) Accept() (net.Conn, error) {
+func (l sameUserListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {

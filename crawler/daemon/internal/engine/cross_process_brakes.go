@@ -62,17 +62,17 @@ func SharedBrakesID(r *project.RedisSettings) string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
-// NewSharedBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
+// NewCrossProcessBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
 // Sync.
-func NewSharedBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+func NewCrossProcessBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
 	c := &CrossProcessBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
 	close(c.storeOpened)
 	return c
 }
 
-// StartSharedBrakes makes the commons of a project's processes, and keeps an eye on them
+// StartCrossProcessBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func StartSharedBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+func StartCrossProcessBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
 	c := &CrossProcessBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storage.Store, sharedValues, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)

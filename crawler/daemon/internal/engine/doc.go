@@ -5,7 +5,7 @@
 // projects call it; the inspector uses Config.NewWithoutCrawler. The package knows no
 // command, no type of the API and no terminal.
 //
-// StartSharedBrakes starts a goroutine that reads the brakes of other processes in Redis;
+// StartCrossProcessBrakes starts a goroutine that reads the brakes of other processes in Redis;
 // CrossProcessBrakes.Close ends it. MultiProcessCoordinator.StartHeartbeats starts one that
 // exchanges limits with other processes; the function that it returns ends it. Each lock
 // guards one type and is held while no other is taken.

@@ -20,15 +20,15 @@ import (
 // last.
 func (q *Inspector) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
 	return func(yield func(*api.FrontierURL, error) bool) {
-		l := &urlListing{Inspector: q, yield: yield, limit: query.Limit}
+		l := &urlLister{Inspector: q, yield: yield, limit: query.Limit}
 		if err := l.list(ctx, query); err != nil {
 			yield(nil, err)
 		}
 	}
 }
 
-// A urlListing is one listing of URLs of the frontier.
-type urlListing struct {
+// A urlLister is one listing of URLs of the frontier.
+type urlLister struct {
 	*Inspector
 	states   []storage.EntryState
 	yield    func(*api.FrontierURL, error) bool
@@ -38,7 +38,7 @@ type urlListing struct {
 }
 
 // list lists what a query selects.
-func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error {
+func (l *urlLister) list(ctx context.Context, query api.FrontierURLQuery) error {
 	// Read the query.
 	for s, name := range StateNames {
 		if query.State == "" || query.State == name {
@@ -75,7 +75,7 @@ func (l *urlListing) list(ctx context.Context, query api.FrontierURLQuery) error
 }
 
 // countURLs returns how many URLs of an origin are in the states that are wanted.
-func (l *urlListing) countURLs(o *storage.OriginInfo) (n int) {
+func (l *urlLister) countURLs(o *storage.OriginInfo) (n int) {
 	for _, state := range l.states {
 		n += [...]int{
 			storage.StateQueued: o.QueuedURLs + o.LeasedURLs, storage.StateAwaitingRevisit: o.AwaitingRevisit, storage.StateParked: o.ParkedURLs,
@@ -85,7 +85,7 @@ func (l *urlListing) countURLs(o *storage.OriginInfo) (n int) {
 }
 
 // listOrigin lists the URLs of one origin.
-func (l *urlListing) listOrigin(ctx context.Context, name decorum.Origin) error {
+func (l *urlLister) listOrigin(ctx context.Context, name decorum.Origin) error {
 	o, _, err := l.FrontierStore.Origin(ctx, name)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (l *urlListing) listOrigin(ctx context.Context, name decorum.Origin) error 
 }
 
 // waitReason says why a URL waits, or is parked.
-func (l *urlListing) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
+func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.StateParked:
 		_, r := l.ParkedReason(*e, evaluate)

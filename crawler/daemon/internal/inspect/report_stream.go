@@ -95,27 +95,27 @@ func (q *Inspector) completeHostReport(h *HostReport) {
 	h.markSuspendedIfCrawlDelayTooLong(q.Project.Politeness.MaxCrawlDelay)
 }
 
-// A hostReportMarks is the hosts that a store knew at one moment, as sorted hashes of their
+// A reportedHostTracker is the hosts that a store knew at one moment, as sorted hashes of their
 // names, one for each origin. Two hosts with the same hash count as one of several origins,
 // which costs memory but changes no result.
-type hostReportMarks struct {
+type reportedHostTracker struct {
 	hashSeed       maphash.Seed
 	hostNameHashes []uint64
 	isReported     []bool // of the hosts in hostNameHashes
 }
 
-// A hostReportMark says what ForEachHostReport does with an origin of a host.
-type hostReportMark byte
+// A hostReportStatus says what ForEachHostReport does with an origin of a host.
+type hostReportStatus byte
 
 const (
-	hostOfOneOrigin hostReportMark = iota
+	hostOfOneOrigin hostReportStatus = iota
 	hostOfSeveralOrigins
 	hostReported
 )
 
 // newHostReportMarks lists the names of all origins.
-func (q *Inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, error) {
-	marks := hostReportMarks{hashSeed: maphash.MakeSeed()}
+func (q *Inspector) newHostReportMarks(ctx context.Context) (*reportedHostTracker, error) {
+	marks := reportedHostTracker{hashSeed: maphash.MakeSeed()}
 	err := q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
 		marks.hostNameHashes = append(marks.hostNameHashes, maphash.String(marks.hashSeed, o.Host()))
 		return true
@@ -127,7 +127,7 @@ func (q *Inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, e
 
 // getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
 // that is new since the marks were made may have any number of origins.
-func (m *hostReportMarks) getAndMarkReported(host string) hostReportMark {
+func (m *reportedHostTracker) getAndMarkReported(host string) hostReportStatus {
 	hash := maphash.String(m.hashSeed, host)
 	at, found := slices.BinarySearch(m.hostNameHashes, hash) // the first of equal ones
 	switch {

@@ -27,7 +27,7 @@ type jsonlFile struct {
 	maxBytes  int64       // bytes; 0: no limit. A line that is longer alone has a longer file
 	isRegular bool        // false: a pipe or a device, which no disk holds
 
-	syncTracker       disk.AppendSyncer
+	syncTracker       disk.AppendSyncTracker
 	mu                sync.Mutex // of what follows
 	file              *os.File   // nil: the last one is full, and the next is not begun
 	size              int64
@@ -40,7 +40,7 @@ type jsonlFile struct {
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
 		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
-		syncTracker: disk.AppendSyncer{ContentLabel: "lines of output", Remedy: "go on with --resume"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"},
 	}
 }
 

@@ -136,9 +136,9 @@ func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	return a.saveCaptureNoteIfNeeded(ctx, v, previous, written)
 }
 
-// expectsRefetch reports whether the URL of a visit is asked for more than once as a
+// tracksCaptures reports whether the URL of a visit is asked for more than once as a
 // matter of course.
-func (a *WARCArchive) expectsRefetch(v *crawler.Visit) bool {
+func (a *WARCArchive) tracksCaptures(v *crawler.Visit) bool {
 	return a.captureNotes != nil && (a.crawlRevisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
@@ -150,7 +150,7 @@ func captureNoteKey(u decorum.URL) string {
 
 // previousCapture returns what was archived of the URL before, nil if nothing is known.
 func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureDateAndDigest, error) {
-	if !a.expectsRefetch(v) {
+	if !a.tracksCaptures(v) {
 		return nil, nil
 	}
 	note, err := a.captureNotes.ReadNote(ctx, v.URL().Origin(), captureNoteKey(v.URL()))
@@ -167,7 +167,7 @@ func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 
 // saveCaptureNoteIfNeeded notes what was archived of a URL, unless that is known.
 func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
-	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
+	if !a.tracksCaptures(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}
 	note := written.Date.UTC().Format(time.RFC3339Nano) + " " + written.PayloadDigest

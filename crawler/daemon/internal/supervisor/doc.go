@@ -6,7 +6,7 @@
 // the goroutine of one project. decorum serve calls it; package server serves it.
 //
 // The parts of a Supervisor are runnerSet (all runners), projectFolder and projectLoader (the
-// project files), operatorBrakes, retiredKeyrings, memoryUsageRecorder, daemonStateStore (the
+// project files), operatorBrakes, retiredKeyrings, memoryKillRecorder, daemonStateStore (the
 // file of what must survive) and eventBroker. Those of a projectRunner are runnerState (its
 // command, and what it does), currentEngine, storeHandle, storeAvailability, projectOutputs
 // and projectStatsTracker. No part knows the Supervisor or the runner.

@@ -151,8 +151,8 @@ func TestServeRobotsHistory(t *testing.T) {
 	var version atomic.Int32
 	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: https://www.h.example\n"}
 	site := crawltest.Site{Host: "h.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
-		Robots: func(time.Time) crawltest.Robots {
-			return crawltest.Robots{Response: crawltest.Text(texts[version.Load()])}
+		Robots: func(time.Time) crawltest.RobotsSpec {
+			return crawltest.RobotsSpec{Response: crawltest.Text(texts[version.Load()])}
 		}}
 	f := newDaemonFixture(t, site)
 	f.start(true)

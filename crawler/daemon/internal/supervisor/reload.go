@@ -76,7 +76,7 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	// Leave a file that is as it was, with the seed and key files that it names.
 	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
 	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
-	if unchanged := r.state.reloadResultIfUnchanged(digestOf(text, r.state.loadedProject())); unchanged != nil {
+	if unchanged := r.state.resultIfFileUnchanged(digestOf(text, r.state.loadedProject())); unchanged != nil {
 		return *unchanged
 	}
 	// Apply it if it is valid; otherwise the project goes on with the last valid one.
@@ -91,10 +91,10 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	return r.state.applyReloadedProject(loaded, digestOf(text, loaded))
 }
 
-// reloadResultIfUnchanged returns a result if the file with a digest is the one that was read last;
+// resultIfFileUnchanged returns a result if the file with a digest is the one that was read last;
 // else nil. It returns nil for an invalid file, too: the cause may be another file that it
 // names, and that is there now.
-func (rs *runnerState) reloadResultIfUnchanged(digest string) *api.ProjectReloadResult {
+func (rs *runnerState) resultIfFileUnchanged(digest string) *api.ProjectReloadResult {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.lastReadDigest != digest || rs.command.isProjectFileGone || rs.command.projectFileError != "" {

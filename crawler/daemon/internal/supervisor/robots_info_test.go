@@ -23,9 +23,9 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	const inside = "User-agent: *\nDisallow: /" + secret + "\n"
 	f := newDaemonFixture(t,
 		crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
 		crawltest.Site{Host: "b.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
-			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "http://b.example/rules")}),
+			Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Redirect(http.StatusFound, "http://b.example/rules")}),
 			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text(inside))}},
 		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.PageFunc{"/status": crawltest.StaticPage(crawltest.Text(inside))}},
 	)

@@ -45,7 +45,7 @@ func TestRunnerState(t *testing.T) {
 	if got := rs.applyReloadedProject(loaded, "digest 1"); got.Outcome != "new" || rs.loadedProject() != loaded {
 		t.Errorf("%+v", got)
 	}
-	if got := rs.reloadResultIfUnchanged("digest 1"); got == nil || got.Outcome != "none" {
+	if got := rs.resultIfFileUnchanged("digest 1"); got == nil || got.Outcome != "none" {
 		t.Errorf("the same file: %+v", got)
 	}
 	if err := rs.setDesired(api.StateRunning); err != nil {

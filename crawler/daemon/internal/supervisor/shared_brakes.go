@@ -171,7 +171,7 @@ func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.CrossProc
 		merge := func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
 			return o.mergeSharedBrakes(key, shared, outdated)
 		}
-		c = engine.StartSharedBrakes(r, loaded.pathConfinement, merge, o.log)
+		c = engine.StartCrossProcessBrakes(r, loaded.pathConfinement, merge, o.log)
 		o.sharedBrakesByID[key] = c
 	}
 	return c

@@ -57,7 +57,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	merge := func(values map[string]string, outdated func() bool) (map[string]string, bool) {
 		return o.mergeSharedBrakes("here", values, outdated)
 	}
-	c := engine.NewSharedBrakes("here", values, merge, slog.New(slog.DiscardHandler))
+	c := engine.NewCrossProcessBrakes("here", values, merge, slog.New(slog.DiscardHandler))
 	o.sharedBrakesByID[c.StoreID] = c
 	version := ""
 	checkBrakes := func(want ...string) {

@@ -34,7 +34,7 @@ type Supervisor struct {
 	directoryLock    *datadir.DirectoryLock
 	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
-	memoryUsageRecorder *memoryUsageRecorder
+	memoryUsageRecorder *memoryKillRecorder
 	Metrics             *metrics.Metrics
 	hostLists           *inspect.HostListCache
 	robotsDiskFull      diskFullState // of robotsStore
@@ -169,8 +169,8 @@ func (s *Supervisor) Run(ctx context.Context) {
 // errShuttingDown refuses to change which projects there are.
 var errShuttingDown = api.Conflict("the daemon is ending")
 
-// HaltCrawls breaks off the visits under way of all projects.
-func (s *Supervisor) HaltCrawls() {
+// AbortVisits breaks off the visits under way of all projects.
+func (s *Supervisor) AbortVisits() {
 	for _, r := range s.runners.all() {
 		r.engine.halt()
 	}

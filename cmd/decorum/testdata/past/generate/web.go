@@ -74,7 +74,7 @@ func (h host) site(name string) crawltest.Site {
 	if h.Robots != nil {
 		answer := h.Robots.page
 		answer.Type = "text/plain"
-		s.Robots = crawltest.StaticRobots(crawltest.Robots{Response: answer.answer(name)})
+		s.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{Response: answer.answer(name)})
 	}
 	for path, p := range h.Pages {
 		s.Pages[path] = h.page(name, path, p)
