@@ -78,7 +78,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 func (s *Store) addEntryIfNew(
 	tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int,
 ) (storage.AddOutcome, error) {
-	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
+	if known, err := s.isDuplicateOfNonresidentOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
 	o, err := s.engine.index.getOrCreate(tx, e.URL.Origin())
@@ -101,9 +101,9 @@ func (s *Store) addEntryIfNew(
 	return storage.Added, nil
 }
 
-// isDuplicateOfUnloadedOrigin reports whether e is known and its origin is only on disk. Most links
+// isDuplicateOfNonresidentOrigin reports whether e is known and its origin is only on disk. Most links
 // lead to known pages: these do not bring an idle host into memory.
-func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
+func (s *Store) isDuplicateOfNonresidentOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
 	name := e.URL.Origin()
 	if !e.RobotsFor.IsZero() || s.engine.index.origins[name] != nil {
 		return false, nil

@@ -72,15 +72,15 @@ func (l *leaser) leaseLongestDue(
 	// Each round goes by the summaries that the round before has brought up to date. Rounds
 	// are bounded: other processes may be faster in each.
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(l.client.Partitions()); attempts++ {
-		quotas := l.partitionLeaseQuotas(l.client.ScriptClock().CallerOrLocalMicros(now), maxLeases-len(leases))
-		if len(quotas) == 0 {
+		requests := l.partitionLeaseRequests(l.client.ScriptClock().CallerOrLocalMicros(now), maxLeases-len(leases))
+		if len(requests) == 0 {
 			break
 		}
-		quotas, err := l.recordLeaseTTLOfQuotas(ctx, quotas, ttl)
+		requests, err := l.recordLeaseTTLOfRequests(ctx, requests, ttl)
 		if err != nil {
 			return leases, err
 		}
-		more, err := l.leaseFromPartitions(ctx, quotas, ttl)
+		more, err := l.leaseFromPartitions(ctx, requests, ttl)
 		leases = append(leases, more...)
 		if err != nil {
 			return leases, err
@@ -89,27 +89,27 @@ func (l *leaser) leaseLongestDue(
 	return leases, nil
 }
 
-// recordLeaseTTLOfQuotas returns those quotas whose partitions have noted that leases run
+// recordLeaseTTLOfRequests returns those requests whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
-func (l *leaser) recordLeaseTTLOfQuotas(
-	ctx context.Context, quotas []partitionLeaseRequest, ttl time.Duration,
+func (l *leaser) recordLeaseTTLOfRequests(
+	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) ([]partitionLeaseRequest, error) {
-	partitions := make([]*client.Partition, len(quotas))
-	for i, q := range quotas {
+	partitions := make([]*client.Partition, len(requests))
+	for i, q := range requests {
 		partitions[i] = q.Partition
 	}
 	if err := l.ttls.tryRecord(ctx, partitions, ttl); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(quotas, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
+	return slices.DeleteFunc(requests, func(q partitionLeaseRequest) bool { return l.ttls.maxTTL(q.Partition) < ttl }), nil
 }
 
-// leaseFromPartitions takes leases by quotas. A server that does not answer gives none.
+// leaseFromPartitions takes leases by requests. A server that does not answer gives none.
 func (l *leaser) leaseFromPartitions(
-	ctx context.Context, quotas []partitionLeaseRequest, ttl time.Duration,
+	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) (leases []storage.Lease, err error) {
-	calls := make([]client.ScriptCall, len(quotas))
-	for i, q := range quotas {
+	calls := make([]client.ScriptCall, len(requests))
+	for i, q := range requests {
 		maxLeases := min(q.maxLeases, client.MaxBatchItems)
 		args := leaseArgs(l.client.ScriptClock(), ttl, q.dueBy, l.summaries.interruptedDelay, maxLeases)
 		calls[i] = client.ScriptCall{Partition: q.Partition, Args: args}
@@ -118,10 +118,10 @@ func (l *leaser) leaseFromPartitions(
 	var all []leaseWithHostDueTime
 	defer l.client.CountUnconfirmedUpdate()
 	for i, r := range l.client.TryUpdates(ctx, false, lua.Lease, calls) {
-		more, e := l.parseAndTrackLeases(ctx, quotas[i].Partition, r, sentAt)
+		more, e := l.parseAndTrackLeases(ctx, requests[i].Partition, r, sentAt)
 		all, err = append(all, more...), errors.Join(err, e)
 		if len(more) == 0 && r.Err == nil && !l.client.ScriptClock().UsesCallerTime() {
-			l.backOffPartitionIfOvertaken(&quotas[i])
+			l.backOffPartitionIfOvertaken(&requests[i])
 		}
 	}
 	slices.SortStableFunc(all, func(a, b leaseWithHostDueTime) int { return cmp.Compare(a.dueSince, b.dueSince) })
@@ -249,15 +249,15 @@ type partitionLeaseRequest struct {
 	*client.Partition
 	maxLeases      int
 	dueBy          int64
-	summaryVersion int64 // of the summary that the quota was made from
+	summaryVersion int64 // of the summary that the request was made from
 }
 
-// partitionLeaseQuotas returns which partitions are to give leases of the hosts that are due
+// partitionLeaseRequests returns which partitions are to give leases of the hosts that are due
 // longest, at most maxLeases. The due times of the first hosts of a partition are known:
 // what is due after the last of them, where there may be more, is left to another call.
-func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseRequest {
+func (l *leaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLeaseRequest {
 	type dueHost struct {
-		quota int // index in all
+		request int // index in all
 		at    int64
 	}
 	var all []partitionLeaseRequest
@@ -285,8 +285,8 @@ func (l *leaser) partitionLeaseQuotas(now int64, maxLeases int) []partitionLease
 		if i == maxLeases || t.at > horizon {
 			break
 		}
-		all[t.quota].maxLeases++
-		all[t.quota].dueBy = t.at
+		all[t.request].maxLeases++
+		all[t.request].dueBy = t.at
 	}
 	return slices.DeleteFunc(all, func(h partitionLeaseRequest) bool { return h.maxLeases == 0 })
 }

@@ -90,10 +90,10 @@ type memoryKillRecorder struct {
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryUsageRecorder reads the note of the previous process, and writes that of this one. It
+// openMemoryKillRecorder reads the note of the previous process, and writes that of this one. It
 // treats an unreadable note as that of a process that ended in order: it stops no project
 // for it. A nil readUsage reads the memory of this process.
-func openMemoryUsageRecorder(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryKillRecorder {
+func openMemoryKillRecorder(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryKillRecorder {
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage {
@@ -192,7 +192,7 @@ func (s *Supervisor) recordMemory(now time.Time) {
 			bytesByProject[r.name] = n
 		}
 	}
-	s.memoryUsageRecorder.recordUsageIfDue(now, bytesByProject)
+	s.memoryKillRecorder.recordUsageIfDue(now, bytesByProject)
 }
 
 // markStoppedAfterMemoryKills makes the project of the note, if there is one, come up stopped for

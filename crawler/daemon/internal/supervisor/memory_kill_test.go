@@ -125,7 +125,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w := openMemoryUsageRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		w := openMemoryKillRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
 		if stop := w.record.StoppedProject; stop != "" || w.record.SuspectProject != "" {
 			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}
@@ -138,7 +138,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 700, LimitBytes: 1000, OOMKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.Supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	f.Supervisor.memoryKillRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
 	text, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)

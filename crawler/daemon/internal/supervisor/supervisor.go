@@ -34,15 +34,15 @@ type Supervisor struct {
 	directoryLock    *datadir.DirectoryLock
 	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
-	memoryUsageRecorder *memoryKillRecorder
-	Metrics             *metrics.Metrics
-	hostLists           *inspect.HostListCache
-	robotsDiskFull      diskFullState // of robotsStore
-	stateStore          *daemonStateStore
-	eventBroker         eventBroker
-	runners             *runnerSet
-	retiredKeyrings     retiredKeyrings
-	folder              *projectFolder
+	memoryKillRecorder *memoryKillRecorder
+	Metrics            *metrics.Metrics
+	hostLists          *inspect.HostListCache
+	robotsDiskFull     diskFullState // of robotsStore
+	stateStore         *daemonStateStore
+	eventBroker        eventBroker
+	runners            *runnerSet
+	retiredKeyrings    retiredKeyrings
+	folder             *projectFolder
 	*operatorBrakes
 	loader *projectLoader
 
@@ -124,8 +124,8 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		return err
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	s.memoryUsageRecorder = openMemoryUsageRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
-	return s.memoryUsageRecorder.markStoppedAfterMemoryKills(s.stateStore)
+	s.memoryKillRecorder = openMemoryKillRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
+	return s.memoryKillRecorder.markStoppedAfterMemoryKills(s.stateStore)
 }
 
 // projectNamesWithData returns the names of all projects that have a state or a directory, though
@@ -213,7 +213,7 @@ func (s *Supervisor) Close() (err error) {
 	}
 	if s.HostDueStore != nil {
 		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
-		s.memoryUsageRecorder.recordCleanEnd()
+		s.memoryKillRecorder.recordCleanEnd()
 	}
 	return errors.Join(err, s.directoryLock.Close())
 }
