@@ -258,7 +258,7 @@ type partitionLeaseRequest struct {
 func (l *leaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLeaseRequest {
 	type dueHost struct {
 		request int // index in all
-		at    int64
+		at      int64
 	}
 	var all []partitionLeaseRequest
 	var dueHosts []dueHost
