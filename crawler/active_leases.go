@@ -11,7 +11,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -21,12 +20,11 @@ var errLeaseExpired = errors.New("the lease has run out")
 
 // An ActiveVisit is what one worker is busy with.
 type ActiveVisit struct {
-	URL         decorum.URL    // as it is queued
-	Source      storage.Source // how it was found
-	Host        string         // that is asked for it, or for what must come first
-	ForRobots   bool           // it is a robots.txt that must come first
-	LeasedAt    time.Time      // when it was leased
-	RequestedAt time.Time      // when the request was made; zero: not yet
+	URL         decorum.URL // as it is queued
+	Host        string      // that is asked for it, or for what must come first
+	Kind        VisitKind   // what the request is to, when one was made
+	LeasedAt    time.Time   // when it was leased
+	RequestedAt time.Time   // when the request was made; zero: not yet
 }
 
 // ListActiveVisits returns what the crawl is busy with now, what it has had longest first.
@@ -68,7 +66,7 @@ func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Co
 		h.byToken = map[uint64]*activeLease{}
 	}
 	h.byToken[l.Token] = &activeLease{lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire), expire: expire,
-		ActiveVisit: ActiveVisit{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), LeasedAt: time.Now()}}
+		ActiveVisit: ActiveVisit{URL: l.URL, Host: l.URL.Origin().Host(), LeasedAt: time.Now()}}
 	return ctx
 }
 
@@ -98,14 +96,14 @@ func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 	return false
 }
 
-// beginRequest returns the context of a request that is made for l now, as cl clears it.
+// beginRequest returns the context of the request of t, which is made for l now.
 // end says that it is over.
-func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl gate.Clearance) (requestCtx context.Context, done func()) {
+func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, t Ticket) (requestCtx context.Context, done func()) {
 	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	active := h.byToken[l.Token]
-	active.Host, active.ForRobots, active.RequestedAt, active.cancelRequest = cl.URL().Origin().Host(), cl.IsForRobots(), time.Now(), cancelRequest
+	active.Host, active.Kind, active.RequestedAt, active.cancelRequest = t.URL().Origin().Host(), t.Kind(), time.Now(), cancelRequest
 	return requestCtx, func() {
 		h.mu.Lock()
 		active.cancelRequest = nil

@@ -20,14 +20,14 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 // counts the page in the host's memo; otherwise it returns the reason. The budget
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
-func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl gate.Clearance) (why string) {
+func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) (why string) {
 	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
 	switch {
-	case isRepeat || cl.IsForRobots():
+	case isRepeat || kind.IsRobots():
 		return ""
 	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
 		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
-	case isVisitToPage(l, cl) && !c.hostTable.tryReservePage(l, int64(c.Settings.MaxPagesPerHost)):
+	case kind.IsPage() && !c.hostTable.tryReservePage(l, int64(c.Settings.MaxPagesPerHost)):
 		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
 	}
 	return ""

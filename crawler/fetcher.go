@@ -81,12 +81,12 @@ const robotsReadLimit = 512_000 + 1
 // Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.MaxSitemapBody, of a
 // tdmrep.json 64 KiB at most; and one more, which shows that there are more.
 func (t Ticket) BodyLimit(pageLimit int64) int64 {
-	switch {
-	case t.ForRobots():
+	switch t.Kind() {
+	case RobotsVisit, RobotsRedirectVisit:
 		return max(pageLimit, robotsReadLimit)
-	case t.data != nil && t.data.isTDMRep:
+	case TDMRepVisit:
 		return aiuse.MaxTDMRepBytes + 1
-	case t.IsForControlFile():
+	case SitemapVisit:
 		return t.data.crawler.Settings.MaxSitemapBody + 1
 	}
 	return pageLimit
@@ -96,7 +96,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 // those of pages that are; none: all. robots.txt, sitemaps and feeds are always
 // read, and so is what has no type.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || t.IsForControlFile() || t.wantsFeedType(contentType) {
+	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

@@ -70,12 +70,6 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 // as a feed. Others of that source are what feeds list.
 const announcedFeedContext = "feed"
 
-// isAnnouncedFeed reports whether a page announced what l leads to as a feed. It stays one
-// when it is visited again, and when it has moved.
-func isAnnouncedFeed(l storage.Lease) bool {
-	return l.Source == storage.SourceFeed && string(l.CallbackData) == announcedFeedContext
-}
-
 // shouldTryAsFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
 func (c *Crawler) shouldTryAsFeed(l storage.Lease, contentType string) bool {

@@ -17,14 +17,13 @@ import (
 // dispatchResponse gives an answer to whom it is for: the robots gate, the sitemap
 // parser, or the user's handler.
 func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.Ack, err error) {
-	isPageVisit := isVisitToPage(v.Lease, v.Clearance)
 	archiveErr := c.archiveVisit(ctx, v)
-	switch {
-	case isTDMRepFetch(v.Lease, v.Clearance):
+	switch v.Kind {
+	case TDMRepVisit:
 		ack, err = c.handleTDMRepResponse(ctx, v)
-	case v.Clearance.IsForRobots():
+	case RobotsVisit, RobotsRedirectVisit:
 		ack, err = c.handleRobots(ctx, v)
-	case !isPageVisit:
+	case SitemapVisit:
 		ack, err = c.handleSitemap(ctx, v)
 	default:
 		ack, err = c.handlePage(ctx, v)

@@ -97,7 +97,7 @@ func (m *HostStats) countVisit(v *Visit) {
 	}
 	if v.Response != nil {
 		m.Bytes += int64(v.BodyLen())
-		if isVisitToPage(v.Lease, v.Clearance) {
+		if v.Kind.IsPage() {
 			m.Pages++
 			if v.contentWithheld {
 				m.PagesWithheld++

@@ -9,7 +9,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots/aiuse"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -93,7 +92,7 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
-		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.RobotsOrigin().String(),
+		URL: t.URL().String(), Kind: t.Kind().Ledger(), Origin: cl.RobotsOrigin().String(),
 		URLSource: visitSource(l).String(), Referrer: l.Referrer,
 		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}
@@ -103,7 +102,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	if addr := t.data.remoteAddr.Load(); addr != nil {
 		q.ServerIP = addr.Unmap().String()
 	}
-	if !t.ForRobots() {
+	if !t.Kind().IsRobots() {
 		q.RobotsVerdict = ledger.NewRobotsVerdict(cl.Verdict(), cl.FetchSummary())
 	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
@@ -112,19 +111,6 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 		q.OverrideReason = cmp.Or(o.Reason, "no reason given")
 	}
 	return q
-}
-
-// LedgerKind returns what a ledger calls what the ticket is for.
-func (t Ticket) LedgerKind() string {
-	switch {
-	case t.ForRobots():
-		return ledger.KindRobotsTXT
-	case !t.IsForControlFile():
-		return ledger.KindPage
-	case t.URL() == aiuse.TDMRepURL(t.URL().Origin()):
-		return ledger.KindTDMRep
-	}
-	return ledger.KindSitemap
 }
 
 // visitSource returns how a URL came to be visited.

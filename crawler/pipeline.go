@@ -77,16 +77,17 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
-	if isRobotsRefresh(l) && !clearance.IsForRobots() && !isTDMRepFetch(l, clearance) {
+	kind := visitKindOf(l, clearance)
+	if kind == RobotsRefresh {
 		return c.robotsRefreshAck(), nil
 	}
-	if c.Settings.DryRun && isVisitToPage(l, clearance) {
+	if c.Settings.DryRun && kind.IsPage() {
 		return c.skipPageInDryRun(ctx, l, clearance)
 	}
 	if stored, err := c.storeRobotsInLedger(ctx, clearance.RobotsOrigin(), clearance.FetchSummary()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
-	if why := c.checkAndSpendHostBudget(l, clearance); why != "" {
+	if why := c.checkAndSpendHostBudget(l, kind); why != "" {
 		return c.requeueOverHostBudget(ctx, l, why)
 	}
 	permit, err := c.requestPermit(ctx, l, clearance)
@@ -94,11 +95,11 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		c.Gate.CancelFetch(clearance)
 		return c.handleUnvisited(ctx, l, err)
 	}
-	if err := c.acquireRunBudget(l, clearance); err != nil {
+	if err := c.acquireRunBudget(kind); err != nil {
 		c.Limiter.ReleaseUnused(c.now(), permit)
 		return c.handleUnvisited(ctx, l, err)
 	}
-	ticket, err := c.newTicketForLease(l, clearance, permit)
+	ticket, err := c.newTicketForLease(l, kind, clearance, permit)
 	if err != nil {
 		c.Limiter.ReleaseUnused(c.now(), permit)
 		return storage.Ack{Outcome: storage.Requeue}, err
@@ -125,7 +126,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl gate.Cle
 		return c.abortUnsentVisit(ctx, v, permit, why)
 	}
 	if isLocalFault(v) {
-		c.releaseRunBudget(v.Lease, v.Clearance) // the visit will be repeated
+		c.releaseRunBudget(v.Kind) // the visit will be repeated
 	}
 	ack, err := c.handleOutcome(ctx, v, permit)
 	return ack, errors.Join(err, ledgerErr)
@@ -159,27 +160,22 @@ func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease
 	return c.tdmrepClearance(ctx, l, clearance)
 }
 
-// isVisitToPage reports whether a visit is to a page, and not to a file for robots.
-func isVisitToPage(l storage.Lease, cl gate.Clearance) bool {
-	return !cl.IsForRobots() && l.Source != storage.SourcePrerequisite && !isTDMRepFetch(l, cl)
-}
-
 // acquireRunBudget counts a page that is about to be visited, and returns why it, or a sitemap,
 // may not be: a limit of the run.
-func (c *Crawler) acquireRunBudget(l storage.Lease, cl gate.Clearance) error {
+func (c *Crawler) acquireRunBudget(kind VisitKind) error {
 	switch {
-	case cl.IsForRobots():
+	case kind.IsRobots():
 	case c.Settings.MaxReceivedBytes > 0 && c.bodyBytesReceived.Load() >= c.Settings.MaxReceivedBytes:
 		return ErrBytes
-	case isVisitToPage(l, cl):
+	case kind.IsPage():
 		return c.acquireCrawlPageBudget()
 	}
 	return nil
 }
 
 // releaseRunBudget takes back the counting of a visit that was not made.
-func (c *Crawler) releaseRunBudget(l storage.Lease, cl gate.Clearance) {
-	if isVisitToPage(l, cl) {
+func (c *Crawler) releaseRunBudget(kind VisitKind) {
+	if kind.IsPage() {
 		c.releaseCrawlPageBudget()
 	}
 }
@@ -261,9 +257,9 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postpone
 
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl gate.Clearance, t Ticket) *Visit {
-	v := &Visit{Lease: l, Clearance: cl, previousEnd: c.hostTable.lastVisitEnd(l), Start: c.now()}
+	v := &Visit{Lease: l, Kind: t.Kind(), Clearance: cl, previousEnd: c.hostTable.lastVisitEnd(l), Start: c.now()}
 	host := cl.URL().Origin().Host()
-	ctx, done := c.activeLeases.beginRequest(ctx, l, cl)
+	ctx, done := c.activeLeases.beginRequest(ctx, l, t)
 	defer done()
 	if v.Err = c.Brakes.CheckStopped(host, v.Start); v.Err == nil { // from now on it would be broken off
 		v.Err = c.checkVisitWithCoordinator(v.Start)
@@ -285,7 +281,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl gate.Clearance,
 	if v.Response != nil && t.data.bodySpool != nil {
 		v.bodySpool, v.bodySHA256 = t.data.bodySpool, t.data.bodySpool.SHA256
 	}
-	if isVisitToPage(l, cl) {
+	if v.Kind.IsPage() {
 		c.setLazyVisitFields(v)
 	}
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.data.ledgerFailed ||

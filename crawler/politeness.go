@@ -88,7 +88,7 @@ func (c *Crawler) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, unt
 func (c *Crawler) abortUnsentVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
 	c.Limiter.ReleaseUnused(c.now(), permit)
 	c.Gate.CancelFetch(v.Clearance)
-	c.releaseRunBudget(v.Lease, v.Clearance)
+	c.releaseRunBudget(v.Kind)
 	return c.handleUnvisited(ctx, v.Lease, why)
 }
 

@@ -113,14 +113,6 @@ func storableValidator(res *decorum.Response, name string) string {
 // URLs that it closes.
 const robotsRefreshInterval = 24 * time.Hour
 
-// isRobotsRefresh reports whether l makes sure that the origin's robots.txt is read again as time
-// goes by, though it should close every URL of the origin: an errand to the robots.txt itself, which
-// is never made. The gate is asked about it, has the file fetched if it is old, and what it says is
-// heeded.
-func isRobotsRefresh(l storage.Lease) bool {
-	return l.RobotsFor.IsZero() && l.Source == storage.SourcePrerequisite && l.URL == l.URL.Origin().RobotsURL()
-}
-
 // robotsRefreshAck ends the errand until the next time.
 func (c *Crawler) robotsRefreshAck() storage.Ack {
 	if !c.Settings.Revisit.IsEnabled() {

@@ -79,7 +79,7 @@ func (c *Crawler) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin
 		return err
 	}
 	_, err := c.Frontier.Discover(ctx, storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite,
-		PriorityClass: storage.ClassLate, Referrer: o.RobotsURL().String()}) // see isRobotsRefresh
+		PriorityClass: storage.ClassLate, Referrer: o.RobotsURL().String()}) // a RobotsRefresh
 	return err
 }
 

@@ -1,27 +1,18 @@
 package crawler
 
-import (
-	"testing"
-
-	"github.com/decorum-crawler/decorum/robots/gate"
-	"github.com/decorum-crawler/decorum/storage"
-)
+import "testing"
 
 // TestReleaseRunBudget: a page that was not visited after all is not counted, nor is what
 // was never counted taken off.
 func TestReleaseRunBudget(t *testing.T) {
-	for _, e := range []storage.Entry{
-		{Source: storage.SourceLink},
-		{Source: storage.SourcePrerequisite},
-	} {
+	for _, kind := range []VisitKind{PageVisit, SitemapVisit} {
 		c := &Crawler{Settings: Settings{}.withDefaults()}
-		l := storage.Lease{Entry: e}
-		if err := c.acquireRunBudget(l, gate.Clearance{}); err != nil {
+		if err := c.acquireRunBudget(kind); err != nil {
 			t.Fatal(err)
 		}
-		c.releaseRunBudget(l, gate.Clearance{})
+		c.releaseRunBudget(kind)
 		if pages := c.pagesBegun.Load(); pages != 0 {
-			t.Errorf("%+v: %d pages are counted, want none", e, pages)
+			t.Errorf("%v: %d pages are counted, want none", kind, pages)
 		}
 	}
 }

@@ -55,11 +55,11 @@ func (t *counters) count(add func(*Stats)) {
 // countVisit counts one visit.
 func (s *Stats) countVisit(v *Visit) {
 	switch {
-	case v.Clearance.IsForRobots():
+	case v.Kind.IsRobots():
 		s.RobotsFetches++
-	case isTDMRepFetch(v.Lease, v.Clearance):
+	case v.Kind == TDMRepVisit:
 		s.TDMRepFetches++
-	case !isVisitToPage(v.Lease, v.Clearance):
+	case v.Kind == SitemapVisit:
 		s.SitemapFetches++
 	case v.Response != nil:
 		s.Pages++

@@ -175,7 +175,8 @@ func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*Cach
 // clearance, or one for the file, if that must come first.
 func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, error) {
 	o, now := cl.URL().Origin(), c.now()
-	if cl.IsForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(c.Gate.Purposes()) {
+	kind := visitKindOf(l, cl)
+	if !kind.IsPage() && kind != RobotsRefresh || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(c.Gate.Purposes()) {
 		return cl, nil
 	}
 	r, err := c.cachedTDMRep(ctx, o)
@@ -201,7 +202,7 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
-	if v := r.parsed.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
+	if v := r.parsed.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && kind.IsPage() {
 		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.sha256Hex()}
 		return gate.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
@@ -216,12 +217,6 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 // tdmrepPostponedError says that pages wait for the file of their origin.
 func tdmrepPostponedError(cl gate.Clearance, kind decorum.ErrorKind, until time.Time, why string) error {
 	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &gate.OriginPostponedError{Until: until, Reason: why}}
-}
-
-// isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
-// page whose turn it is.
-func isTDMRepFetch(l storage.Lease, cl gate.Clearance) bool {
-	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
 // handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn

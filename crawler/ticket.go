@@ -24,8 +24,7 @@ type ticketData struct {
 	permit             politeness.Permit
 	crawler            *Crawler // nil: the ticket is of none, and needs no lease
 	lease              storage.Lease
-	isForControlFile   bool
-	isTDMRep           bool   // an errand to a tdmrep.json
+	kind               VisitKind
 	etag               string // validators of the last visit to the same URL
 	lastModified       string
 	redeemed           atomic.Bool
@@ -60,19 +59,21 @@ func NewTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	if c.URL().Origin().Host() != p.Host() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errHostMismatch}
 	}
-	return Ticket{&ticketData{clearance: c, permit: p}}, nil
+	data := &ticketData{clearance: c, permit: p}
+	if c.IsForRobots() {
+		data.kind = RobotsVisit
+	}
+	return Ticket{data}, nil
 }
 
 // newTicketForLease returns the ticket for the visit that the two proofs allow.
-func (c *Crawler) newTicketForLease(l storage.Lease, cl gate.Clearance, p politeness.Permit) (Ticket, error) {
+func (c *Crawler) newTicketForLease(l storage.Lease, kind VisitKind, cl gate.Clearance, p politeness.Permit) (Ticket, error) {
 	t, err := NewTicket(cl, p)
 	if err != nil {
 		return t, err
 	}
-	t.data.crawler, t.data.lease = c, l
-	t.data.isForControlFile, t.data.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
-	// robots.txt is always asked for whole.
-	if l.VisitHistorySummary != nil && l.Request == nil && !cl.IsForRobots() && !t.data.isTDMRep {
+	t.data.crawler, t.data.lease, t.data.kind = c, l, kind
+	if l.VisitHistorySummary != nil && l.Request == nil && kind.isConditional() {
 		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
 	}
 	return t, nil
@@ -89,12 +90,8 @@ func (t Ticket) state() *ticketData {
 	return t.data
 }
 
-// ForRobots reports whether the request is for a robots.txt.
-func (t Ticket) ForRobots() bool { return t.state().clearance.IsForRobots() }
-
-// IsForControlFile reports whether the answer is for the crawl itself, and not a page: a
-// robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
-func (t Ticket) IsForControlFile() bool { return t.ForRobots() || t.state().isForControlFile }
+// Kind returns what the visit is to.
+func (t Ticket) Kind() VisitKind { return t.state().kind }
 
 // wantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
@@ -106,9 +103,9 @@ func (t Ticket) wantsFeedType(contentType string) bool {
 // Depth and CallbackData. It is zero if there is none.
 func (t Ticket) Lease() storage.Lease { return t.state().lease }
 
-// Request returns how the URL is asked for; nil: by GET, as every errand is.
+// Request returns how the URL is asked for; nil: by GET, as all but pages are.
 func (t Ticket) Request() *storage.NonGETRequest {
-	if t.IsForControlFile() {
+	if !t.Kind().IsPage() {
 		return nil
 	}
 	return t.state().lease.Request
@@ -244,7 +241,7 @@ func (t Ticket) ChargeBodyCopy(n int) { t.state().bodyShare.Charge(int64(n)) }
 // StreamsBody reports whether the answer's body, that of a sitemap, is read as a stream and
 // may be long. A Fetcher may then pass it to SetSpooledBody and leave it out of the Response.
 func (t Ticket) StreamsBody() bool {
-	return t.data != nil && t.data.crawler != nil && t.data.isForControlFile && !t.data.isTDMRep && !t.ForRobots()
+	return t.Kind() == SitemapVisit
 }
 
 // SetSpooledBody passes the answer's body to the crawl. Call it before Fetch returns the

@@ -158,7 +158,7 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			path := strings.TrimPrefix(v.URL().String(), "http://a.test")
-			if v.IsForControlFile() || path == "/secret" {
+			if !v.Kind.IsPage() || path == "/secret" {
 				return
 			}
 			seen[path]++

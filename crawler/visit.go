@@ -21,6 +21,7 @@ import (
 // A Visit is one request and what came of it.
 type Visit struct {
 	Lease     storage.Lease     // the URL that was in hand: for a robots.txt, the one that needs it
+	Kind      VisitKind         // what the visit is to
 	Clearance gate.Clearance    // what allowed the request
 	Start     time.Time         // of the request
 	End       time.Time         // of the answer; the host rests from here
@@ -48,10 +49,6 @@ type Visit struct {
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
 func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
-
-// IsForControlFile reports whether the visit is to a file for robots, and not to a page: a
-// robots.txt, a sitemap or a tdmrep.json.
-func (v *Visit) IsForControlFile() bool { return !isVisitToPage(v.Lease, v.Clearance) }
 
 // Status returns the answer's status code, 0 if there was none.
 func (v *Visit) Status() int {

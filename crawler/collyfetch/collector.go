@@ -158,7 +158,7 @@ func (c *Collector) OnRequest(f colly.RequestCallback) {
 // page, which calls the callbacks for requests, sends it, and leaves colly
 // waiting for Handle. The crawl's own errands go past the callbacks.
 func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	if t.IsForControlFile() || t.URL().IsZero() {
+	if !t.Kind().IsPage() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
 	}
 	c.hasRequestedPage.Store(true)

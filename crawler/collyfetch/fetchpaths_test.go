@@ -171,7 +171,7 @@ func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *stor
 	}
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
-		if v.IsForControlFile() {
+		if !v.Kind.IsPage() {
 			return
 		}
 		p := pageOutcome{URL: v.URL().String(), Status: v.Status()}

@@ -33,7 +33,7 @@ func (s *session) connectAndFetch(name string, res *decorum.Response) (err error
 		return s.fetchListing(name, res)
 	}
 	err = s.fetchFile(name, res)
-	if replyCode(err)/100 == 5 && !s.ticket.ForRobots() && s.client.ChangeDir(name) == nil {
+	if replyCode(err)/100 == 5 && !s.ticket.Kind().IsRobots() && s.client.ChangeDir(name) == nil {
 		res.Status, res.Body = http.StatusMovedPermanently, nil
 		res.Header = http.Header{"Location": {res.URL.String() + "/"}}
 		return nil

@@ -69,7 +69,7 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 		}
 	}
 	cookies := t.cfg.Cookies
-	if p.ticket.IsForControlFile() {
+	if !p.ticket.Kind().IsPage() {
 		cookies = nil
 	}
 	if cookies != nil {

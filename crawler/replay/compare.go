@@ -22,7 +22,7 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 		return
 	}
 	url := v.URL().String()
-	if kind := p.currentVisit.ticket.LedgerKind(); kind != recorded.Kind {
+	if kind := p.currentVisit.ticket.Kind().Ledger(); kind != recorded.Kind {
 		p.reportDifference(recorded.recordNumber, url, "it was asked for as %s, and would be as %s", recorded.Kind, kind)
 	}
 	if v.ContentWithheld() && v.BodyLen() > 0 {

@@ -185,7 +185,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	}
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
-	if v.IsForControlFile() {
+	if !v.Kind.IsPage() {
 		source = storage.SourcePrerequisite // not that of the page whose turn it was
 	}
 	add("source", source.String())

@@ -9,7 +9,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // withEngine calls do with an engine of the project, whose stores are open: the engine of the
@@ -130,9 +129,9 @@ func (c *currentEngine) activeVisits() []api.ActiveVisit {
 // visitKind says what a visit is to.
 func visitKind(h crawler.ActiveVisit) string {
 	switch {
-	case h.ForRobots:
+	case h.Kind.IsRobots():
 		return "robots"
-	case h.Source == storage.SourcePrerequisite:
+	case h.Kind == crawler.SitemapVisit:
 		return "sitemap"
 	}
 	return "page"
