@@ -70,20 +70,27 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return g.clearByRules(s, u)
 	case e.inFlightFetch.isActive(now):
 		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
-	case now.Before(s.expiresAt) && s.pendingRedirect != nil: // it may be in the queue of a crawl that has another Gate
-		until := timecmp.Earlier(now.Add(g.cfg.FetchLeaseTimeout), s.expiresAt)
-		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, until, s.postponedReason))
 	case now.Before(s.expiresAt):
-		return Clearance{}, newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
+		return Clearance{}, g.checkPostponed(now, u, s)
 	}
 	return g.reserveRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
+}
+
+// checkPostponed returns the error of Check for a page that waits, while no lookup is under way
+// and none is due.
+func (g *Gate) checkPostponed(now time.Time, u decorum.URL, s *originState) error {
+	if s.pendingRedirect != nil { // it may be in the queue of a crawl that has another Gate
+		until := timecmp.Earlier(now.Add(g.cfg.FetchLeaseTimeout), s.expiresAt)
+		return newGateError(u, decorum.Pending, g.postponedError(s, until, s.postponedReason))
+	}
+	return newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 }
 
 // clearByRules asks the rules.
 func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	v := g.verdict(s, u)
 	if !v.Allowed {
-		return Clearance{}, newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
+		return Clearance{}, disallowedError(u, v, s)
 	}
 	if !s.hasClearedPage.Load() {
 		s.hasClearedPage.Store(true)
@@ -177,6 +184,11 @@ func (g *Gate) postponedError(s *originState, until time.Time, reason string) *O
 		c.RedirectURL, c.RedirectPendingSince = s.pendingRedirect.parsedTarget, s.pendingRedirect.Since
 	}
 	return c
+}
+
+// disallowedError returns the error of Check for a URL that the rules of s disallow.
+func disallowedError(u decorum.URL, v robots.Verdict, s *originState) error {
+	return newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
 }
 
 func newGateError(u decorum.URL, kind decorum.ErrorKind, cause error) error {

@@ -47,6 +47,30 @@ func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Ori
 	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
 }
 
+// CheckPostponed returns the error of Check for a page that waits for the robots.txt of its
+// origin; nil if it does not wait, or if it is time to ask for the file. Unlike Check it claims
+// nothing, and knows nothing of lookups that are under way.
+func (g *Gate) CheckPostponed(ctx context.Context, now time.Time, u decorum.URL) error {
+	s, err := g.lastKnownState(ctx, u.Origin())
+	if err != nil || !s.arePagesPostponed || !now.Before(s.expiresAt) {
+		return err
+	}
+	return g.checkPostponed(now, u, s)
+}
+
+// CheckKnownRules returns the error of Check for a URL that the rules which Rules returns
+// disallow; nil if they allow it, or if none are known.
+func (g *Gate) CheckKnownRules(ctx context.Context, u decorum.URL) error {
+	s, err := g.lastKnownState(ctx, u.Origin())
+	if err != nil || s.rules == nil {
+		return err
+	}
+	if v := g.verdict(s, u); !v.Allowed {
+		return disallowedError(u, v, s)
+	}
+	return nil
+}
+
 // LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
 // long ago. Its Outcome is OutcomeUnknown if that is nothing.
 func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {

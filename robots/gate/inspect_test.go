@@ -1,9 +1,12 @@
 package gate
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
@@ -31,8 +34,12 @@ func TestGateVerdictFunc(t *testing.T) {
 		if got := judge(u); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
 		}
-		if _, err := s.gate.Check(t.Context(), s.now, u); (err == nil) != want.Allowed {
-			t.Errorf("%s: Check says %v", path, err)
+		_, checkErr := s.gate.Check(t.Context(), s.now, u)
+		if (checkErr == nil) != want.Allowed {
+			t.Errorf("%s: Check says %v", path, checkErr)
+		}
+		if err := s.gate.CheckKnownRules(t.Context(), u); fmt.Sprint(err) != fmt.Sprint(checkErr) || errors.Is(err, decorum.Disallowed) == want.Allowed {
+			t.Errorf("%s: CheckKnownRules says %v, and Check %v", path, err, checkErr)
 		}
 	}
 }
@@ -50,6 +57,16 @@ func TestPostponedReason(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("closed: %q, %v; want %q", got, err, want)
+		}
+		checkErr := s.gate.CheckPostponed(t.Context(), s.now, page)
+		if errors.Is(checkErr, decorum.Unreachable) != (want != "") {
+			t.Errorf("CheckPostponed says %v; want %q", checkErr, want)
+		}
+		if want == "" {
+			return
+		}
+		if _, err := s.gate.Check(t.Context(), s.now, page); fmt.Sprint(err) != fmt.Sprint(checkErr) {
+			t.Errorf("CheckPostponed says %v, and Check %v", checkErr, err)
 		}
 	}
 	closed("")
