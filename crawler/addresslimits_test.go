@@ -228,7 +228,7 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 		web := crawltest.New(sites...)
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		var refused atomic.Int64
-		c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
+		c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) { refused.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -2,9 +2,9 @@ package crawler
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
@@ -15,37 +15,38 @@ import (
 // brake is lifted; but of several processes, that one may have died by then.
 const maxBrakeHold = 10 * time.Minute
 
-// checkBrake returns the brake that slows l's host, if one does, and an error if the
-// host may not be visited now because of a brake. The rest that a brake asks for
+// checkBrake returns the brake that slows l's host, if one does, and whether the host may be
+// visited now as far as brakes go. The rest that a brake asks for
 // is no debt of the host's: it is asked for before a visit, and counts from the
 // end of the last, so that it holds for a rest that has begun, and not for one
 // that has begun when it is lifted.
-func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (politeness.Brake, error) {
+func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (politeness.Brake, decorum.Decision) {
 	b, ok := c.Brakes.ForHost(host, now)
 	switch {
 	case !ok:
-		return politeness.Brake{}, nil
+		return politeness.Brake{}, decorum.Decision{}
 	case b.Stop:
-		return b, &politeness.BrakedError{Brake: b, Until: b.Until}
+		return b, b.Decision(b.Until)
 	}
 	if due := c.hostTable.lastVisitEnd(l).Add(b.Delay); due.After(now) {
-		return b, &politeness.BrakedError{Brake: b, Until: due}
+		return b, b.Decision(due)
 	}
-	return b, nil
+	return b, decorum.Decision{}
 }
 
 // postponeBrakedLease lets a URL wait until a brake lets it be visited: until then, or
 // until the brakes change. Nobody waits for a host that is stopped.
-func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, braked *politeness.BrakedError) (ack storage.Ack, err error) {
+func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, d decorum.Decision) (ack storage.Ack, err error) {
 	origin := l.URL.Origin()
 	c.brakedOrigins.add(origin)
-	until := c.brakeHoldEnd(braked.Until, braked.Brake.Until)
-	if braked.Brake.Stop {
+	brake, _ := politeness.BrakeOf(d)
+	until := c.brakeHoldEnd(d.Until, brake.Until)
+	if d.Action == decorum.Suspend {
 		ack, err = c.requeueAndHoldOrigin(ctx, l, until, true)
 	} else {
-		ack, err = c.postponeBusyLease(ctx, l, &politeness.ResourceBusyError{Until: until})
+		ack, err = c.postponeBusyLease(ctx, l, until)
 	}
-	if b, _ := c.Brakes.ForHost(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
+	if b, _ := c.Brakes.ForHost(origin.Host(), c.now()); b != brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
 	}
 	return ack, err
@@ -67,7 +68,7 @@ func (c *Crawler) brakeHoldEnd(times ...time.Time) time.Time {
 // when the brakes have changed, before who changed them goes on.
 func (c *Crawler) onBrakesChanged() {
 	now := c.now()
-	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now) })
+	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now).Err() })
 	select {
 	case c.brakesChanged <- struct{}{}:
 	default:
@@ -94,21 +95,19 @@ func (c *Crawler) updateBrakedOriginHolds(ctx context.Context) error {
 	return nil
 }
 
-// visitAbortReason returns why v was refused when it was about to connect, nil if it was not
-// refused: a limit is reached, a brake was set in the meantime, or this machine could
+// visitAbortReason returns why v was refused when it was about to connect, to Proceed if it was
+// not refused: a limit is reached, a brake was set in the meantime, or this machine could
 // not connect. The crawl has sent nothing, so the host need not rest.
-func visitAbortReason(v *Visit, t Ticket) error {
+func visitAbortReason(v *Visit, t Ticket, now time.Time) decorum.Decision {
 	if v.Response != nil {
-		return nil
+		return decorum.Decision{}
 	}
-	if busy, ok := errors.AsType[*politeness.ResourceBusyError](v.Err); ok {
-		return busy
-	}
-	if braked, ok := errors.AsType[*politeness.BrakedError](v.Err); ok && !t.maybeSent() {
-		return braked
+	d, _ := decorum.DecisionOf(v.Err)
+	if waitsForShared(d.Reason) || d.Reason == decorum.ReasonBrake && !t.maybeSent() {
+		return d
 	}
 	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendWasAllowed.Load() {
-		return v.Err
+		return localFailureDecision(v.Err, now)
 	}
-	return nil
+	return decorum.Decision{}
 }

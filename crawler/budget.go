@@ -3,10 +3,9 @@ package crawler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -16,21 +15,23 @@ var ErrPages = errors.New("the limit of pages is reached")
 // ErrBytes is the error of Run when MaxReceivedBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// checkAndSpendHostBudget returns "" if the budget of l's host permits the visit, and then
-// counts the page in the host's memo; otherwise it returns the reason. The budget
-// limits first visits only: retries and revisits request pages that the host has
+// checkAndSpendHostBudget returns to Proceed if the budget of l's host permits the visit, and
+// then counts the page in the host's memo; otherwise to Suspend. The budget limits
+// first visits only: retries and revisits request pages that the host has
 // already served.
-func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) (why string) {
+func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decorum.Decision {
 	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
 	switch {
 	case isRepeat || kind.IsRobots():
-		return ""
+		return decorum.Decision{}
 	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
-		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
+		return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonHostBytes,
+			Until: c.now().Add(suspendDuration), Limit: c.Settings.MaxBytesPerHost}
 	case kind.IsPage() && !c.hostTable.tryReservePage(l, int64(c.Settings.MaxPagesPerHost)):
-		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
+		return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonHostPages,
+			Until: c.now().Add(suspendDuration), Limit: int64(c.Settings.MaxPagesPerHost)}
 	}
-	return ""
+	return decorum.Decision{}
 }
 
 // requeueOverHostBudget gives back a page whose host has used up its budget, but not to the
@@ -38,15 +39,10 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) (why 
 // welcome and takes turns with URLs of ClassNormal. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
-func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
-	now := c.now()
-	until := now.Add(suspendDuration)
-	if c.Hooks.VisitRefused != nil {
-		c.Hooks.VisitRefused(l, &gate.OriginPostponedError{Until: until, Suspended: true, Reason: why})
-	}
+func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, until time.Time) (storage.Ack, error) {
 	requeued := l
 	requeued.PriorityClass = max(l.PriorityClass, storage.ClassNormal)
-	ack := storage.Ack{Outcome: storage.RetryAt, NotBefore: now, Lease: requeued}
+	ack := storage.Ack{Outcome: storage.RetryAt, NotBefore: c.now(), Lease: requeued}
 	if l.PriorityClass < requeued.PriorityClass || !c.hostTable.markOverBudget(l) {
 		return ack, nil // what goes before revisits is only handed out so once
 	}
@@ -98,13 +94,13 @@ func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 // depends on them, and the limits of all together. Its methods are called by many
 // workers at a time, and must not block.
 type Coordinator interface {
-	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.ResourceBusyError: it is
-	// not known whether others have said that it must not.
-	CheckVisit(now time.Time) error
-	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
-	// if all that are permitted for now have been visited, and ErrPages if no more
-	// will be.
-	AcquireCrawlPageBudget() error
+	// CheckVisit returns whether a visit may begin at now, or else to Postpone, for
+	// decorum.ReasonOtherProcesses: it is not known whether others have said that it must not.
+	CheckVisit(now time.Time) decorum.Decision
+	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns to Postpone, for
+	// ReasonOtherProcesses, if all that are permitted for now have been visited, and
+	// PageLimitDecision if no more will be. It counts only what may proceed.
+	AcquireCrawlPageBudget() decorum.Decision
 	// ReleaseCrawlPageBudget takes back the counting of a visit that was not made.
 	ReleaseCrawlPageBudget()
 	// AddBodyBytes counts the bytes of a body, as decoded.
@@ -112,26 +108,32 @@ type Coordinator interface {
 }
 
 // checkVisitWithCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
-func (c *Crawler) checkVisitWithCoordinator(now time.Time) error {
+func (c *Crawler) checkVisitWithCoordinator(now time.Time) decorum.Decision {
 	if c.Coordinator == nil {
-		return nil
+		return decorum.Decision{}
 	}
 	return c.Coordinator.CheckVisit(now)
 }
 
-// acquireCrawlPageBudget counts a page that is about to be visited, and returns why it may not be.
-func (c *Crawler) acquireCrawlPageBudget() error {
+// PageLimitDecision returns the Decision when MaxPages pages have been visited: the run ends with
+// its Err, which is ErrPages.
+func PageLimitDecision() decorum.Decision {
+	return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonPageLimit, Cause: ErrPages}
+}
+
+// acquireCrawlPageBudget counts a page that is about to be visited, if it may be.
+func (c *Crawler) acquireCrawlPageBudget() decorum.Decision {
 	if n := c.pagesBegun.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
-		return ErrPages
+		return PageLimitDecision()
 	}
 	if c.Coordinator == nil {
-		return nil
+		return decorum.Decision{}
 	}
-	err := c.Coordinator.AcquireCrawlPageBudget()
-	if err != nil {
+	d := c.Coordinator.AcquireCrawlPageBudget()
+	if d.Action != decorum.Proceed {
 		c.pagesBegun.Add(-1)
 	}
-	return err
+	return d
 }
 
 // releaseCrawlPageBudget takes back what page did.

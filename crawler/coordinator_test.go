@@ -6,23 +6,23 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/politeness"
 )
 
 // An unreachableCoordinator is a company that cannot be asked in a span of time.
 type unreachableCoordinator struct{ from, to time.Time }
 
-func (a unreachableCoordinator) CheckVisit(now time.Time) error {
+func (a unreachableCoordinator) CheckVisit(now time.Time) decorum.Decision {
 	if now.Before(a.from) || !now.Before(a.to) {
-		return nil
+		return decorum.Decision{}
 	}
-	return &politeness.ResourceBusyError{Resource: "what others say", Until: now.Add(time.Second)}
+	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Detail: "what others say", Until: now.Add(time.Second)}
 }
 
-func (unreachableCoordinator) AcquireCrawlPageBudget() error { return nil }
-func (unreachableCoordinator) ReleaseCrawlPageBudget()       {}
-func (unreachableCoordinator) AddBodyBytes(int64)            {}
+func (unreachableCoordinator) AcquireCrawlPageBudget() (d decorum.Decision) { return d }
+func (unreachableCoordinator) ReleaseCrawlPageBudget()                      {}
+func (unreachableCoordinator) AddBodyBytes(int64)                           {}
 
 // While its company cannot be asked, a crawl begins no visit, finishes those under
 // way, and holds nothing against the hosts; then it goes on.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -96,7 +97,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			}
 			c.Gate = gate.New(gate.Config{Agent: agent, Purposes: []string{"ai-train"}}, store)
 			var refused atomic.Int64
-			c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
+			c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) { refused.Add(1) }
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -99,8 +100,8 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 		return v
 	}
 	for range 8 {
-		if _, err := c.Limiter.RequestPermit(start, fmt.Sprint(start), politeness.PermitRequest{}); err != nil {
-			t.Fatal(err)
+		if _, d := c.Limiter.Reserve(start, fmt.Sprint(start), politeness.PermitRequest{}); d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
 		start = start.Add(time.Second)
 	}

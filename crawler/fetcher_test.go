@@ -7,11 +7,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/politeness"
 )
 
 // newTicket returns a ticket for the robots.txt of an origin of a.test.
@@ -88,7 +86,7 @@ func TestNewFetchError(t *testing.T) {
 	ticket := newTicket(t, "https://a.test/")
 	for cause, want := range map[error]decorum.ErrorKind{
 		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Redeem("https://b.test/"): decorum.Unticketed,
-		&politeness.ResourceBusyError{Until: time.Now()}: decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
+		decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy}.Err(): decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
 	} {
 		if err := crawler.NewFetchError(ticket, cause); !errors.Is(err, want) || !errors.Is(err, cause) {
 			t.Errorf("%v: %v, want %v", cause, err, want)

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -72,8 +72,8 @@ func testPagesPerHost(t *testing.T, slots int) {
 		c.Settings.MaxPagesPerHost, c.Policy.Concurrency = budget, slots
 		var refused atomic.Int64
 		c.Settings.Workers = 8
-		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
-			if closed := new(gate.OriginPostponedError); errors.As(err, &closed) {
+		c.Hooks.VisitRefused = func(_ storage.Lease, d decorum.Decision) {
+			if d.Reason == decorum.ReasonHostPages {
 				refused.Add(1)
 			}
 		}
@@ -126,9 +126,9 @@ func testBytesPerHost(t *testing.T) {
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
 		c.Settings.MaxBytesPerHost = limit
 		why := ""
-		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
-			if closed := new(gate.OriginPostponedError); errors.As(err, &closed) {
-				why = closed.Reason
+		c.Hooks.VisitRefused = func(_ storage.Lease, d decorum.Decision) {
+			if d.Reason == decorum.ReasonHostBytes {
+				why, _, _ = strings.Cut(d.Err().Error(), ";")
 			}
 		}
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {

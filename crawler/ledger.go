@@ -157,15 +157,14 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 
 // writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
 // are.
-func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why error) error {
-	refusal, byRobots := errors.AsType[*gate.Refusal](why)
-	isRefusal := byRobots || errors.Is(why, decorum.OutOfScope)
-	if c.Ledger == nil || !c.Settings.RecordRefusalsInLedger || !isRefusal {
+func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, d decorum.Decision) error {
+	refusal, byRules := errors.AsType[*gate.Refusal](d.Cause)
+	if c.Ledger == nil || !c.Settings.RecordRefusalsInLedger || !byRules && d.Reason != decorum.ReasonScope {
 		return nil
 	}
 	u := urlToVisit(l.Entry)
-	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
-	if byRobots && refusal.TDMRepSHA256 == "" { // else robots.txt does not say so
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(d.Err().Error())}
+	if d.Reason == decorum.ReasonRobots {
 		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
 		if err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -69,9 +68,9 @@ func (w *originsToWake) hosts() []string {
 
 // postponeBusyLease lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
-func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.ResourceBusyError) (storage.Ack, error) {
+func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, until time.Time) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
-	ack, err := c.requeueAndHoldOrigin(ctx, l, busy.Until, false)
+	ack, err := c.requeueAndHoldOrigin(ctx, l, until, false)
 	if from, ready := c.Limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}

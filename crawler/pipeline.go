@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots/gate"
@@ -65,12 +64,15 @@ func flushUnlessStalled(ctx context.Context, store interface{ Flush(context.Cont
 // processLease is the pipeline. It never sleeps, and nothing in it goes back to an
 // earlier step.
 func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ack, error) {
-	clearance, err := c.checkScopeAndGetClearance(ctx, l)
-	if clean, ok := c.cleanParamReplacement(l, clearance, err); ok {
+	clearance, d, err := c.checkScopeAndGetClearance(ctx, l)
+	if err != nil {
+		return storage.Ack{Outcome: storage.Requeue}, err
+	}
+	if clean, ok := c.cleanParamReplacement(l, clearance, d); ok {
 		return c.requeueAsCleanURL(ctx, l, clean)
 	}
-	if err != nil {
-		return c.handleUnvisited(ctx, l, err)
+	if d.Action != decorum.Proceed {
+		return c.handleUnvisited(ctx, l, d)
 	}
 	if !clearance.IsForRobots() {
 		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.RobotsOrigin(), clearance.FetchSummary()); err != nil {
@@ -87,17 +89,21 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	if stored, err := c.storeRobotsInLedger(ctx, clearance.RobotsOrigin(), clearance.FetchSummary()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
-	if why := c.checkAndSpendHostBudget(l, kind); why != "" {
-		return c.requeueOverHostBudget(ctx, l, why)
+	if d := c.checkAndSpendHostBudget(l, kind); d.Action != decorum.Proceed {
+		return c.handleUnvisited(ctx, l, d)
 	}
-	permit, err := c.requestPermit(ctx, l, clearance)
+	permit, d, err := c.requestPermit(ctx, l, clearance)
 	if err != nil {
 		c.Gate.CancelFetch(clearance)
-		return c.handleUnvisited(ctx, l, err)
+		return storage.Ack{Outcome: storage.Requeue}, err
 	}
-	if err := c.acquireRunBudget(kind); err != nil {
+	if d.Action != decorum.Proceed {
+		c.Gate.CancelFetch(clearance)
+		return c.handleUnvisited(ctx, l, d)
+	}
+	if d := c.acquireRunBudget(kind); d.Action != decorum.Proceed {
 		c.Limiter.ReleaseUnused(c.now(), permit)
-		return c.handleUnvisited(ctx, l, err)
+		return c.handleUnvisited(ctx, l, d)
 	}
 	ticket, err := c.newTicketForLease(l, kind, clearance, permit)
 	if err != nil {
@@ -122,8 +128,8 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl gate.Cle
 		c.counters.count(func(s *Stats) { s.LocalFaults++ })
 		c.countIfBodyMemoryFull(v)
 	}
-	if why := visitAbortReason(v, ticket); why != nil {
-		return c.abortUnsentVisit(ctx, v, permit, why)
+	if d := visitAbortReason(v, ticket, c.now()); d.Action != decorum.Proceed {
+		return c.abortUnsentVisit(ctx, v, permit, d)
 	}
 	if isLocalFault(v) {
 		c.releaseRunBudget(v.Kind) // the visit will be repeated
@@ -143,34 +149,40 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 
 // checkScopeAndGetClearance asks scope again, and the robots gate: for the URL, or for its
 // robots.txt if that must come first, or for a hop of somebody's robots.txt; and
-// tdmrep.json, if the crawl has a purpose of which that speaks.
-func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (gate.Clearance, error) {
+// tdmrep.json, if the crawl has a purpose of which that speaks. The Clearance is valid if the
+// Decision is to Proceed.
+func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
-	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
-		return gate.Clearance{}, err
+	err = c.Frontier.CheckScope(entry) // it may be narrower than when the URL was found
+	switch {
+	case err != nil:
+	case !l.RobotsFor.IsZero():
+		clearance, err = c.Gate.CheckRobotsRedirect(ctx, c.now(), l.URL, l.RobotsFor)
+	default:
+		clearance, err = c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
+	}
+	if err != nil {
+		d, err = RefusalDecision(err)
+		return gate.Clearance{}, d, err
 	}
 	if !l.RobotsFor.IsZero() {
-		return c.Gate.CheckRobotsRedirect(ctx, c.now(), l.URL, l.RobotsFor)
-	}
-	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
-	if err != nil {
-		return clearance, err
+		return clearance, decorum.Decision{}, nil
 	}
 	return c.tdmrepClearance(ctx, l, clearance)
 }
 
-// acquireRunBudget counts a page that is about to be visited, and returns why it, or a sitemap,
-// may not be: a limit of the run.
-func (c *Crawler) acquireRunBudget(kind VisitKind) error {
+// acquireRunBudget counts a page that is about to be visited, if it, or a sitemap, may be: by the
+// limits of the run.
+func (c *Crawler) acquireRunBudget(kind VisitKind) decorum.Decision {
 	switch {
 	case kind.IsRobots():
 	case c.Settings.MaxReceivedBytes > 0 && c.bodyBytesReceived.Load() >= c.Settings.MaxReceivedBytes:
-		return ErrBytes
+		return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonByteLimit, Cause: ErrBytes}
 	case kind.IsPage():
 		return c.acquireCrawlPageBudget()
 	}
-	return nil
+	return decorum.Decision{}
 }
 
 // releaseRunBudget takes back the counting of a visit that was not made.
@@ -180,50 +192,53 @@ func (c *Crawler) releaseRunBudget(kind VisitKind) {
 	}
 }
 
-// handleUnvisited says what becomes of a URL that was not cleared, or whose host is not
-// due. That cost the host nothing.
-func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err error) (storage.Ack, error) {
+// handleUnvisited says what becomes of a URL that is not visited now, and does it. That cost the
+// host nothing.
+func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decorum.Decision) (storage.Ack, error) {
 	if c.Hooks.VisitRefused != nil {
-		c.Hooks.VisitRefused(l, err)
+		c.Hooks.VisitRefused(l, d)
 	}
-	if err := c.writeLedgerRefusal(ctx, l, err); err != nil {
+	if err := c.writeLedgerRefusal(ctx, l, d); err != nil {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
-	var (
-		postponed       *gate.OriginPostponedError
-		early           politeness.NotDueError
-		busy            *politeness.ResourceBusyError
-		braked          *politeness.BrakedError
-		redirectBlocked *gate.RedirectDisallowedError
-		refusal         *gate.Refusal
-	)
-	switch {
-	case errors.As(err, &early):
-		return c.requeueAndDelayHostAck(l, time.Duration(early)), nil
-	case errors.As(err, &busy):
-		return c.postponeBusyLease(ctx, l, busy)
-	case errors.As(err, &braked):
-		return c.postponeBrakedLease(ctx, l, braked)
-	case errors.As(err, new(*bodymem.FullError)):
-		return c.requeueAndHoldOrigin(ctx, l, c.now().Add(memoryRetryDelay), false)
-	case errors.Is(err, decorum.LocalFailure), errors.As(err, new(*politeness.NetworkPausedError)):
+	if d.Action == decorum.Refuse {
+		return c.handleRefused(ctx, l, d)
+	}
+	switch d.Reason {
+	case decorum.ReasonRobotsPending, decorum.ReasonRobotsUnreachable:
+		return c.handlePostponed(ctx, l, d)
+	case decorum.ReasonHostPages, decorum.ReasonHostBytes:
+		return c.requeueOverHostBudget(ctx, l, d.Until)
+	case decorum.ReasonBrake:
+		return c.postponeBrakedLease(ctx, l, d)
+	case decorum.ReasonHostRest:
+		return c.requeueAndDelayHostAck(l, d.Rest), nil
+	case decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate, decorum.ReasonOtherProcesses:
+		return c.postponeBusyLease(ctx, l, d.Until)
+	case decorum.ReasonNetwork, decorum.ReasonLocalFailure: // it is asked again when a lease is to be had
 		return storage.Ack{Outcome: storage.Requeue}, nil
-	case errors.Is(err, decorum.OutOfScope):
-		return storage.Ack{Outcome: storage.Park}, nil
-	case errors.As(err, &refusal):
+	case decorum.ReasonPageLimit, decorum.ReasonByteLimit:
+		return storage.Ack{Outcome: storage.Requeue}, d.Err()
+	}
+	return c.requeueAndHoldOrigin(ctx, l, d.Until, d.Action == decorum.Suspend)
+}
+
+// handleRefused parks a URL that is refused, or gives it up.
+func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.Decision) (storage.Ack, error) {
+	if refusal, ok := errors.AsType[*gate.Refusal](d.Cause); ok {
 		if err := c.applyRobotsAfterDisallow(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
 		return storage.Ack{Outcome: storage.Park}, nil
-	case errors.As(err, &postponed):
-		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
-	case errors.As(err, &redirectBlocked):
-		return storage.Ack{Outcome: storage.Drop}, c.followRobotsRedirectOrSetHold(ctx, l.URL, redirectBlocked.Result, nil)
-	case errors.Is(err, decorum.Dropped):
+	}
+	if redirect, ok := errors.AsType[*gate.RedirectDisallowedError](d.Cause); ok {
+		return storage.Ack{Outcome: storage.Drop}, c.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.Result, nil)
+	}
+	if d.Reason == decorum.ReasonDropped {
 		return storage.Ack{Outcome: storage.Drop}, nil
 	}
-	return storage.Ack{Outcome: storage.Requeue}, err
+	return storage.Ack{Outcome: storage.Park}, nil
 }
 
 // requeueAndDelayHostAck gives back a lease whose host has to rest for so long, from now on.
@@ -241,18 +256,19 @@ func (c *Crawler) requeueAndDelayHostAck(l storage.Lease, delay time.Duration) s
 const recheckDelay = 5 * time.Second
 
 // handlePostponed puts off a URL whose origin is closed, and queues the hop that its
-// robots.txt waits for. pending says that another worker is looking it up.
-func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *gate.OriginPostponedError, pending bool) (storage.Ack, error) {
-	until, o := postponed.Until, l.URL.Origin()
-	if pending {
+// robots.txt waits for.
+func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decorum.Decision) (storage.Ack, error) {
+	until, o := d.Until, l.URL.Origin()
+	if d.Reason == decorum.ReasonRobotsPending { // another worker is looking it up
 		until = timecmp.Earlier(until, c.now().Add(recheckDelay))
 	}
-	if !postponed.RedirectURL.IsZero() {
+	postponed, ok := errors.AsType[*gate.OriginPostponedError](d.Cause)
+	if ok && !postponed.RedirectURL.IsZero() {
 		if err := c.queueRobotsRedirect(ctx, o.RobotsURL(), o, postponed); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
-	return c.requeueAndHoldOrigin(ctx, l, until, postponed.Suspended)
+	return c.requeueAndHoldOrigin(ctx, l, until, d.Action == decorum.Suspend)
 }
 
 // fetch makes the visit.
@@ -261,8 +277,8 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl gate.Clearance,
 	host := cl.URL().Origin().Host()
 	ctx, done := c.activeLeases.beginRequest(ctx, l, t)
 	defer done()
-	if v.Err = c.Brakes.CheckStopped(host, v.Start); v.Err == nil { // from now on it would be broken off
-		v.Err = c.checkVisitWithCoordinator(v.Start)
+	if v.Err = c.Brakes.CheckStopped(host, v.Start).Err(); v.Err == nil { // from now on it would be broken off
+		v.Err = c.checkVisitWithCoordinator(v.Start).Err()
 	}
 	if v.Err == nil {
 		lag := c.timerLag.beginVisit()
@@ -284,8 +300,9 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl gate.Clearance,
 	if v.Kind.IsPage() {
 		c.setLazyVisitFields(v)
 	}
+	d, _ := decorum.DecisionOf(v.Err)
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.data.ledgerFailed ||
-		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.BrakedError)))
+		errors.Is(v.Err, errNotMarked) || d.Reason == decorum.ReasonBrake)
 	return v
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -29,49 +28,50 @@ const maxWindowWait = 10 * time.Minute
 // store's clock and by the limiter's, which knows of other crawls, and so must its
 // address. Where the rest that the store knows of is shorter than the Crawl-delay
 // that is known now (another crawl learnt it, a crash came between learning it and
-// the ack, or it is for other hours), the host rests for that first.
-func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl gate.Clearance) (politeness.Permit, error) {
+// the ack, or it is for other hours), the host rests for that first. An error says that
+// something could not be read.
+func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
+	cl gate.Clearance) (politeness.Permit, decorum.Decision, error) {
 	origin, now := cl.URL().Origin(), c.now()
-	if err := c.checkVisitWithCoordinator(now); err != nil {
-		return politeness.Permit{}, err
+	if d := c.checkVisitWithCoordinator(now); d.Action != decorum.Proceed {
+		return politeness.Permit{}, d, nil
 	}
 	policy := c.politenessPolicyOf(origin.Host(), now)
 	delay, opensAt, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err != nil {
-		return politeness.Permit{}, err
+		return politeness.Permit{}, decorum.Decision{}, err
 	}
-	opensAt = timecmp.Later(opensAt, policy.VisitWindow.NextOpen(now))
-	if opensAt.After(now) {
-		return politeness.Permit{}, &gate.OriginPostponedError{Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
+	if d := VisitHoursDecision(policy, opensAt, now); d.Action != decorum.Proceed {
+		return politeness.Permit{}, d, nil
 	}
-	if err := postponeIfCrawlDelayTooLong(policy, delay, now); err != nil && !cl.IsForRobots() {
-		return politeness.Permit{}, err
+	if d := CrawlDelayDecision(policy, delay, now); d.Action != decorum.Proceed && !cl.IsForRobots() {
+		return politeness.Permit{}, d, nil
 	}
-	brake, err := c.checkBrake(l, origin.Host(), now)
-	if err != nil {
-		return politeness.Permit{}, err
+	brake, d := c.checkBrake(l, origin.Host(), now)
+	if d.Action != decorum.Proceed {
+		return politeness.Permit{}, d, nil
 	}
 	if l.HostState.LostVisitDelay < delay {
-		return politeness.Permit{}, politeness.NotDueError(delay)
+		return politeness.Permit{}, politeness.HostRestDecision(now, delay), nil
 	}
 	if err := c.HostDueStore.applyStoredHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
-		return politeness.Permit{}, err
+		return politeness.Permit{}, decorum.Decision{}, err
 	}
 	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // it may have been lowered since
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
-	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
+	permit, d := c.Limiter.Reserve(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
-	if busy, ok := errors.AsType[*politeness.ResourceBusyError](err); ok && brake.Delay > 0 {
-		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
+	if waitsForShared(d.Reason) && brake.Delay > 0 {
+		d = brake.Decision(d.Until) // if it is lifted, it may be sooner
 	}
-	if err == nil { // what waits for this permit to come back came after it was asked for
+	if d.Action == decorum.Proceed { // what waits for this permit to come back came after it was asked for
 		c.originsAwaitingPermit.removeUnlessNewer(l.URL.Origin(), lastWaiting)
 		c.brakedOrigins.removeUnlessNewer(l.URL.Origin(), lastBraked)
 	}
-	return permit, err
+	return permit, d, nil
 }
 
 // requeueAndHoldOrigin gives a lease back whose origin is not to be asked before until, for a
@@ -84,12 +84,12 @@ func (c *Crawler) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, unt
 }
 
 // abortUnsentVisit takes back a visit that was refused when it was about to connect, as
-// unmade says: nothing was sent, and nothing is held against anybody.
-func (c *Crawler) abortUnsentVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
+// visitAbortReason says: nothing was sent, and nothing is held against anybody.
+func (c *Crawler) abortUnsentVisit(ctx context.Context, v *Visit, permit politeness.Permit, d decorum.Decision) (storage.Ack, error) {
 	c.Limiter.ReleaseUnused(c.now(), permit)
 	c.Gate.CancelFetch(v.Clearance)
 	c.releaseRunBudget(v.Kind)
-	return c.handleUnvisited(ctx, v.Lease, why)
+	return c.handleUnvisited(ctx, v.Lease, d)
 }
 
 // updateHostAfterVisit says when the host may be visited again after v, and remembers it. If
@@ -174,11 +174,11 @@ func (c *Crawler) logClosedWindowAndOverrides(now time.Time) {
 func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (storage.Ack, error) {
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
-	if err == nil {
-		err = postponeIfCrawlDelayTooLong(c.politenessPolicyOf(origin.Host(), now), delay, now)
-	}
 	if err != nil {
-		return c.handleUnvisited(ctx, l, err)
+		return storage.Ack{Outcome: storage.Requeue}, err
+	}
+	if d := CrawlDelayDecision(c.politenessPolicyOf(origin.Host(), now), delay, now); d.Action != decorum.Proceed {
+		return c.handleUnvisited(ctx, l, d)
 	}
 	if c.Hooks.SkippedInDryRun != nil {
 		c.Hooks.SkippedInDryRun(l, cl)
@@ -186,14 +186,14 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	return storage.Ack{Outcome: storage.Done}, nil
 }
 
-// postponeIfCrawlDelayTooLong returns why the pages of a host are set aside that asks for this rest;
-// nil if it is not longer than the policy lets the crawl wait.
-func postponeIfCrawlDelayTooLong(policy politeness.Policy, delay time.Duration, now time.Time) error {
+// CrawlDelayDecision returns to Suspend the pages of a host that asks for a longer rest than the
+// policy lets the crawl wait for, as it says.
+func CrawlDelayDecision(policy politeness.Policy, delay time.Duration, now time.Time) decorum.Decision {
 	if delay <= policy.MaxCrawlDelay {
-		return nil
+		return decorum.Decision{}
 	}
-	return &gate.OriginPostponedError{Until: now.Add(suspendDuration), Suspended: true,
-		Reason: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
+	return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonCrawlDelay,
+		Until: now.Add(suspendDuration), Rest: delay, Limit: int64(policy.MaxCrawlDelay)}
 }
 
 // suspendReason says why a host asks for a longer rest than the crawl waits for;

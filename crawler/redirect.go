@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/decorum-crawler/decorum"
@@ -149,11 +148,11 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 
 // cleanParamReplacement returns the page that l is by the Clean-param rules of its origin, and
 // false if it is that page already. They may not have been known when l was
-// discovered. The gate, asked about l, has just answered cl or err: only where
+// discovered. The gate, asked about l, has just answered cl or d: only where
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
-func (c *Crawler) cleanParamReplacement(l storage.Lease, cl gate.Clearance, err error) (decorum.URL, bool) {
-	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.IsForRobots()
+func (c *Crawler) cleanParamReplacement(l storage.Lease, cl gate.Clearance, d decorum.Decision) (decorum.URL, bool) {
+	judged := d.Reason == decorum.ReasonRobots || d.Reason == decorum.ReasonTDMRep || d.Action == decorum.Proceed && !cl.IsForRobots()
 	clean := c.cleanURLToVisit(l.Entry)
 	return clean, judged && clean != urlToVisit(l.Entry)
 }

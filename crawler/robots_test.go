@@ -63,11 +63,11 @@ func TestBlockedIsAnEvent(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://a.test/closed/2")
 		var mu sync.Mutex
 		rules, handled := map[string]string{}, map[string]bool{}
-		c.Hooks.VisitRefused = func(l storage.Lease, err error) {
+		c.Hooks.VisitRefused = func(l storage.Lease, d decorum.Decision) {
 			mu.Lock()
 			defer mu.Unlock()
-			if r, ok := errors.AsType[*gate.Refusal](err); ok && errors.Is(err, decorum.Disallowed) {
-				rules[l.URL.PathAndQuery()] = r.Verdict.Rule
+			if r, ok := errors.AsType[*gate.Refusal](d.Err()); ok && errors.Is(d.Err(), decorum.Disallowed) && d.Line == r.Verdict.Line {
+				rules[l.URL.PathAndQuery()] = d.Rule
 			}
 		}
 		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {

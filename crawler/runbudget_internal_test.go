@@ -1,14 +1,18 @@
 package crawler
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+)
 
 // TestReleaseRunBudget: a page that was not visited after all is not counted, nor is what
 // was never counted taken off.
 func TestReleaseRunBudget(t *testing.T) {
 	for _, kind := range []VisitKind{PageVisit, SitemapVisit} {
 		c := &Crawler{Settings: Settings{}.withDefaults()}
-		if err := c.acquireRunBudget(kind); err != nil {
-			t.Fatal(err)
+		if d := c.acquireRunBudget(kind); d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
 		c.releaseRunBudget(kind)
 		if pages := c.pagesBegun.Load(); pages != 0 {

@@ -173,15 +173,15 @@ func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*Cach
 // tdmrepClearance asks the tdmrep.json of the origin whether the page may be visited that
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
-func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, error) {
+func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
 	o, now := cl.URL().Origin(), c.now()
 	kind := visitKindOf(l, cl)
 	if !kind.IsPage() && kind != RobotsRefresh || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(c.Gate.Purposes()) {
-		return cl, nil
+		return cl, decorum.Decision{}, nil
 	}
 	r, err := c.cachedTDMRep(ctx, o)
 	if err != nil {
-		return gate.Clearance{}, err
+		return gate.Clearance{}, decorum.Decision{}, err
 	}
 	if !r.isFresh(now) {
 		file, err := cl.ClearOtherURL(aiuse.TDMRepURL(o))
@@ -191,32 +191,66 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
 		case err != nil:
-			return gate.Clearance{}, err
+			return gate.Clearance{}, decorum.Decision{}, err
 		case r.isFresh(now): // somebody else has asked
 		case c.tdmrepCache.claimLookup(l):
-			return file, nil
+			return file, decorum.Decision{}, nil
 		default:
-			return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Pending, now.Add(recheckDelay), "its tdmrep.json is being fetched")
+			return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Pending, now.Add(recheckDelay)), nil
 		}
 	}
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
-		return gate.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
+		return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Unreachable, r.RefetchAt), nil
 	}
-	if v := r.parsed.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && kind.IsPage() {
-		refusal := &gate.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.sha256Hex()}
-		return gate.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
+	if kind.IsPage() {
+		d, err := RefusalDecision(r.check(cl.URL(), c.Gate.Purposes(), cl.FetchSummary()))
+		if err != nil || d.Action != decorum.Proceed {
+			return gate.Clearance{}, d, err
+		}
 	}
 	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
 		served.firstUseGraceUntil = time.Time{}
 		c.tdmrepCache.put(o, &served)
 	}
-	return cl, nil
+	return cl, decorum.Decision{}, nil
 }
 
-// tdmrepPostponedError says that pages wait for the file of their origin.
-func tdmrepPostponedError(cl gate.Clearance, kind decorum.ErrorKind, until time.Time, why string) error {
-	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &gate.OriginPostponedError{Until: until, Reason: why}}
+// check returns an error of Kind Disallowed if the file reserves u, which robots.txt allows as
+// file says, and the crawl's purposes are what it reserves it for.
+func (r *CachedTDMRep) check(u decorum.URL, purposes []string, file gate.FetchSummary) error {
+	v := r.parsed.Check(u, purposes)
+	if v.Allowed {
+		return nil
+	}
+	refusal := &gate.Refusal{Verdict: v, FetchSummary: file, TDMRepSHA256: r.sha256Hex()}
+	return &decorum.Error{Op: "use", URL: u.String(), Kind: decorum.Disallowed, Err: refusal}
+}
+
+// tdmrepPostponedDecision returns the Decision about a page that waits for the file of its
+// origin: which is Pending, or Unreachable.
+func tdmrepPostponedDecision(u decorum.URL, kind decorum.ErrorKind, until time.Time) decorum.Decision {
+	d := decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable, Until: until}
+	if kind == decorum.Pending {
+		d.Reason = decorum.ReasonTDMRepPending
+	}
+	d.Cause = &decorum.Error{Op: "use", URL: u.String(), Kind: kind, Err: &tdmrepPostponedError{d.Reason, until}}
+	return d
+}
+
+// A tdmrepPostponedError says that pages wait for the file of their origin.
+type tdmrepPostponedError struct {
+	reason decorum.DecisionReason
+	until  time.Time
+}
+
+// Error says why, and until when.
+func (e *tdmrepPostponedError) Error() string {
+	why := "its tdmrep.json cannot be had"
+	if e.reason == decorum.ReasonTDMRepPending {
+		why = "its tdmrep.json is being fetched"
+	}
+	return why + "; closed until " + e.until.UTC().Format(time.RFC3339)
 }
 
 // handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn

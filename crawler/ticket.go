@@ -163,7 +163,8 @@ func (t Ticket) CheckLease() error {
 // ClaimServerAddr asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
-// error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of Kind Unticketed.
+// error: one that carries a decorum.Decision, of ReasonAddressBusy, ReasonBrake or
+// ReasonOtherProcesses, or one of Kind Unticketed.
 func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if err := t.CheckLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
@@ -171,12 +172,12 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	now := time.Now()
 	if c := t.data.crawler; c != nil {
 		now = c.now()
-		if err := c.Brakes.CheckStopped(t.data.permit.Host(), now); err != nil {
+		if d := c.Brakes.CheckStopped(t.data.permit.Host(), now); d.Action != decorum.Proceed {
 			t.data.brakedBeforeSend.Store(!t.data.serverAddrClaimed.Load())
-			return err
+			return d.Err()
 		}
-		if err := c.checkVisitWithCoordinator(now); err != nil {
-			return err
+		if d := c.checkVisitWithCoordinator(now); d.Action != decorum.Proceed {
+			return d.Err()
 		}
 	}
 	if err := t.data.permit.ClaimServerAddr(now, addr); err != nil {

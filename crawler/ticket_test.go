@@ -27,9 +27,9 @@ func newClearanceAndPermits(t *testing.T, origin string) (gate.Clearance, polite
 		t.Fatal(err)
 	}
 	limiter := politeness.NewLimiter(politeness.LimiterConfig{})
-	a, errA := limiter.RequestPermit(now, "a.test", politeness.PermitRequest{NotBefore: now})
-	b, errB := limiter.RequestPermit(now, "b.test", politeness.PermitRequest{NotBefore: now})
-	if err := errors.Join(errA, errB); err != nil {
+	a, decisionA := limiter.Reserve(now, "a.test", politeness.PermitRequest{NotBefore: now})
+	b, decisionB := limiter.Reserve(now, "b.test", politeness.PermitRequest{NotBefore: now})
+	if err := errors.Join(decisionA.Err(), decisionB.Err()); err != nil {
 		t.Fatal(err)
 	}
 	return clearance, a, b

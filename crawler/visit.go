@@ -194,12 +194,12 @@ type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 // at a time, and must not block. Of a page that is withheld (Visit.ContentWithheld) they see
 // what is written down: its header and its BodyLen, but not its content.
 type Hooks struct {
-	VisitRefused    func(storage.Lease, error)          // a leased URL that may not be visited, and why
-	Visited         func(*Visit)                        // every request, robots.txt and sitemaps too
-	RobotsFetched   func(gate.RecordFetchResult)        // what came of a visit to a robots.txt
-	RetryScheduled  func(*Visit, FailureClass)          // a page that will be asked for again, and why
-	Acked           func(storage.Ack)                   // every lease that has ended, and what becomes of its URL
-	SkippedInDryRun func(storage.Lease, gate.Clearance) // a page that a run with Settings.DryRun would visit
+	VisitRefused    func(storage.Lease, decorum.Decision) // a leased URL that may not be visited now, and why
+	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
+	RobotsFetched   func(gate.RecordFetchResult)          // what came of a visit to a robots.txt
+	RetryScheduled  func(*Visit, FailureClass)            // a page that will be asked for again, and why
+	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
+	SkippedInDryRun func(storage.Lease, gate.Clearance)   // a page that a run with Settings.DryRun would visit
 }
 
 // A Recorder writes down visits, each before it is acked: a crash may repeat a

@@ -10,6 +10,7 @@ import (
 	"time"
 	_ "time/tzdata" // the zones of the tests are there on any machine
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
@@ -81,7 +82,7 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	c := newCrawl(t, web, newMemoryStore(), "http://a.test/0")
 	c.Policy.VisitWindow = w
 	var refusals atomic.Int64
-	c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
+	c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) { refusals.Add(1) }
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.HostOverrides = map[string]politeness.HostOverride{"b.test": {VisitWindow: &w}}
 		var refusals atomic.Int64
-		c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
+		c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) { refusals.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.VisitWindow = parseWindow(t, "00:00-00:01,00:10-00:20", "")
 		var refusals atomic.Int64
-		c.Hooks.VisitRefused = func(storage.Lease, error) {
+		c.Hooks.VisitRefused = func(storage.Lease, decorum.Decision) {
 			if refusals.Add(1) == 1000 {
 				c.Halt()
 			}

@@ -27,7 +27,8 @@ func BenchmarkRequestPermit(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				host := hosts[i%len(hosts)]
-				p, err := l.RequestPermit(now, host, politeness.PermitRequest{NotBefore: now})
+				p, d := l.Reserve(now, host, politeness.PermitRequest{NotBefore: now})
+				err := d.Err()
 				if err == nil {
 					err = p.ClaimServerAddr(now, sharedAddr)
 				}

@@ -38,9 +38,9 @@ func ExamplePolicy() {
 func ExampleLimiter() {
 	policy, limits := politeness.Policy{}, politeness.NewLimiter(politeness.LimiterConfig{})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	permit, err := limits.RequestPermit(now, "example.com", politeness.PermitRequest{NotBefore: now})
-	if err != nil {
-		log.Fatal(err)
+	permit, decision := limits.Reserve(now, "example.com", politeness.PermitRequest{NotBefore: now})
+	if decision.Action != decorum.Proceed {
+		log.Fatal(decision.Err())
 	}
 	fmt.Println(permit.Host(), permit.WasIssued())
 	// … the visit, and then:
@@ -49,12 +49,12 @@ func ExampleLimiter() {
 	limits.ReleaseAfterTransfer(permit, end)
 	limits.SetNextVisitAndCountBytes(permit.Host(), next, 4096)
 
-	_, err = limits.RequestPermit(end.Add(300*time.Millisecond), "example.com", politeness.PermitRequest{NotBefore: now})
-	fmt.Println(errors.Is(err, decorum.NotDue), err)
-	_, err = limits.RequestPermit(next.Due, "example.com", politeness.PermitRequest{NotBefore: next.Due})
-	fmt.Println(err)
+	_, decision = limits.Reserve(end.Add(300*time.Millisecond), "example.com", politeness.PermitRequest{NotBefore: now})
+	fmt.Println(decision.Action, errors.Is(decision.Err(), decorum.NotDue), decision.Err())
+	_, decision = limits.Reserve(next.Due, "example.com", politeness.PermitRequest{NotBefore: next.Due})
+	fmt.Println(decision.Action, decision.Err())
 	// Output:
 	// example.com true
-	// true the host is not due for another 700ms
-	// <nil>
+	// postpone true the host is not due for another 700ms
+	// proceed <nil>
 }

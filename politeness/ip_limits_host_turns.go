@@ -60,8 +60,8 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 		return nil
 	}
 	l.setHostAddr(now, w, addr)
-	if err := l.acquireAddr(now, w, addr); err != nil {
-		return err
+	if d := l.acquireAddr(now, w, addr); d.Action != decorum.Proceed {
+		return d.Err()
 	}
 	l.releaseUnusedAddrSlot(now, g)
 	g.slotAddr, g.addrBoundAt = addr, now
@@ -69,7 +69,7 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 }
 
 // acquireAddr takes a slot on addr. It requires the lock.
-func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) error {
+func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) decorum.Decision {
 	a := l.sharedHosts.semaphoresByAddr[addr]
 	if a == nil {
 		a = &visitSemaphore{}
@@ -81,9 +81,9 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) er
 	delay, slots := l.addrLimits(addr)
 	a.setRequiredDelayAndSlots(l, now, delay, slots)
 	if until, ok := a.acquireOrEnqueue(now, w); !ok {
-		return &ResourceBusyError{Resource: "the address " + addr.String(), Until: until}
+		return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy, Until: until, Detail: addr.String()}
 	}
-	return nil
+	return decorum.Decision{}
 }
 
 // addrLimits returns the limits that the crawl itself sets to visits to addr.

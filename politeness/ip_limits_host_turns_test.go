@@ -15,7 +15,8 @@ var sharedAddr = netip.MustParseAddr("93.184.216.34")
 
 // requestAndBind asks for a permit and binds it, as a visit does that goes to addr.
 func requestAndBind(l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
-	p, err := l.RequestPermit(noon.Add(after), host, politeness.PermitRequest{HostSlots: 9})
+	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{HostSlots: 9})
+	err := d.Err()
 	if err != nil {
 		return p, err
 	}
@@ -40,8 +41,8 @@ func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host str
 func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) time.Duration {
 	t.Helper()
 	_, err := requestAndBind(l, after, host, addr)
-	var busy *politeness.ResourceBusyError
-	if !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
+	busy, ok := busyDecision(err)
+	if !ok || !errors.Is(err, decorum.NotDue) {
 		t.Fatalf("%s after %v: %v, want Busy", host, after, err)
 	}
 	return busy.Until.Sub(noon)
@@ -99,8 +100,8 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 	mustBeBusy(t, l, 0, "b", sharedAddr)
 	mustBeBusy(t, l, 0, "c", sharedAddr)
 	for range 3 {
-		if _, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon}); !errors.Is(err, decorum.NotDue) {
-			t.Errorf("known to be busy: %v", err)
+		if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon}); !errors.Is(d.Err(), decorum.NotDue) {
+			t.Errorf("known to be busy: %v", d.Err())
 		}
 	}
 	l.ReleaseAfterTransfer(a, noon.Add(sec))
@@ -123,9 +124,9 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 func TestAddressMoves(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * sec})
 	l.ReleaseAfterTransfer(mustBind(t, l, 0, "a", sharedAddr), noon)
-	p, err := l.RequestPermit(noon.Add(3*sec), "a", politeness.PermitRequest{NotBefore: noon, HostSlots: 9})
-	if err != nil {
-		t.Fatal(err)
+	p, d := l.Reserve(noon.Add(3*sec), "a", politeness.PermitRequest{NotBefore: noon, HostSlots: 9})
+	if d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	mustBeBusy(t, l, 3*sec, "b", sharedAddr)
 	if err := p.ClaimServerAddr(noon.Add(3*sec), netip.MustParseAddr("93.184.216.35")); err != nil {
@@ -139,9 +140,9 @@ func TestAddressMoves(t *testing.T) {
 func TestAHostThatMovesLeavesTheQueue(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
-	first, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon, HostSlots: 2})
-	if err != nil {
-		t.Fatal(err)
+	first, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon, HostSlots: 2})
+	if d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	mustBeBusy(t, l, 0, "b", sharedAddr)
 	if err := first.ClaimServerAddr(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
@@ -197,8 +198,8 @@ func TestAHostThatRestsPassesItsTurn(t *testing.T) {
 	mustBeBusy(t, l, 0, "c", sharedAddr)
 	l.ReleaseAfterTransfer(a, noon)
 	wantReadyHosts(t, l, map[string]time.Duration{"b": 0})
-	if _, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon.Add(sec)}); !errors.As(err, new(politeness.NotDueError)) {
-		t.Errorf("not due: %v", err)
+	if _, d := l.Reserve(noon, "b", politeness.PermitRequest{NotBefore: noon.Add(sec)}); d.Reason != decorum.ReasonHostRest {
+		t.Errorf("not due: %v", d.Err())
 	}
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 0})
 	mustBind(t, l, 0, "c", sharedAddr)

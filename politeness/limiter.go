@@ -2,7 +2,6 @@ package politeness
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"net/netip"
 	"time"
@@ -133,37 +132,48 @@ type PermitRequest struct {
 	Delay     time.Duration // the rest since the last visit, whichever crawl made it
 }
 
-// RequestPermit returns a permit for one visit to host. It refuses with NotDueError if
-// the host is not due, or if the rest after the crawl's own last visit in this
-// process is not over; and with a *ResourceBusyError if the host rests, or has all its
-// visits, or is kept for another crawl, because of other crawls; if its address
-// has all its visits, or rests, as far as that is known from an earlier visit; or
-// if the crawl's own limit of requests is reached; and with a *NetworkPausedError while the
-// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer
-// and SetNextVisitAndCountBytes.
-func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (Permit, error) {
+// Reserve returns a permit for one visit to host, if the Decision is to Proceed. Else it is to
+// Postpone, for one of these reasons, which are asked in this order:
+//
+//   - decorum.ReasonNetwork: the NetworkBreaker is open;
+//   - ReasonHostRest: the host is not due, or the rest after the crawl's own last visit in this
+//     process is not over;
+//   - ReasonHostBusy: the host rests, or has all its visits, or is kept for another crawl,
+//     because of other crawls;
+//   - ReasonRequestRate: the crawl's own limit of requests is reached;
+//   - ReasonAddressBusy: its address has all its visits, or rests, as far as that is known from
+//     an earlier visit.
+//
+// A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and
+// SetNextVisitAndCountBytes.
+func (l *Limiter) Reserve(now time.Time, host string, req PermitRequest) (Permit, decorum.Decision) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	probeRound, err := l.sharedHosts.breaker.admitVisit(now)
-	if err != nil {
-		return Permit{}, err
+	probeRound, d := l.sharedHosts.breaker.admitVisit(now)
+	if d.Action != decorum.Proceed {
+		return Permit{}, d
 	}
-	g, err := l.requestPermitLocked(now, host, req)
-	if err != nil {
+	g, d := l.reserveLocked(now, host, req)
+	if d.Action != decorum.Proceed {
 		l.sharedHosts.breaker.releaseProbeSlot(probeRound)
-		return Permit{}, err
+		return Permit{}, d
 	}
 	g.probeRound = probeRound
 	l.sharedHosts.machineLoadLimiter.addInFlight(1)
-	return Permit{g}, nil
+	return Permit{g}, decorum.Decision{}
 }
 
-// requestPermitLocked is RequestPermit while the NetworkBreaker lets a visit begin. It requires the lock.
-func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequest) (*issuedPermit, error) {
+// HostRestDecision returns to Postpone the visit to a host that has to rest for so long from now on.
+func HostRestDecision(now time.Time, rest time.Duration) decorum.Decision {
+	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonHostRest, Until: now.Add(rest), Rest: rest}
+}
+
+// reserveLocked is Reserve while the NetworkBreaker lets a visit begin. It requires the lock.
+func (l *Limiter) reserveLocked(now time.Time, host string, req PermitRequest) (*issuedPermit, decorum.Decision) {
 	w := crawlHostKey{l, host}
 	if remaining := req.NotBefore.Sub(now); remaining > 0 {
 		l.giveUpTurns(now, w)
-		return nil, NotDueError(remaining)
+		return nil, HostRestDecision(now, remaining)
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
@@ -171,39 +181,39 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.giveUpTurns(now, w)
-		return nil, NotDueError(p.dueAt.Sub(now))
+		return nil, HostRestDecision(now, p.dueAt.Sub(now))
 	}
 	if until, ok := p.acquireOrEnqueue(now, w); !ok {
 		l.passAddrTurn(now, w)
-		return nil, &ResourceBusyError{Resource: "the host", Until: until}
+		return nil, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonHostBusy, Until: until}
 	}
 	g := &issuedPermit{limiter: l, host: host, hostSlots: slots, addrBoundAt: now}
-	if err := l.acquireRateAndAddr(now, w, g); err != nil {
+	if d := l.acquireRateAndAddr(now, w, g); d.Action != decorum.Proceed {
 		p.removeActiveVisit(l)
 		p.postponeAndGrantSlots(now)
-		return nil, err
+		return nil, d
 	}
-	return g, nil
+	return g, decorum.Decision{}
 }
 
 // acquireRateAndAddr takes for g what hosts share: a request of the crawl's, and a slot of
 // the address, if it is known. It requires the lock.
-func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) error {
+func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) decorum.Decision {
 	if l.requestRateLimiter != nil {
 		if wait := timeUntilToken(l.requestRateLimiter, now); wait > 0 {
-			return &ResourceBusyError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
+			return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRequestRate, Until: now.Add(wait)}
 		}
 	}
 	if addr, known := l.sharedHosts.lastAddrByHost[w]; known {
-		if err := l.acquireAddr(now, w, addr); err != nil {
-			return err
+		if d := l.acquireAddr(now, w, addr); d.Action != decorum.Proceed {
+			return d
 		}
 		g.slotAddr = addr
 	}
 	if l.requestRateLimiter != nil {
 		l.requestRateLimiter.AllowN(now, 1)
 	}
-	return nil
+	return decorum.Decision{}
 }
 
 // giveUpTurns lets others have the turns of a host that rests for a reason of its own.
@@ -297,7 +307,7 @@ func timeUntilToken(lim *rate.Limiter, now time.Time) time.Duration {
 	return time.Duration(min(wait, float64(maxDelay)))
 }
 
-// A Permit is the proof that a host was due. Only Limiter.RequestPermit makes a valid
+// A Permit is the proof that a host was due. Only Limiter.Reserve makes a valid
 // one. Copies of it are the same permit.
 type Permit struct{ issuedPermit *issuedPermit }
 
@@ -328,44 +338,18 @@ func (p Permit) state() *issuedPermit {
 	return p.issuedPermit
 }
 
-// WasIssued reports whether p came from Limiter.RequestPermit.
+// WasIssued reports whether p came from Limiter.Reserve.
 func (p Permit) WasIssued() bool { return p.issuedPermit != nil }
 
 // ClaimServerAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
 // over the connection, also over one that was kept open; asking again for the
-// same address changes nothing. It returns a *ResourceBusyError if the address must not be
-// visited now, or an error of Kind decorum.Unticketed if the permit is not
-// valid or has come back.
+// same address changes nothing. It returns an error that carries a decorum.Decision, of
+// ReasonAddressBusy, if the address must not be visited now, or one of Kind
+// decorum.Unticketed if the permit is not valid or has come back.
 func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {
 	if p.issuedPermit == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	}
 	return p.issuedPermit.limiter.claimServerAddr(now, p.issuedPermit, addr.Unmap().WithZone(""))
-}
-
-// NotDueError is the error of Limiter.RequestPermit for a host that rests: by how much.
-type NotDueError time.Duration
-
-// Is makes errors.Is(err, decorum.NotDue) true.
-func (t NotDueError) Is(target error) bool { return target == decorum.NotDue }
-
-// Error says by how much.
-func (t NotDueError) Error() string {
-	return fmt.Sprintf("the host is not due for another %v", time.Duration(t))
-}
-
-// ResourceBusyError is the error for a host that is due itself, but has to wait for
-// something that it shares with others.
-type ResourceBusyError struct {
-	Resource string    // what has no room for it
-	Until    time.Time // when to ask again
-}
-
-// Is makes errors.Is(err, decorum.NotDue) true.
-func (b *ResourceBusyError) Is(target error) bool { return target == decorum.NotDue }
-
-// Error says what, and until when.
-func (b *ResourceBusyError) Error() string {
-	return b.Resource + " is busy until " + b.Until.UTC().Format(time.RFC3339)
 }

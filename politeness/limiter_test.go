@@ -18,7 +18,7 @@ type permitCall struct {
 	early time.Duration // 0: admitted
 }
 
-func TestRequestPermit(t *testing.T) {
+func TestReserve(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	checkPermits(t, l, []permitCall{
 		{0, "a", 0, 0},
@@ -42,17 +42,17 @@ func TestRequestPermit(t *testing.T) {
 func checkPermits(t *testing.T, l *politeness.Limiter, permitCalls []permitCall) {
 	t.Helper()
 	for _, m := range permitCalls {
-		p, err := l.RequestPermit(noon.Add(m.at), m.host, politeness.PermitRequest{NotBefore: noon.Add(m.due)})
-		var early politeness.NotDueError
+		p, d := l.Reserve(noon.Add(m.at), m.host, politeness.PermitRequest{NotBefore: noon.Add(m.due)})
+		err := d.Err()
 		switch {
 		case m.early == 0 && err != nil:
 			t.Errorf("%+v: %v", m, err)
 		case m.early == 0 && (!p.WasIssued() || p.Host() != m.host):
 			t.Errorf("%+v: permit %+v", m, p)
-		case m.early > 0 && (!errors.As(err, &early) || !errors.Is(err, decorum.NotDue)):
-			t.Errorf("%+v: error %v, want NotDueError", m, err)
-		case m.early > 0 && (time.Duration(early)-m.early).Abs() > time.Microsecond:
-			t.Errorf("%+v: too early by %v", m, time.Duration(early))
+		case m.early > 0 && (d.Action != decorum.Postpone || d.Reason != decorum.ReasonHostRest || !errors.Is(err, decorum.NotDue)):
+			t.Errorf("%+v: error %v, want that the host rests", m, err)
+		case m.early > 0 && ((d.Rest-m.early).Abs() > time.Microsecond || !d.Until.Equal(noon.Add(m.at+d.Rest))):
+			t.Errorf("%+v: too early by %v, until %v", m, d.Rest, d.Until)
 		case m.early > 0 && p.WasIssued():
 			t.Errorf("%+v: a permit and an error", m)
 		}
@@ -82,7 +82,7 @@ func TestRequestsPerSecond(t *testing.T) {
 			continue
 		}
 		for range 3 { // more than was granted: the rest is refused
-			if p, err := l.RequestPermit(now, "a", politeness.PermitRequest{NotBefore: now}); err == nil {
+			if p, d := l.Reserve(now, "a", politeness.PermitRequest{NotBefore: now}); d.Action == decorum.Proceed {
 				began++
 				l.ReleaseUnused(noon, p)
 			}
@@ -98,23 +98,22 @@ func TestRequestsPerSecond(t *testing.T) {
 func TestTinyRates(t *testing.T) {
 	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
 		l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: rate, CrawlBytesPerSecond: rate})
-		if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
-			t.Fatal(err)
+		if _, d := l.Reserve(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
-		var busy *politeness.ResourceBusyError
-		if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
-			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
+		if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Reason != decorum.ReasonRequestRate || d.Until.Before(noon.AddDate(0, 11, 0)) {
+			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, d.Err())
 		}
 		if grant, wait := l.AvailableVisits(noon, 1); grant != 0 || wait < 300*24*time.Hour {
 			t.Errorf("%g a second: %d requests may begin, or in %v", rate, grant, wait)
 		}
 	}
 	l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: 1})
-	if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
-		t.Fatal(err)
+	if _, d := l.Reserve(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	l.SetRateShare(noon, 0) // all of it is for others
-	if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); err == nil {
+	if _, d := l.Reserve(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); d.Action == decorum.Proceed {
 		t.Error("without a share of the rate a request is admitted")
 	}
 }
@@ -151,9 +150,9 @@ func TestSlots(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	admit := func(slots int, want bool) politeness.Permit {
 		t.Helper()
-		p, err := l.RequestPermit(noon, "a", politeness.PermitRequest{NotBefore: noon, HostSlots: slots})
-		if (err == nil) != want {
-			t.Errorf("with %d slots: %v, want admitted: %v", slots, err, want)
+		p, d := l.Reserve(noon, "a", politeness.PermitRequest{NotBefore: noon, HostSlots: slots})
+		if (d.Action == decorum.Proceed) != want {
+			t.Errorf("with %d slots: %v, want admitted: %v", slots, d.Err(), want)
 		}
 		return p
 	}

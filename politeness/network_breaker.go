@@ -208,20 +208,20 @@ func (b *NetworkBreaker) availableVisits(now time.Time, want int) (grant int, wa
 	}
 }
 
-// admitVisit lets a visit begin, or returns a *NetworkPausedError. round is 0, except for a probe, whose
+// admitVisit lets a visit begin, or says why not. round is 0, except for a probe, whose
 // round the caller passes to release after the visit.
-func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, err error) {
+func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, d decorum.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o := b.outage
 	if o == nil {
-		return 0, nil
+		return 0, decorum.Decision{}
 	}
 	if now.Before(o.probeAt) || o.activeProbes >= maxProbes {
-		return 0, &NetworkPausedError{Reason: o.reason}
+		return 0, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonNetwork, Detail: o.reason}
 	}
 	o.activeProbes++
-	return o.probeRound, nil
+	return o.probeRound, decorum.Decision{}
 }
 
 // releaseProbeSlot ends a probe.
@@ -259,12 +259,3 @@ func (b *NetworkBreaker) PollStateChange() (s NetworkBreakerState, changed bool)
 	b.lastReportedState = s
 	return s, changed
 }
-
-// NetworkPausedError is the error of Limiter.RequestPermit while the NetworkBreaker is open.
-type NetworkPausedError struct{ Reason string }
-
-// Is makes errors.Is(err, decorum.NotDue) true.
-func (p *NetworkPausedError) Is(target error) bool { return target == decorum.NotDue }
-
-// Error says why no visit begins.
-func (p *NetworkPausedError) Error() string { return "the crawl is paused: " + p.Reason }

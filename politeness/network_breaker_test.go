@@ -138,18 +138,17 @@ func TestBreakerPauses(t *testing.T) {
 		if n := c.availableVisits(); n != 0 {
 			t.Errorf("after %v: %d visits may begin, want none", c.now.Sub(noon), n)
 		}
-		var paused *politeness.NetworkPausedError
-		_, err := c.limits.RequestPermit(c.now, "b.test", politeness.PermitRequest{})
-		if !errors.As(err, &paused) || !errors.Is(err, decorum.NotDue) {
-			t.Errorf("after %v: %v, want that the crawl is paused", c.now.Sub(noon), err)
+		_, d := c.limits.Reserve(c.now, "b.test", politeness.PermitRequest{})
+		if d.Reason != decorum.ReasonNetwork || !errors.Is(d.Err(), decorum.NotDue) {
+			t.Errorf("after %v: %v, want that the crawl is paused", c.now.Sub(noon), d.Err())
 		}
 		c.advance(time.Millisecond)
 		if n := c.availableVisits(); n != 2 {
 			t.Errorf("after %v: %d visits may begin, want 2", c.now.Sub(noon), n)
 		}
-		p, err := c.limits.RequestPermit(c.now, "b.test", politeness.PermitRequest{})
-		if err != nil {
-			t.Fatal(err)
+		p, d := c.limits.Reserve(c.now, "b.test", politeness.PermitRequest{})
+		if d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
 		if n := c.availableVisits(); n != 1 {
 			t.Errorf("after %v: %d visits may begin beside a probe, want 1", c.now.Sub(noon), n)
@@ -190,9 +189,9 @@ func TestLoad(t *testing.T) {
 	load := c.limits.LocalLoadLimiter()
 	var permits []politeness.Permit
 	for i := range 64 {
-		p, err := c.limits.RequestPermit(c.now, fmt.Sprintf("%d.test", i), politeness.PermitRequest{})
-		if err != nil {
-			t.Fatal(err)
+		p, d := c.limits.Reserve(c.now, fmt.Sprintf("%d.test", i), politeness.PermitRequest{})
+		if d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
 		permits = append(permits, p)
 	}

@@ -117,12 +117,12 @@ func (bs *Brakes) ForHost(host string, now time.Time) (strictest Brake, ok bool)
 	return strictest, ok
 }
 
-// CheckStopped returns a *BrakedError if a brake stops the host at now, else nil.
-func (bs *Brakes) CheckStopped(host string, now time.Time) error {
+// CheckStopped says whether a brake stops the host at now: then its Decision is to Suspend.
+func (bs *Brakes) CheckStopped(host string, now time.Time) decorum.Decision {
 	if b, ok := bs.ForHost(host, now); ok && b.Stop {
-		return &BrakedError{Brake: b, Until: b.Until}
+		return b.Decision(b.Until)
 	}
-	return nil
+	return decorum.Decision{}
 }
 
 // NotifyOnChange has notify called after each change, before Set, Remove or Replace returns,
@@ -225,26 +225,42 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// BrakedError is the error for a host that a brake keeps from being visited.
-type BrakedError struct {
-	Brake Brake
-	Until time.Time // when to ask again; zero: not before the brakes change
+// Decision returns the Decision for a host that the brake keeps from being visited until then, or,
+// if that is zero, until the brakes change: to Suspend if it stops the host, else to Postpone.
+func (b Brake) Decision(until time.Time) decorum.Decision {
+	d := decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonBrake, Until: until, Rule: b.Host,
+		Detail: b.Reason, Cause: &brakedError{b, until}}
+	if b.Stop {
+		d.Action = decorum.Suspend
+	}
+	return d
 }
 
-// Is makes errors.Is(err, decorum.NotDue) true.
-func (b *BrakedError) Is(target error) bool { return target == decorum.NotDue }
+// BrakeOf returns the brake that made a Decision; false if none did.
+func BrakeOf(d decorum.Decision) (Brake, bool) {
+	if e, ok := errors.AsType[*brakedError](d.Cause); ok {
+		return e.brake, true
+	}
+	return Brake{}, false
+}
+
+// A brakedError is the cause of a Decision of a brake.
+type brakedError struct {
+	brake Brake
+	until time.Time // see Brake.Decision
+}
 
 // Error says whose brake it is, until when, and why.
-func (b *BrakedError) Error() string {
-	s := "a brake slows " + b.Brake.Host
-	if b.Brake.Stop {
-		s = "a brake stops " + b.Brake.Host
+func (e *brakedError) Error() string {
+	s := "a brake slows " + e.brake.Host
+	if e.brake.Stop {
+		s = "a brake stops " + e.brake.Host
 	}
-	if !b.Until.IsZero() {
-		s += " until " + b.Until.UTC().Format(time.RFC3339)
+	if !e.until.IsZero() {
+		s += " until " + e.until.UTC().Format(time.RFC3339)
 	}
-	if b.Brake.Reason != "" {
-		s += ": " + b.Brake.Reason
+	if e.brake.Reason != "" {
+		s += ": " + e.brake.Reason
 	}
 	return s
 }

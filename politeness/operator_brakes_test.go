@@ -52,15 +52,18 @@ func TestBrakeFor(t *testing.T) {
 		if ok != (tt.stop || tt.delay > 0) || b.Stop != tt.stop || b.Delay != tt.delay || b.Reason != tt.reason {
 			t.Errorf("%s: %+v, %t", tt.host, b, ok)
 		}
-		var braked *politeness.BrakedError
-		if err := bs.CheckStopped(tt.host, noon); errors.As(err, &braked) != tt.stop || tt.stop && !errors.Is(err, decorum.NotDue) {
+		d := bs.CheckStopped(tt.host, noon)
+		if err := d.Err(); (d.Action == decorum.Suspend && d.Reason == decorum.ReasonBrake) != tt.stop || errors.Is(err, decorum.NotDue) != tt.stop {
 			t.Errorf("%s: Stopped says %v", tt.host, err)
 		}
+		if by, braked := politeness.BrakeOf(d); braked != tt.stop || braked && (by != b || d.Rule != b.Host) {
+			t.Errorf("%s: the decision is of the brake %+v, %t", tt.host, by, braked)
+		}
 	}
-	if err := bs.CheckStopped("until.test", noon.Add(-1)); err == nil {
+	if bs.CheckStopped("until.test", noon.Add(-1)).Action == decorum.Proceed {
 		t.Error("a brake does not hold before it ends")
 	}
-	if !bs.Remove("alone.test") || bs.Remove("alone.test") || bs.CheckStopped("alone.test", noon) != nil {
+	if !bs.Remove("alone.test") || bs.Remove("alone.test") || bs.CheckStopped("alone.test", noon).Action != decorum.Proceed {
 		t.Error("a brake that was lifted")
 	}
 }
@@ -130,7 +133,7 @@ func TestBrakesNotifyAtOnce(t *testing.T) {
 	var bs politeness.Brakes
 	notified := 0
 	stop := bs.NotifyOnChange(func() {
-		if notified++; bs.CheckStopped("a.test", noon) == nil {
+		if notified++; bs.CheckStopped("a.test", noon).Action == decorum.Proceed {
 			t.Error("told before it holds")
 		}
 	})
@@ -158,7 +161,7 @@ func TestBrakesAtTheSameTime(t *testing.T) {
 				if err := bs.Set(politeness.Brake{Host: host, Stop: true}); err != nil {
 					t.Error(err)
 				}
-				if bs.CheckStopped(host, noon) == nil {
+				if bs.CheckStopped(host, noon).Action == decorum.Proceed {
 					t.Errorf("%s is not stopped", host)
 				}
 				bs.Remove(host)

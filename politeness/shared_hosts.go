@@ -20,6 +20,10 @@ const pruneThreshold = 4096
 // last visit goes before who had it, and what a visit of one has earned holds
 // for all. Its methods may be called at the same time.
 type SharedHosts struct {
+	// mu guards the fields below, the table of hosts and that of addresses, each visitSemaphore
+	// in them with its line of those who wait, and what is said to be guarded by it in each
+	// Limiter and permit. Every method of a Limiter or a Permit that uses them takes it once, and
+	// holds it to its end. See the package comment for the order of locks.
 	mu               sync.Mutex
 	crawlCount       int           // that have NewLimiter
 	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long

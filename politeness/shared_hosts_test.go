@@ -1,17 +1,33 @@
 package politeness_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
 // requestWithDelay asks for a visit to host of a crawl that wants a rest of gap.
 func requestWithDelay(l *politeness.Limiter, after time.Duration, host string, delay time.Duration) (politeness.Permit, error) {
-	return l.RequestPermit(noon.Add(after), host, politeness.PermitRequest{Delay: delay, HostSlots: 1})
+	p, d := l.Reserve(noon.Add(after), host, politeness.PermitRequest{Delay: delay, HostSlots: 1})
+	return p, d.Err()
+}
+
+// busyDecision returns the Decision of err, and whether it is one for something that is shared.
+func busyDecision(err error) (decorum.Decision, bool) {
+	d, _ := decorum.DecisionOf(err)
+	switch d.Reason {
+	case decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate:
+		return d, true
+	}
+	return d, false
+}
+
+func isBusy(err error) bool {
+	_, ok := busyDecision(err)
+	return ok
 }
 
 // mustVisit makes a visit without a length that earns a rest of gap.
@@ -30,8 +46,7 @@ func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host st
 func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay, until time.Duration) {
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
-	var busy *politeness.ResourceBusyError
-	if !errors.As(err, &busy) || !busy.Until.Equal(noon.Add(until)) {
+	if busy, ok := busyDecision(err); !ok || !busy.Until.Equal(noon.Add(until)) {
 		t.Errorf("after %v: %v, want Busy until %v after noon", after, err, until)
 	}
 }
@@ -92,8 +107,8 @@ func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 	at := sec
 	for at < time.Minute {
 		_, err := requestWithDelay(a, at, "h", sec)
-		var busy *politeness.ResourceBusyError
-		if !errors.As(err, &busy) {
+		busy, ok := busyDecision(err)
+		if !ok {
 			break
 		}
 		at = busy.Until.Sub(noon)
@@ -119,14 +134,14 @@ func TestSlotsAreTheLeast(t *testing.T) {
 	a, b := twoLimiters()
 	three := politeness.PermitRequest{HostSlots: 3}
 	for range 2 {
-		if _, err := a.RequestPermit(noon, "h", three); err != nil {
-			t.Fatal(err)
+		if _, d := a.Reserve(noon, "h", three); d.Action != decorum.Proceed {
+			t.Fatal(d.Err())
 		}
 	}
-	if _, err := b.RequestPermit(noon, "h", politeness.PermitRequest{HostSlots: 1}); err == nil {
+	if _, d := b.Reserve(noon, "h", politeness.PermitRequest{HostSlots: 1}); d.Action == decorum.Proceed {
 		t.Error("a visit beside two, of a crawl that wants one at a time")
 	}
-	if _, err := a.RequestPermit(noon, "h", three); err == nil {
+	if _, d := a.Reserve(noon, "h", three); d.Action == decorum.Proceed {
 		t.Error("a third visit, though another crawl wants one at a time")
 	}
 	a.SetNextVisitAndCountBytes("h", politeness.NextVisit{Due: noon}, 0)
@@ -161,7 +176,7 @@ func TestLeaveSharedHosts(t *testing.T) {
 // mustBeRefused fails the test unless a visit is refused.
 func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, host string) {
 	t.Helper()
-	if _, err := requestWithDelay(l, after, host, sec); !errors.As(err, new(*politeness.ResourceBusyError)) {
+	if _, err := requestWithDelay(l, after, host, sec); !isBusy(err) {
 		t.Errorf("after %v: %v, want Busy", after, err)
 	}
 }

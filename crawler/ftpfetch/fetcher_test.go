@@ -72,9 +72,9 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 			t.Fatal(err)
 		}
 	}
-	permit, err := politeness.NewLimiter(politeness.LimiterConfig{}).RequestPermit(now, u.Origin().Host(), politeness.PermitRequest{NotBefore: now})
-	if err != nil {
-		t.Fatal(err)
+	permit, d := politeness.NewLimiter(politeness.LimiterConfig{}).Reserve(now, u.Origin().Host(), politeness.PermitRequest{NotBefore: now})
+	if d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	ticket, err := crawler.NewTicket(clearance, permit)
 	if err != nil {

@@ -25,16 +25,16 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
-	other, err := limits.RequestPermit(time.Now(), "other.test", politeness.PermitRequest{})
-	if err != nil {
-		t.Fatal(err)
+	other, d := limits.Reserve(time.Now(), "other.test", politeness.PermitRequest{})
+	if d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	if err := other.ClaimServerAddr(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
 	for _, url := range []string{reusedURL, newURL} {
-		var busy *politeness.ResourceBusyError
-		if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
+		_, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url))
+		if d, _ := decorum.DecisionOf(err); d.Reason != decorum.ReasonAddressBusy || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: %v, want Busy", url, err)
 		}
 	}
@@ -47,8 +47,8 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
 		t.Errorf("an address that is free: %v", err)
 	}
-	var busy *politeness.ResourceBusyError
-	if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL)); !errors.As(err, &busy) {
+	_, err = fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL))
+	if d, _ := decorum.DecisionOf(err); d.Reason != decorum.ReasonAddressBusy {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}
 }

@@ -64,9 +64,9 @@ func checkRobots(t testing.TB, gate *gate.Gate, url string) gate.Clearance {
 func newTicket(t testing.TB, limits *politeness.Limiter, clearance gate.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
-	permit, err := limits.RequestPermit(now, clearance.URL().Origin().Host(), politeness.PermitRequest{NotBefore: now})
-	if err != nil {
-		t.Fatal(err)
+	permit, d := limits.Reserve(now, clearance.URL().Origin().Host(), politeness.PermitRequest{NotBefore: now})
+	if d.Action != decorum.Proceed {
+		t.Fatal(d.Err())
 	}
 	ticket, err := crawler.NewTicket(clearance, permit)
 	if err != nil {

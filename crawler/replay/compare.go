@@ -70,23 +70,24 @@ func joinOrNone(list []string) string { return cmp.Or(strings.Join(list, ", "), 
 
 // compareRefusal compares a refusal with the recorded one. Of one by tdmrep.json,
 // which the ledger does not keep, it has the words alone.
-func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) bool {
-	refusal, byRobots := errors.AsType[*gate.Refusal](why)
-	recorded, reason := r.Refusal, ledger.TruncateText(why.Error())
+func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, d decorum.Decision) bool {
+	refusal, byRules := errors.AsType[*gate.Refusal](d.Cause)
+	if !byRules && d.Reason != decorum.ReasonScope {
+		return false
+	}
+	recorded, reason := r.Refusal, ledger.TruncateText(d.Err().Error())
 	u := l.URL
 	if l.UseUncleanedURL {
 		u = l.UncleanedURL
 	}
 	switch {
-	case !byRobots && !errors.Is(why, decorum.OutOfScope):
-		return false
 	case u.String() != recorded.URL:
 		p.reportDifference(r.Number, recorded.URL, "it was refused, and in its place would be %s", u)
-	case byRobots && refusal.TDMRepSHA256 == "" && recorded.RobotsVerdict != nil:
+	case d.Reason == decorum.ReasonRobots && recorded.RobotsVerdict != nil:
 		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary))
-	case byRobots && reason != recorded.Reason:
+	case byRules && reason != recorded.Reason:
 		p.reportDifference(r.Number, recorded.URL, "it was refused by %q, and would be by %q", recorded.Reason, reason)
-	case byRobots:
+	case byRules:
 		p.report.MatchingVerdicts++
 	}
 	return true

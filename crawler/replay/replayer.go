@@ -239,7 +239,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	}
 	host := u.Origin().Host()
 	refused := false
-	v, err := p.stepHostUntilTicket(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
+	v, err := p.stepHostUntilTicket(ctx, host, func(l storage.Lease, d decorum.Decision) { refused = p.compareRefusal(r, l, d) })
 	switch {
 	case errors.Is(err, errNothingDue):
 		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
@@ -256,7 +256,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 
 // stepHostUntilTicket takes the next URL of a host through the pipeline, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
-func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, error)) (*replayedVisit, error) {
+func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, decorum.Decision)) (*replayedVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {
 		delete(p.unmatchedVisits, host)
 		return v, nil

@@ -105,7 +105,7 @@ func (m *Metrics) Handler() http.Handler {
 func (m *Metrics) Hooks(project string) crawler.Hooks {
 	return crawler.Hooks{
 		Visited:        func(v *crawler.Visit) { m.countVisit(project, v) },
-		VisitRefused:   func(_ storage.Lease, err error) { m.countNotVisited(err) },
+		VisitRefused:   func(_ storage.Lease, d decorum.Decision) { m.countNotVisited(d) },
 		RobotsFetched:  m.countRobotsFetch,
 		RetryScheduled: func(_ *crawler.Visit, f crawler.FailureClass) { m.retries.WithLabelValues(f.String()).Inc() },
 	}
@@ -149,33 +149,33 @@ func (m *Metrics) CountRefusedURL(_ storage.Entry, err error) {
 }
 
 // countNotVisited counts a URL whose turn it was, and that was not visited.
-func (m *Metrics) countNotVisited(err error) {
-	m.refused.WithLabelValues(notVisitedReason(err)).Inc()
-	if errors.Is(err, decorum.LocalFailure) {
+func (m *Metrics) countNotVisited(d decorum.Decision) {
+	m.refused.WithLabelValues(notVisitedReason(d)).Inc()
+	if d.Reason == decorum.ReasonLocalFailure || d.Reason == decorum.ReasonBodyMemory {
 		m.localFailures.Inc()
 	}
 }
 
 // notVisitedReason returns why a URL was not visited, in a word.
-func notVisitedReason(err error) string {
-	refusal, isRefusal := errors.AsType[*gate.Refusal](err)
-	_, isPostponed := errors.AsType[*gate.OriginPostponedError](err)
-	switch {
-	case errors.Is(err, decorum.OutOfScope):
-		return string(frontier.RefusalReasonOf(err))
-	case isRefusal && refusal.TDMRepSHA256 != "":
+func notVisitedReason(d decorum.Decision) string {
+	switch d.Reason {
+	case decorum.ReasonScope:
+		return string(frontier.RefusalReasonOf(d.Err()))
+	case decorum.ReasonTDMRep:
 		return "tdmrep"
-	case errors.Is(err, decorum.Disallowed):
+	case decorum.ReasonRobots:
 		return "robots"
-	case isPostponed, errors.Is(err, decorum.Pending):
+	case decorum.ReasonRobotsPending, decorum.ReasonRobotsUnreachable, decorum.ReasonTDMRepPending, decorum.ReasonTDMRepUnreachable,
+		decorum.ReasonVisitHours, decorum.ReasonCrawlDelay, decorum.ReasonHostPages, decorum.ReasonHostBytes:
 		return "robots_awaited"
-	case errors.Is(err, decorum.NotDue):
+	case decorum.ReasonHostRest, decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate,
+		decorum.ReasonOtherProcesses, decorum.ReasonBrake, decorum.ReasonNetwork:
 		return "not_due"
-	case errors.Is(err, decorum.LocalFailure):
+	case decorum.ReasonLocalFailure, decorum.ReasonBodyMemory:
 		return "local"
-	case errors.Is(err, crawler.ErrPages), errors.Is(err, crawler.ErrBytes):
+	case decorum.ReasonPageLimit, decorum.ReasonByteLimit:
 		return "limit"
-	case errors.Is(err, decorum.Dropped):
+	case decorum.ReasonDropped, decorum.ReasonRobotsRedirect:
 		return "dropped"
 	}
 	return "other"

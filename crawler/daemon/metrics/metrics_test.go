@@ -196,7 +196,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		u := parseURL(t, "http://h"+strconv.Itoa(i)+".test/")
 		m.CountNewURLQueued(storage.Entry{URL: u})
 		m.CountRefusedURL(storage.Entry{URL: u}, errors.New(u.String()))
-		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
+		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}}, decorum.Decision{Action: decorum.Refuse, Reason: decorum.DecisionReason(u.String())})
 	}
 	got := scrape(t, m)
 	if n := len(got) - before; n > 3 {

@@ -60,12 +60,13 @@ func CheckServerChosenPort(addr netip.AddrPort) error {
 	return checkPort(addr.String(), strconv.Itoa(int(addr.Port())))
 }
 
-// checkPort returns an error if visits must not connect to a port; where goes into the
-// error.
+// checkPort returns an error, which carries a decorum.Decision, if visits must not connect to a
+// port; where goes into the error.
 func checkPort(where, port string) error {
 	if why := portRefusalReason(port); why != "" {
 		return &decorum.Error{Op: "connect to", URL: where, Kind: decorum.Forbidden,
-			Err: fmt.Errorf("port %s %s; fetch.connect_to allows a port that it names", port, why)}
+			Err: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonPort,
+				Detail: fmt.Sprintf("port %s %s; fetch.connect_to allows a port that it names", port, why)}.Err()}
 	}
 	return nil
 }

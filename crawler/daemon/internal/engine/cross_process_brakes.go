@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
@@ -157,12 +157,17 @@ func (c *CrossProcessBrakes) Sync(ctx context.Context, version string) (newest s
 	return newest, nil
 }
 
-// CheckFresh returns nil while the brakes are known.
-func (c *CrossProcessBrakes) CheckFresh(now time.Time) error {
+// CheckFresh lets visits proceed while the brakes are known.
+func (c *CrossProcessBrakes) CheckFresh(now time.Time) decorum.Decision {
 	if now.UnixNano() < c.freshUntil.Load() {
-		return nil
+		return decorum.Decision{}
 	}
-	return &politeness.ResourceBusyError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
+	return otherProcessesDecision("what other processes say of brakes", now.Add(sharedPollInterval))
+}
+
+// otherProcessesDecision has visits wait for what depends on other processes.
+func otherProcessesDecision(what string, until time.Time) decorum.Decision {
+	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: until, Detail: what}
 }
 
 // CompareAndSet puts a value on the board, or takes it off, if it is was, or was is empty. It

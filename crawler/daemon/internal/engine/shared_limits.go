@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -159,37 +160,38 @@ func (c *MultiProcessCoordinator) applyReply(began, now time.Time, m coord.Heart
 }
 
 // CheckVisit implements crawler.Coordinator.
-func (c *MultiProcessCoordinator) CheckVisit(now time.Time) error {
-	if err := c.CrossProcessBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
-		return err
+func (c *MultiProcessCoordinator) CheckVisit(now time.Time) decorum.Decision {
+	if d := c.CrossProcessBrakes.CheckFresh(now); d.Action != decorum.Proceed || c.sendHeartbeat == nil {
+		return d
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Before(c.replyValidUntil) && !now.Before(c.joinedAt.Add(SharedBrakesMaxAge)) {
-		return nil
+		return decorum.Decision{}
 	}
-	return newWorkerLimitBusyError(now)
+	return workerLimitDecision(now)
 }
 
-func newWorkerLimitBusyError(now time.Time) error {
-	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
+// workerLimitDecision has visits wait for the next answer to a report.
+func workerLimitDecision(now time.Time) decorum.Decision {
+	return otherProcessesDecision("the crawl's limit of all its processes", now.Add(heartbeatInterval))
 }
 
 // AcquireCrawlPageBudget implements crawler.Coordinator.
-func (c *MultiProcessCoordinator) AcquireCrawlPageBudget() error {
+func (c *MultiProcessCoordinator) AcquireCrawlPageBudget() decorum.Decision {
 	if c.sendHeartbeat == nil {
-		return nil
+		return decorum.Decision{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch limited := c.heartbeatToSend.Limits.MaxPages > 0; {
 	case c.pageLimitReached:
-		return crawler.ErrPages
+		return crawler.PageLimitDecision()
 	case limited && c.heartbeatToSend.VisitedPagesSinceJoin >= c.pagesGrantedSinceJoin:
-		return newWorkerLimitBusyError(time.Now())
+		return workerLimitDecision(time.Now())
 	}
 	c.heartbeatToSend.VisitedPagesSinceJoin++
-	return nil
+	return decorum.Decision{}
 }
 
 // ReleaseCrawlPageBudget implements crawler.Coordinator.
@@ -210,8 +212,8 @@ func (c *MultiProcessCoordinator) AddBodyBytes(bytes int64) {
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
 func (c *MultiProcessCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	if busy, ok := errors.AsType[*politeness.ResourceBusyError](c.CheckVisit(now)); ok {
-		return 0, busy.Until.Sub(now)
+	if d := c.CheckVisit(now); d.Action != decorum.Proceed {
+		return 0, d.Until.Sub(now)
 	}
 	c.mu.Lock()
 	remaining := c.pagesGrantedSinceJoin - c.heartbeatToSend.VisitedPagesSinceJoin

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 )
@@ -36,7 +37,7 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 		visit := func(want int) {
 			t.Helper()
 			n := 0
-			for c.AcquireCrawlPageBudget() == nil {
+			for c.AcquireCrawlPageBudget().Action == decorum.Proceed {
 				n++
 			}
 			if n != want {
@@ -76,7 +77,7 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 			return coord.HeartbeatReply{WorkerCount: 2}, nil
 		})
 		defer c.StartHeartbeats(func(error) {})()
-		for c.CheckVisit(time.Now()) != nil {
+		for c.CheckVisit(time.Now()).Action != decorum.Proceed {
 			time.Sleep(heartbeatInterval / 10)
 		}
 		if waited := time.Since(answered); waited < SharedBrakesMaxAge || waited > SharedBrakesMaxAge+heartbeatInterval {

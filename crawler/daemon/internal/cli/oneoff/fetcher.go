@@ -127,9 +127,9 @@ func (e *Fetcher) visit(ctx context.Context, c gate.Clearance) (result gate.Reco
 		e.Gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
 		return result, err
 	}
-	permit, err := e.limiter.RequestPermit(time.Now(), host, politeness.PermitRequest{NotBefore: due})
-	if err != nil {
-		return result, err
+	permit, d := e.limiter.Reserve(time.Now(), host, politeness.PermitRequest{NotBefore: due})
+	if d.Action != decorum.Proceed {
+		return result, d.Err()
 	}
 	ticket, err := crawler.NewTicket(c, permit)
 	if err != nil {
