@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -45,27 +44,20 @@ type Crawler struct {
 	// the same. Leases run by the clock of the machine. Nil: time.Now.
 	Now func() time.Time
 
-	counters               counters
-	timerLag               timerLagMeter
-	pagesBegun             atomic.Int64 // page visits begun in this run
-	bodyBytesReceived      atomic.Int64 // of bodies, likewise
-	activeLeases           activeLeases
-	hostTable              hostTable
-	appliedRobots          robotsFollowUpsDone
-	crawlDelays            crawlDelays
-	hostSitemapQuotas      hostSitemapQuotas
-	tdmrepCache            tdmrepCache
-	usesDefaultHandler     bool // Handler is LinksToFollow, as none was given
-	lastmodAccuracyLock    lastmodAccuracyLock
-	contentSeen            contentSeen
-	scannerPool            sync.Pool     // of *extract.Scanner, which keep their buffers
-	originsAwaitingPermit  originsToWake // who waits to be called
-	brakedOrigins          originsToWake // whom brakes have put off
-	brakesChanged          chan struct{} // the brakes have changed
-	loggedExpiredOverrides sync.Map      // hosts whose override has expired, and that it was said of
-	sitemapDamageLogged    atomic.Bool   // a damaged sitemap has been logged in this run
-	cancelRun              context.CancelFunc
-	mu                     sync.Mutex // guards cancelRun
+	// The parts of the pipeline. Prepare gives them the configuration above.
+	counters      counters
+	budget        runBudget
+	activeLeases  activeLeases
+	leasedVisits  leasedVisitConfig
+	hostTable     hostTable
+	waitlist      waitlist
+	prerequisites prerequisites
+	ledgerEntries ledgerEntries
+	pages         pageHandler
+	faults        faultAttributor
+
+	mu        sync.Mutex // guards cancelRun
+	cancelRun context.CancelFunc
 }
 
 // Settings are a crawl's numbers and switches.
@@ -162,12 +154,12 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	c.logClosedWindowAndOverrides(c.now())
+	c.hostTable.logClosedWindowAndOverrides(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workCtx, done := c.graceContext(ctx, stop)
 	defer done()
-	c.brakesChanged = make(chan struct{}, 1)
+	c.waitlist.brakesChanged = make(chan struct{}, 1)
 	defer c.Brakes.NotifyOnChange(c.onBrakesChanged)()
 
 	var wg sync.WaitGroup
@@ -188,7 +180,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 		callEvery(workCtx, time.Minute, func() { _ = c.Frontier.SaveRefusalAndSessionIDCounts(workCtx) })
 	})
 	renewing.Go(func() {
-		if err := c.wakeOnHostOrBrakeChangeLoop(workCtx); err != nil {
+		if err := c.waitlist.wakeOnHostOrBrakeChangeLoop(workCtx); err != nil {
 			stop(err)
 		}
 	})
@@ -226,15 +218,48 @@ func (c *Crawler) Prepare() error {
 	}
 	c.Settings = c.Settings.withDefaults()
 	c.Limiter.SetWorkers(c.Settings.Workers)
-	c.pagesBegun.Store(0)
-	c.hostSitemapQuotas = hostSitemapQuotas{}
-	c.bodyBytesReceived.Store(0)
-	c.sitemapDamageLogged.Store(false)
-	if c.Handler == nil {
-		c.Handler, c.usesDefaultHandler = c.LinksToFollow, true
-	}
 	c.Log = cmp.Or(c.Log, slog.Default())
+	c.configureParts()
 	return nil
+}
+
+// configureParts gives the parts of the pipeline what they need of the crawl's configuration, and
+// has them begin a run. What they know of hosts and origins stays.
+func (c *Crawler) configureParts() {
+	now, notes := c.now, c.Frontier.Store()
+	c.budget.beginRun(c.Settings, c.Coordinator)
+	c.hostTable.hostTableConfig = hostTableConfig{
+		policy: c.Policy, limiter: c.Limiter, frontier: c.Frontier, hostDueStore: c.HostDueStore, log: c.Log, now: now,
+	}
+	c.hostTable.crawlDelays.gate, c.hostTable.crawlDelays.notes = c.Gate, notes
+	c.leasedVisits = leasedVisitConfig{
+		activeLeases: &c.activeLeases, hosts: &c.hostTable, tdmrepCache: &c.prerequisites.tdmrepCache,
+		gate: c.Gate, limiter: c.Limiter, budget: &c.budget, now: now,
+	}
+	c.waitlist.waitlistConfig = waitlistConfig{limiter: c.Limiter, brakes: c.Brakes, frontier: c.Frontier, now: now}
+	cleaner := urlCleaner{gate: c.Gate, frontier: c.Frontier}
+	content := &contentReader{
+		gate: c.Gate, tdmrep: &c.prerequisites.tdmrepCache, settings: c.Settings, counters: &c.counters, log: c.Log,
+	}
+	outcomes := outcomePlanner{
+		policy: c.Policy, settings: c.Settings, notes: notes, content: content, counters: &c.counters,
+		onRetryScheduled: c.Hooks.RetryScheduled, now: now, lastmodAccuracyLock: &c.prerequisites.lastmodAccuracyLock,
+	}
+	c.prerequisites.beginRun(prerequisitesConfig{
+		gate: c.Gate, frontier: c.Frontier, settings: c.Settings, hosts: &c.hostTable, cleaner: cleaner, outcomes: outcomes,
+		counters: &c.counters, onRobotsFetched: c.Hooks.RobotsFetched, log: c.Log, now: now,
+	})
+	c.ledgerEntries = ledgerEntries{
+		ledger: c.Ledger, gate: c.Gate, store: c.Frontier.Store(), policy: c.Policy, content: content,
+		recordsRefusals: c.Settings.RecordRefusalsInLedger, now: now,
+	}
+	c.pages.pageHandlerConfig = pageHandlerConfig{
+		handler: c.Handler, recorder: c.PageRecorder, frontier: c.Frontier, policy: c.Policy, settings: c.Settings,
+		cleaner: cleaner, content: content, outcomes: outcomes, counters: &c.counters, log: c.Log,
+	}
+	c.faults.faultAttributorConfig = faultAttributorConfig{
+		limiter: c.Limiter, hosts: &c.hostTable, counters: &c.counters, log: c.Log, usesMachineClock: c.Now == nil,
+	}
 }
 
 // Step takes the next URL through the pipeline, and returns when it is acked. Several
@@ -280,7 +305,7 @@ func (c *Crawler) finishRun(cause error) error {
 	c.Limiter.LeaveSharedHosts(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.waitlist.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}
@@ -330,4 +355,24 @@ func commitContext(ctx context.Context) context.Context {
 		return commitCtx
 	}
 	return context.WithoutCancel(ctx)
+}
+
+// onBrakesChanged breaks off the requests to hosts that are stopped now. It is called
+// when the brakes have changed, before who changed them goes on.
+func (c *Crawler) onBrakesChanged() {
+	now := c.now()
+	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now).Err() })
+	select {
+	case c.waitlist.brakesChanged <- struct{}{}:
+	default:
+	}
+}
+
+// ShouldStaySuspended reports whether an origin that an earlier run has set aside is of a
+// host that is not due, and asks for a longer rest than this run waits for.
+func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
+	now := c.now()
+	policy := c.Policy.ForHost(o.Origin.Host(), now)
+	return o.HostState.Due.After(now) &&
+		(o.HostState.LostVisitDelay > policy.MaxRetryAfter || DecodeHostStats(o.HostState.EncodedStats).CrawlDelay > policy.MaxCrawlDelay)
 }

@@ -1,11 +1,11 @@
 // Package crawler takes one URL at a time through the steps of a visit.
 //
 // The pipeline is Crawler.processLease: lease, clearance, permit, ticket, fetch,
-// record, callbacks, links, ack. Each step takes the value that proves the
+// record, callbacks, links, result. Each step takes the value that proves the
 // step before was made, and nothing goes back to an earlier step: links are
 // discovered into the store, redirects are discovered and not followed, and an
 // origin whose rules are unknown has its robots.txt fetched as the visit of
-// that step. One lease, at most one visit, one ack. Workers never sleep for
+// that step. One lease, at most one visit, one result. Workers never sleep for
 // politeness.
 //
 // A Fetcher gets pages, a Handler reads them, Hooks look on, a Recorder writes

@@ -3,9 +3,11 @@ package crawler
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,24 +16,48 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// attributeFault decides whether this machine or the host is to blame for a failed v. If this
-// machine is, the error of v gets the Kind Local. blame may wait some seconds for the
-// outcome of other visits.
-func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
+// A faultAttributor decides whether the host or this machine is to blame for a visit that failed.
+type faultAttributor struct {
+	faultAttributorConfig
+	timerLag timerLagMeter
+}
+
+type faultAttributorConfig struct {
+	limiter  *politeness.Limiter
+	hosts    *hostTable
+	counters *counters
+	log      *slog.Logger
+	// usesMachineClock is false for a crawl that has its own clock, and does not use this
+	// machine's network.
+	usesMachineClock bool
+}
+
+// attributeFault decides whether this machine or the host is to blame for a failed v, and counts
+// it. If this machine is, the error of v gets the Kind LocalFailure. attributeFault may wait some
+// seconds for the outcome of other visits.
+func (a *faultAttributor) attributeFault(ctx context.Context, v *Visit) {
+	a.decideFault(ctx, v)
+	if isLocalFault(v) {
+		a.counters.count(func(s *Stats) { s.LocalFaults++ })
+		a.countIfBodyMemoryFull(v)
+	}
+}
+
+func (a *faultAttributor) decideFault(ctx context.Context, v *Visit) {
 	switch {
-	case c.Now != nil: // such a crawl has its own clock and does not use this machine's network
+	case !a.usesMachineClock: // such a crawl has its own clock and does not use this machine's network
 		return
 	case v.reachedServer():
-		c.Limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
-		if !c.timerLag.wasOverloadedDuringVisit(v) {
-			c.Limiter.LocalLoadLimiter().RecordAnswer()
+		a.limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
+		if !a.timerLag.wasOverloadedDuringVisit(v) {
+			a.limiter.LocalLoadLimiter().RecordAnswer()
 		}
 	case v.interrupted || v.wasNeverSent():
 		return
 	default:
-		c.attributeUnansweredVisit(ctx, v)
+		a.attributeUnansweredVisit(ctx, v)
 	}
-	c.logBreakerChange(v)
+	a.logBreakerChange(v)
 }
 
 // reachedServer reports whether v shows that its server was reached.
@@ -43,32 +69,32 @@ func (v *Visit) reachedServer() bool {
 func (v *Visit) host() string { return v.URL().Origin().Host() }
 
 // attributeUnansweredVisit is blame for a visit without an answer.
-func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
+func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 	evidence, why, ok := machineFaultLikelihood(v.Err)
 	if !ok {
 		return
 	}
-	if isTimeout(v.Err) && c.timerLag.wasOverloadedDuringVisit(v) {
-		c.Limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
-		if c.hostTable.tryAttributeTimeoutToMachine(v.Lease) {
+	if isTimeout(v.Err) && a.timerLag.wasOverloadedDuringVisit(v) {
+		a.limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
+		if a.hosts.tryAttributeTimeoutToMachine(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
 			return
 		}
 	}
 	if evidence == politeness.CertainlyMachine {
-		c.Limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
+		a.limiter.LocalLoadLimiter().RecordOverload(v.End, v.Start)
 	}
 	addr := v.remoteAddr
 	if !addr.IsValid() {
 		addr = dialErrorAddr(v.Err)
 	}
-	pendingFailure := c.Limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.UnansweredVisit{
+	pendingFailure := a.limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.UnansweredVisit{
 		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
-		c.postponeHostForPendingFailure(ctx, v)
+		a.postponeHostForPendingFailure(ctx, v)
 	}
-	switch c.awaitFaultDecision(ctx, pendingFailure) {
+	switch a.awaitFaultDecision(ctx, pendingFailure) {
 	case politeness.MachineFault:
 		v.markLocalFailure(why)
 		v.mayHaveArrived = evidence == politeness.PossiblyMachine
@@ -79,19 +105,19 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 
 // postponeHostForPendingFailure keeps the host of v at rest from the end of v, as after a failure,
 // until the UndecidedFailure about v is decided.
-func (c *Crawler) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
+func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
-	delay, _, err := c.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)
+	delay, _, err := a.hosts.crawlDelays.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
-	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.FinishedVisit{
+	next := a.hosts.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.FinishedVisit{
 		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
-	c.Limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
+	a.limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
+func (a *faultAttributor) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {
@@ -120,16 +146,16 @@ func (v *Visit) markLocalFailure(why string) {
 
 // logBreakerChange logs, after v, that visits pause because of this machine, or that they
 // start again.
-func (c *Crawler) logBreakerChange(v *Visit) {
-	switch s, changed := c.Limiter.NetworkBreaker().PollStateChange(); {
+func (a *faultAttributor) logBreakerChange(v *Visit) {
+	switch s, changed := a.limiter.NetworkBreaker().PollStateChange(); {
 	case !changed:
 	case s.Open:
-		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
+		a.log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
 	case s.ClosedWithoutAnswer:
-		c.Log.Warn("visits go on, and hosts are charged again: none has answered for too long",
+		a.log.Warn("visits go on, and hosts are charged again: none has answered for too long",
 			"why", s.Reason, "paused", time.Since(s.OpenedAt).Round(time.Second))
 	default:
-		c.Log.Info("visits go on", "paused", time.Since(s.OpenedAt).Round(time.Second), "why", s.Reason)
+		a.log.Info("visits go on", "paused", time.Since(s.OpenedAt).Round(time.Second), "why", s.Reason)
 	}
 }
 
@@ -250,14 +276,97 @@ const memoryRetryDelay = 5 * time.Second
 
 // countIfBodyMemoryFull counts a visit that got no memory for its body, and logs the first of a
 // series.
-func (c *Crawler) countIfBodyMemoryFull(v *Visit) {
+func (a *faultAttributor) countIfBodyMemoryFull(v *Visit) {
 	var fullErr *bodymem.FullError
 	if !errors.As(v.Err, &fullErr) {
 		return
 	}
-	c.counters.count(func(s *Stats) { s.MemoryDeniedVisits++ })
+	a.counters.count(func(s *Stats) { s.MemoryDeniedVisits++ })
 	if fullErr.FirstInSeries {
-		c.Log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
+		a.log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
 			"limit", fullErr.MemorySize, "url", v.URL())
 	}
+}
+
+// lagTick is how often a timerLagMeter measures.
+const lagTick = 100 * time.Millisecond
+
+// A machine was too busy for a visit if timers were late for minLagShare of the visit's
+// time, and for at least minLag in total: a shorter lag makes no visit with a
+// reasonable time limit time out. On 2 idle processors the share is below 0.01; with 8
+// other computing processes it is 0.1, with 64 busy goroutines 0.2, with 500 of them
+// 0.5.
+const (
+	minLagShare = 0.1
+	minLag      = 500 * time.Millisecond
+	// maxUnchargedTimeouts is how many time-outs in a row are not charged to a host because the
+	// machine was too busy. The limit lets a machine that is always busy find dead
+	// hosts, too.
+	maxUnchargedTimeouts = 3
+)
+
+// A timerLagMeter measures, while visits are under way, how late the timers of this process
+// fire, because it has too many goroutines to run or because the machine is busy with
+// other processes. In a bubble of testing/synctest timers are never late.
+type timerLagMeter struct {
+	mu           sync.Mutex    // guards all that follows
+	activeVisits int           // under way
+	totalLag     time.Duration // in sum
+	nextTick     time.Time     // of the next tick
+	timer        *time.Timer
+}
+
+// beginVisit records that a visit is under way, and returns the lag so far. The caller must
+// call end.
+func (m *timerLagMeter) beginVisit() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.activeVisits++; m.activeVisits == 1 {
+		m.scheduleTick()
+	}
+	return m.totalLag
+}
+
+// endVisit records that a visit is over, and returns the lag so far.
+func (m *timerLagMeter) endVisit() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.addCurrentTickLag()
+	if m.activeVisits--; m.activeVisits == 0 {
+		m.timer.Stop()
+	}
+	return m.totalLag
+}
+
+// onTick measures, and waits for the next tick.
+func (m *timerLagMeter) onTick() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.activeVisits > 0 {
+		m.addCurrentTickLag()
+		m.scheduleTick()
+	}
+}
+
+// scheduleTick waits for the next tick. It requires m.mu.
+func (m *timerLagMeter) scheduleTick() {
+	m.nextTick = time.Now().Add(lagTick)
+	if m.timer == nil {
+		m.timer = time.AfterFunc(lagTick, m.onTick)
+	} else {
+		m.timer.Reset(lagTick)
+	}
+}
+
+// addCurrentTickLag adds the lateness of the present tick. It requires m.mu.
+func (m *timerLagMeter) addCurrentTickLag() {
+	if now := time.Now(); now.After(m.nextTick) {
+		m.totalLag += now.Sub(m.nextTick)
+		m.nextTick = now
+	}
+}
+
+// wasOverloadedDuringVisit reports whether the machine was too busy during v.
+func (*timerLagMeter) wasOverloadedDuringVisit(v *Visit) bool {
+	return v.timerLag >= minLag && float64(v.timerLag) > minLagShare*float64(v.End.Sub(v.Start))
 }

@@ -89,24 +89,26 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 // host, thrice in a row at most, and lowers the number of visits at a time; one while
 // they are in time is charged.
 func TestTimeoutsOfABusyMachine(t *testing.T) {
-	c := &Crawler{Limiter: politeness.NewLimiter(politeness.LimiterConfig{}), Log: slog.New(slog.DiscardHandler)}
+	limiter, hosts := politeness.NewLimiter(politeness.LimiterConfig{}), &hostTable{}
+	faults := faultAttributor{faultAttributorConfig: faultAttributorConfig{
+		limiter: limiter, hosts: hosts, counters: &counters{}, log: slog.New(slog.DiscardHandler), usesMachineClock: true}}
 	lease := storage.Lease{Token: 1}
-	c.hostTable.acquireHost(lease)
+	hosts.acquireHost(lease)
 	start := time.Now()
 	visit := func(lag time.Duration) *Visit {
 		start = start.Add(time.Minute)
 		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{}, timerLag: lag, hostSlots: 1}
-		c.attributeFault(context.Background(), v)
+		faults.attributeFault(context.Background(), v)
 		return v
 	}
 	for range 8 {
-		if _, d := c.Limiter.Reserve(start, fmt.Sprint(start), politeness.PermitRequest{}); d.Action != decorum.Proceed {
+		if _, d := limiter.Reserve(start, fmt.Sprint(start), politeness.PermitRequest{}); d.Action != decorum.Proceed {
 			t.Fatal(d.Err())
 		}
 		start = start.Add(time.Second)
 	}
-	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.LocalLoadLimiter().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.LocalLoadLimiter().Limit())
+	if v := visit(2 * time.Second); isLocalFault(v) || limiter.LocalLoadLimiter().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, limiter.LocalLoadLimiter().Limit())
 	}
 	for n := range maxUnchargedTimeouts + 1 {
 		v := visit(4 * time.Second)
@@ -114,7 +116,7 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}
-	if limit := c.Limiter.LocalLoadLimiter().Limit(); limit != 1 {
+	if limit := limiter.LocalLoadLimiter().Limit(); limit != 1 {
 		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
 	}
 }

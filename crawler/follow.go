@@ -31,13 +31,17 @@ func (f FollowedLinkKinds) includesKind(k extract.LinkKind) bool {
 // of HTML, but not those that the page or its header ask robots not to follow;
 // the feeds and the canonical URL that it names; and, of a feed, what it lists:
 // all as far as Settings.FollowedLinkKinds says. Alternate forms of the page are no links.
-func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, error) {
+func (c *Crawler) LinksToFollow(ctx context.Context, v *Visit) ([]LinkToVisit, error) {
+	return c.pages.linksToFollow(ctx, v)
+}
+
+func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, error) {
 	if !v.OK() {
 		return nil, nil
 	}
 	page := v.PageScanResult()
-	meta := !c.Settings.IgnoreNoFollow
-	if meta && page.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header).NoFollow {
+	meta := !p.settings.IgnoreNoFollow
+	if meta && page.RobotsDirectivesFor(p.settings.ProductToken, v.Response.Header).NoFollow {
 		return nil, nil
 	}
 	var found []extract.Link
@@ -47,8 +51,8 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 	if header := v.HeaderScanResult(); header != nil && len(header.Links) > 0 { // seldom
 		found = slices.Concat(header.Links, found)
 	}
-	follow, canonical := c.Settings.FollowedLinkKinds, v.CanonicalURL()
-	follow.Images = follow.Images && !c.forbidsImagesForPurposes(v)
+	follow, canonical := p.settings.FollowedLinkKinds, v.CanonicalURL()
+	follow.Images = follow.Images && !p.content.forbidsImagesForPurposes(v)
 	links := make([]LinkToVisit, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind
@@ -63,7 +67,7 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 			links = append(links, LinkToVisit{URL: l.URL})
 		}
 	}
-	return append(links, c.extractFeedLinks(v)...), nil
+	return append(links, p.extractFeedLinks(v)...), nil
 }
 
 // announcedFeedContext is the context of an entry of source Feed that a page announced
@@ -72,17 +76,17 @@ const announcedFeedContext = "feed"
 
 // shouldTryAsFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
-func (c *Crawler) shouldTryAsFeed(l storage.Lease, contentType string) bool {
-	return !c.Settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
+func (p *pageHandler) shouldTryAsFeed(l storage.Lease, contentType string) bool {
+	return !p.settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
 }
 
 // extractFeedLinks returns what a feed lists, as far as it can be read; of what is none,
 // whatever was announced, nothing. The dates of items say nothing of the pages.
-func (c *Crawler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
-	if !c.shouldTryAsFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
+func (p *pageHandler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
+	if !p.shouldTryAsFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
 	}
-	options := sitemap.Options{FeedsOnly: true, MaxEntries: c.Settings.MaxLinks}
+	options := sitemap.Options{FeedsOnly: true, MaxEntries: p.settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
 		l := LinkToVisit{URL: e.URL, isFeedOrFeedEntry: true}
 		if e.IsSitemap { // it goes on there
@@ -92,7 +96,7 @@ func (c *Crawler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
 		return nil
 	})
 	if damage != nil && !errors.Is(damage, sitemap.ErrNotSitemap) {
-		c.Log.Warn("feed is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+		p.log.Warn("feed is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
 	return links
 }

@@ -13,8 +13,8 @@ import (
 // discoverRedirectAndNoteHTTPS discovers where v redirects to, and notes whether its origin sends
 // everybody to https. A loop ends here: where it closes, it leads to a URL that
 // is not new.
-func (c *Crawler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) error {
-	if err := c.recordHTTPSEvidence(ctx, v); err != nil || v.Response == nil {
+func (p *pageHandler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) error {
+	if err := p.recordHTTPSEvidence(ctx, v); err != nil || v.Response == nil {
 		return err
 	}
 	to, request, ok := RedirectTarget(v.Lease.Request, v.Response)
@@ -23,8 +23,8 @@ func (c *Crawler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) er
 	}
 	entry := redirectEntry(v, to)
 	entry.Request = request
-	added, err := c.Frontier.Discover(ctx, entry)
-	c.counters.count(func(s *Stats) {
+	added, err := p.frontier.Discover(ctx, entry)
+	p.counters.count(func(s *Stats) {
 		s.Redirects++
 		s.RedirectsToNewURLs += int64(added)
 	})
@@ -65,24 +65,24 @@ func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 // recordHTTPSEvidence tells the frontier whether a page on http redirects to its twin on
 // https, and whether one on https leads back or cannot be reached there. Other
 // failures say nothing of the origin, and no more does a page that is nowhere.
-func (c *Crawler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
+func (p *pageHandler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
 	u, status := v.URL(), v.Status()
 	switch {
 	case v.Response == nil:
-		return c.recordIfHTTPSUnreachable(ctx, v)
+		return recordIfHTTPSUnreachable(ctx, p.frontier, v)
 	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.HTTPSUpgradeTried:
 		return nil
 	}
 	to, _ := v.Response.Location()
 	httpsURL, isHTTP := frontier.HTTPSVariant(u)
 	backURL, leadsBack := frontier.HTTPSVariant(to)
-	return c.Frontier.RecordHTTPSEvidence(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
+	return p.frontier.RecordHTTPSEvidence(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
 }
 
-// recordIfHTTPSUnreachable tells the frontier where v did not reach a server on https.
-func (c *Crawler) recordIfHTTPSUnreachable(ctx context.Context, v *Visit) error {
+// recordIfHTTPSUnreachable tells f where v did not reach a server on https.
+func recordIfHTTPSUnreachable(ctx context.Context, f *frontier.Frontier, v *Visit) error {
 	if u := v.URL(); isUnreachable(v) && u.Origin().Scheme() == "https" {
-		return c.Frontier.RecordHTTPSEvidence(ctx, u, false, true)
+		return f.RecordHTTPSEvidence(ctx, u, false, true)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *Crawler) recordIfHTTPSUnreachable(ctx context.Context, v *Visit) error 
 // requeueOnHTTP queues the page of v, which is not on https, where it was found: on http.
 // Its twin is not taken for it again, so that it is asked for once on each. What was
 // there before is only gone. How http answers says whether the origin is on https.
-func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
+func (p *pageHandler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
 	if !e.HTTPSUpgradeTried || e.VisitHistorySummary != nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 		return nil
 	}
 	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.FailedAttempts = httpURL, decorum.URL{}, false, 0
-	return c.Frontier.AddReplacement(ctx, e)
+	return p.frontier.AddReplacement(ctx, e)
 }
 
 // urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
@@ -115,20 +115,26 @@ func urlToVisit(e storage.Entry) decorum.URL {
 	return e.URL
 }
 
+// A urlCleaner takes off URLs what the project's rules and the Clean-param lines of their origins say.
+type urlCleaner struct {
+	gate     *gate.Gate
+	frontier *frontier.Frontier
+}
+
 // cleanURLToVisit returns what the visit of e will be to by the rules known now: where they
 // clean it further, that is another entry in its place.
-func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
+func (n urlCleaner) cleanURLToVisit(e storage.Entry) decorum.URL {
 	if e.UseUncleanedURL || e.Source == storage.SourcePrerequisite || e.Request != nil {
 		return urlToVisit(e)
 	}
-	return c.cleanURL(e.URL)
+	return n.cleanURL(e.URL)
 }
 
 // uncleanedFallback returns what to visit where nothing is at the clean URL that v went
 // to, or only a redirect that puts a parameter or the id of a session back: the
 // URL that it was cleaned from, which stands for all others (CLEAN-05, CLEAN-23),
 // or, if it was found clean, where the redirect leads.
-func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
+func (p *pageHandler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 	found = v.Lease.UncleanedURL
 	if v.Lease.UseUncleanedURL || v.Response == nil || v.Lease.Request != nil {
 		return found, false
@@ -137,7 +143,7 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 		return found, !found.IsZero()
 	}
 	to, redirects := v.Response.Location()
-	if !redirects || to == v.URL() || c.cleanURL(to) != v.URL() {
+	if !redirects || to == v.URL() || p.cleaner.cleanURL(to) != v.URL() {
 		return found, false
 	}
 	if found.IsZero() {
@@ -151,22 +157,22 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 // discovered. The gate, asked about l, has just answered cl or d: only where
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
-func (c *Crawler) cleanParamReplacement(l storage.Lease, cl gate.Clearance, d decorum.Decision) (decorum.URL, bool) {
+func (n urlCleaner) cleanParamReplacement(l storage.Lease, cl gate.Clearance, d decorum.Decision) (decorum.URL, bool) {
 	judged := d.Reason == decorum.ReasonRobots || d.Reason == decorum.ReasonTDMRep || d.Action == decorum.Proceed && !cl.IsForRobots()
-	clean := c.cleanURLToVisit(l.Entry)
+	clean := n.cleanURLToVisit(l.Entry)
 	return clean, judged && clean != urlToVisit(l.Entry)
 }
 
 // cleanURL returns u without what the project's rules and its origin's Clean-param
 // take off.
-func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
-	return c.Gate.CleanURL(c.Frontier.ParamCleaner().CleanURL(u))
+func (n urlCleaner) cleanURL(u decorum.URL) decorum.URL {
+	return n.gate.CleanURL(n.frontier.ParamCleaner().CleanURL(u))
 }
 
 // requeueAsCleanURL queues clean in the place of l, which is then given up without a
 // visit: clean is the page that is known, requested and judged (CLEAN-23,
 // CLEAN-24).
-func (c *Crawler) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
+func (n urlCleaner) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (visitResult, error) {
 	e := l.Entry
 	e.URL, e.FailedAttempts, e.VisitHistorySummary = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.SourceRevisit {
@@ -175,8 +181,8 @@ func (c *Crawler) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean 
 	if e.UncleanedURL.IsZero() {
 		e.UncleanedURL = l.URL
 	}
-	if err := c.Frontier.AddReplacement(ctx, e); err != nil {
-		return storage.Ack{Outcome: storage.Requeue}, err
+	if err := n.frontier.AddReplacement(ctx, e); err != nil {
+		return visitResult{outcome: storage.Requeue}, err
 	}
-	return storage.Ack{Outcome: storage.Drop}, nil
+	return visitResult{outcome: storage.Drop}, nil
 }

@@ -10,12 +10,13 @@ import (
 // was never counted taken off.
 func TestReleaseRunBudget(t *testing.T) {
 	for _, kind := range []VisitKind{PageVisit, SitemapVisit} {
-		c := &Crawler{Settings: Settings{}.withDefaults()}
-		if d := c.acquireRunBudget(kind); d.Action != decorum.Proceed {
+		var b runBudget
+		b.beginRun(Settings{}.withDefaults(), nil)
+		if d := b.acquireRunBudget(kind); d.Action != decorum.Proceed {
 			t.Fatal(d.Err())
 		}
-		c.releaseRunBudget(kind)
-		if pages := c.pagesBegun.Load(); pages != 0 {
+		b.releaseRunBudget(kind)
+		if pages := b.pagesBegun.Load(); pages != 0 {
 			t.Errorf("%v: %d pages are counted, want none", kind, pages)
 		}
 	}

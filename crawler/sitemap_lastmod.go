@@ -70,14 +70,14 @@ type lastmodAccuracyLock struct{ mu sync.Mutex }
 
 // updateOriginLastmodAccuracy adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
-func (c *Crawler) updateOriginLastmodAccuracy(ctx context.Context, o decorum.Origin, changed bool) error {
-	c.lastmodAccuracyLock.mu.Lock()
-	defer c.lastmodAccuracyLock.mu.Unlock()
-	note, err := c.Frontier.Store().ReadNote(ctx, o, lastmodNote)
+func (o outcomePlanner) updateOriginLastmodAccuracy(ctx context.Context, origin decorum.Origin, changed bool) error {
+	o.lastmodAccuracyLock.mu.Lock()
+	defer o.lastmodAccuracyLock.mu.Unlock()
+	note, err := o.notes.ReadNote(ctx, origin, lastmodNote)
 	if err != nil {
 		return err
 	}
-	return c.Frontier.Store().SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
+	return o.notes.SetNote(ctx, origin, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
 }
 
 // sitemapLastmodSummary is the dates that a sitemap gives for its pages, or an index for its
@@ -107,15 +107,15 @@ func (l *sitemapLastmodSummary) hasCredibleDates(now time.Time) bool {
 
 // rescheduleModifiedPages makes pages due at once that were visited before they were
 // modified, as the sitemap says, as far as their origins are trusted.
-func (c *Crawler) rescheduleModifiedPages(ctx context.Context, sitemapReader *sitemapReader) error {
-	r := lastmodRescheduler{crawler: c, sitemapVisitEnd: sitemapReader.visit.End, remainingQuotaByOrigin: map[decorum.Origin]int{}}
+func (p *prerequisites) rescheduleModifiedPages(ctx context.Context, sitemapReader *sitemapReader) error {
+	r := lastmodRescheduler{prerequisites: p, sitemapVisitEnd: sitemapReader.visit.End, remainingQuotaByOrigin: map[decorum.Origin]int{}}
 	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleModifiedPages(ctx, listed) })
 	return failed
 }
 
 // A lastmodRescheduler knows how many pages of each origin a sitemap may still reschedule.
 type lastmodRescheduler struct {
-	crawler                *Crawler
+	prerequisites          *prerequisites
 	sitemapVisitEnd        time.Time
 	remainingQuotaByOrigin map[decorum.Origin]int
 }
@@ -153,7 +153,7 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 	if remaining, known := r.remainingQuotaByOrigin[o]; known {
 		return remaining, nil
 	}
-	note, err := r.crawler.Frontier.Store().ReadNote(ctx, o, lastmodNote)
+	note, err := r.prerequisites.frontier.Store().ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return 0, err
 	}
@@ -162,7 +162,7 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 }
 
 func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
-	rescheduled, err = r.crawler.Frontier.RescheduleByLastmod(ctx, pages...)
-	r.crawler.counters.count(func(s *Stats) { s.RescheduledBySitemap += int64(rescheduled) })
+	rescheduled, err = r.prerequisites.frontier.RescheduleByLastmod(ctx, pages...)
+	r.prerequisites.counters.count(func(s *Stats) { s.RescheduledBySitemap += int64(rescheduled) })
 	return rescheduled, err
 }

@@ -25,35 +25,35 @@ const sitemapBatchSize = 1000
 // handleSitemap discovers what a sitemap lists, and recalls pages that it says
 // were modified. What could be read of a broken one counts. Where pages are
 // visited again, so are sitemaps.
-func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, error) {
+func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (visitResult, error) {
 	if v.interrupted {
-		return storage.Ack{Outcome: storage.Requeue}, nil
+		return visitResult{outcome: storage.Requeue}, nil
 	}
-	if ack, failed := c.failureAck(v); failed {
-		return ack, nil
+	if result, failed := p.outcomes.failureResult(v); failed {
+		return result, nil
 	}
 	ctx = commitContext(ctx)
 	if to, ok := v.Response.Location(); ok {
 		e := redirectEntry(v, to) // what was vouched for the sitemap is vouched for that
 		e.Source = storage.SourcePrerequisite
-		if _, err := c.Frontier.Discover(ctx, e); err != nil {
-			return storage.Ack{Outcome: storage.Requeue}, err
+		if _, err := p.frontier.Discover(ctx, e); err != nil {
+			return visitResult{outcome: storage.Requeue}, err
 		}
 	}
 	if v.OK() {
-		if err := c.processFetchedSitemap(ctx, v); err != nil {
-			return storage.Ack{Outcome: storage.Requeue}, err
+		if err := p.processFetchedSitemap(ctx, v); err != nil {
+			return visitResult{outcome: storage.Requeue}, err
 		}
 	}
-	return c.doneOrRevisitAck(ctx, v)
+	return p.outcomes.doneOrRevisit(ctx, v)
 }
 
-func (c *Crawler) processFetchedSitemap(ctx context.Context, v *Visit) error {
-	r := &sitemapReader{crawler: c, ctx: ctx, visit: v, originDeclaresSitemap: map[decorum.Origin]bool{}}
+func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) error {
+	r := &sitemapReader{prerequisites: p, ctx: ctx, visit: v, originDeclaresSitemap: map[decorum.Origin]bool{}}
 	var dates sitemapLastmodSummary
 	failed, damage := r.eachBatch(func(listed []sitemap.Entry) error {
 		dates.addEntries(listed)
-		return c.queueSitemapEntries(ctx, v, listed)
+		return p.queueSitemapEntries(ctx, v, listed)
 	})
 	if failed != nil {
 		return failed
@@ -62,23 +62,23 @@ func (c *Crawler) processFetchedSitemap(ctx context.Context, v *Visit) error {
 		damage = errSitemapTruncated
 	}
 	if v.Err = damage; damage != nil {
-		c.logSitemapDamage(ctx, v, damage)
+		p.logSitemapDamage(ctx, v, damage)
 	}
 	r.logFlaws()
-	if !c.Settings.Revisit.IsEnabled() || !dates.hasCredibleDates(v.End) {
+	if !p.settings.Revisit.IsEnabled() || !dates.hasCredibleDates(v.End) {
 		return nil
 	}
-	return c.rescheduleModifiedPages(ctx, r)
+	return p.rescheduleModifiedPages(ctx, r)
 }
 
 // logSitemapDamage logs a fault of a sitemap, as a warning only the first time in a run, so
 // that many hosts with sitemaps beyond a limit cannot fill the log with warnings.
-func (c *Crawler) logSitemapDamage(ctx context.Context, v *Visit, damage error) {
+func (p *prerequisites) logSitemapDamage(ctx context.Context, v *Visit, damage error) {
 	level := slog.LevelInfo
-	if !c.sitemapDamageLogged.Swap(true) {
+	if !p.sitemapDamageLogged.Swap(true) {
 		level = slog.LevelWarn
 	}
-	c.Log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+	p.log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 }
 
 // errSitemapTruncated is the fault of a sitemap that, compressed, is longer than the memory
@@ -87,7 +87,7 @@ var errSitemapTruncated = errors.New("it is longer than the memory for bodies ca
 
 // A sitemapReader reads a sitemap as far as it may speak for what it lists.
 type sitemapReader struct {
-	crawler                    *Crawler
+	prerequisites              *prerequisites
 	ctx                        context.Context
 	visit                      *Visit
 	originDeclaresSitemap      map[decorum.Origin]bool // whether they vouch for it
@@ -131,7 +131,7 @@ func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 	}
 	declares, known := r.originDeclaresSitemap[o]
 	if !known {
-		robotsGate := r.crawler.Gate
+		robotsGate := r.prerequisites.gate
 		rules, err := robotsGate.Rules(r.ctx, o)
 		declares = err != nil || rules == nil
 		if !declares {
@@ -157,13 +157,13 @@ func (r *sitemapReader) addFlaw(f sitemap.EntryError) {
 // logFlaws logs what of the sitemap could not be used.
 func (r *sitemapReader) logFlaws() {
 	for _, f := range r.flaws {
-		r.crawler.Log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
+		r.prerequisites.log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
 	}
 	if r.omittedFlawCount > 0 {
-		r.crawler.Log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.omittedFlawCount)
+		r.prerequisites.log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.omittedFlawCount)
 	}
 	if r.refusedCrossSubmitCount > 0 {
-		r.crawler.Log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
+		r.prerequisites.log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
 			"url", r.visit.URL(), "count", r.refusedCrossSubmitCount, "first", r.firstRefusedCrossSubmitURL)
 	}
 }
@@ -178,7 +178,7 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 		return failed
 	}
 	r.flaws, r.omittedFlawCount, r.refusedCrossSubmitCount = nil, 0, 0
-	options := sitemap.Options{MaxBytes: r.crawler.Settings.MaxSitemapBody, OnEntryError: r.addFlaw}
+	options := sitemap.Options{MaxBytes: r.prerequisites.settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
 		// By the rule of sitemaps.org. The sitemaps of an index may be anywhere: who vouches for
 		// the index wants them read.
@@ -200,7 +200,7 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 }
 
 // queueSitemapEntries queues what a sitemap lists: pages, or further sitemaps.
-func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
+func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
 	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
 	for _, s := range listed {
 		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(s.Priority),
@@ -209,7 +209,7 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
 			e.CallbackData = v.Lease.CallbackData // who vouches for the index vouches for its sitemaps
 			if e.Depth > maxSitemapNesting {
-				c.Log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)
+				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)
 				continue
 			}
 		}
@@ -221,31 +221,31 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 			pages = append(pages, e)
 		}
 	}
-	if _, err := c.Frontier.Discover(ctx, pages...); err != nil {
+	if _, err := p.frontier.Discover(ctx, pages...); err != nil {
 		return err
 	}
 	declaringOrigin, _ := decodeSitemapProvenance(v)
-	return c.queueSitemaps(ctx, declaringOrigin, sitemaps)
+	return p.queueSitemaps(ctx, declaringOrigin, sitemaps)
 }
 
 // queueSitemaps queues sitemaps to which the robots.txt of voucher leads, by itself
 // or by indexes: as many as Settings.MaxSitemapsPerHost grants its host. Who names sitemaps
 // without end takes nothing from what other hosts name, and does not fill the
 // queue: pages are bounded by scope, errands by this.
-func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
+func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
-		remaining, warned := c.hostSitemapQuotas.remainingAndMarkWarned(host, c.Settings.MaxSitemapsPerHost)
+		remaining, warned := p.hostSitemapQuotas.remainingAndMarkWarned(host, p.settings.MaxSitemapsPerHost)
 		if remaining == 0 {
 			if !warned {
-				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
-					"host", host, "limit", c.Settings.MaxSitemapsPerHost, "first", sitemaps[0].URL)
+				p.log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
+					"host", host, "limit", p.settings.MaxSitemapsPerHost, "first", sitemaps[0].URL)
 			}
 			return nil
 		}
 		offered := sitemaps[:min(remaining, len(sitemaps))]
-		added, err := c.Frontier.Discover(ctx, offered...)
-		c.hostSitemapQuotas.addQueued(host, added)
+		added, err := p.frontier.Discover(ctx, offered...)
+		p.hostSitemapQuotas.addQueued(host, added)
 		if err != nil {
 			return err
 		}

@@ -153,19 +153,19 @@ func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 }
 
 // cachedTDMRep returns what is known of an origin's file, of this run or before.
-func (c *Crawler) cachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
-	if r := c.tdmrepCache.get(o); r != nil {
+func (p *prerequisites) cachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
+	if r := p.tdmrepCache.get(o); r != nil {
 		return r, nil
 	}
-	return c.loadCachedTDMRep(ctx, o)
+	return p.loadCachedTDMRep(ctx, o)
 }
 
 // loadCachedTDMRep returns what the notes say of it: another process may have learnt
 // more than this one has in mind.
-func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
-	r, err := ReadCachedTDMRep(ctx, c.Frontier.Store(), o)
+func (p *prerequisites) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
+	r, err := ReadCachedTDMRep(ctx, p.frontier.Store(), o)
 	if err == nil {
-		c.tdmrepCache.put(o, r)
+		p.tdmrepCache.put(o, r)
 	}
 	return r, err
 }
@@ -173,27 +173,27 @@ func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*Cach
 // tdmrepClearance asks the tdmrep.json of the origin whether the page may be visited that
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
-func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
-	o, now := cl.URL().Origin(), c.now()
+func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
+	o, now := cl.URL().Origin(), p.now()
 	kind := visitKindOf(l, cl)
-	if !kind.IsPage() && kind != RobotsRefresh || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(c.Gate.Purposes()) {
+	if !kind.IsPage() && kind != RobotsRefresh || !o.IsHTTP() || !aiuse.PurposesIncludeTDM(p.gate.Purposes()) {
 		return cl, decorum.Decision{}, nil
 	}
-	r, err := c.cachedTDMRep(ctx, o)
+	r, err := p.cachedTDMRep(ctx, o)
 	if err != nil {
 		return gate.Clearance{}, decorum.Decision{}, err
 	}
 	if !r.isFresh(now) {
 		file, err := cl.ClearOtherURL(aiuse.TDMRepURL(o))
 		if err == nil {
-			r, err = c.loadCachedTDMRep(ctx, o)
+			r, err = p.loadCachedTDMRep(ctx, o)
 		}
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
 		case err != nil:
 			return gate.Clearance{}, decorum.Decision{}, err
 		case r.isFresh(now): // somebody else has asked
-		case c.tdmrepCache.claimLookup(l):
+		case p.tdmrepCache.claimLookup(l):
 			return file, decorum.Decision{}, nil
 		default:
 			return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Pending, now.Add(recheckDelay)), nil
@@ -203,7 +203,7 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 		return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Unreachable, r.RefetchAt), nil
 	}
 	if kind.IsPage() {
-		d, err := RefusalDecision(r.check(cl.URL(), c.Gate.Purposes(), cl.FetchSummary()))
+		d, err := RefusalDecision(r.check(cl.URL(), p.gate.Purposes(), cl.FetchSummary()))
 		if err != nil || d.Action != decorum.Proceed {
 			return gate.Clearance{}, d, err
 		}
@@ -211,7 +211,7 @@ func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.
 	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
 		served.firstUseGraceUntil = time.Time{}
-		c.tdmrepCache.put(o, &served)
+		p.tdmrepCache.put(o, &served)
 	}
 	return cl, decorum.Decision{}, nil
 }
@@ -255,56 +255,56 @@ func (e *tdmrepPostponedError) Error() string {
 
 // handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn
 // it was goes back and waits the host's rest.
-func (c *Crawler) handleTDMRepResponse(ctx context.Context, v *Visit) (storage.Ack, error) {
-	ack := storage.Ack{Outcome: storage.Requeue}
+func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (visitResult, error) {
+	result := visitResult{outcome: storage.Requeue}
 	if v.interrupted {
-		return ack, nil
+		return result, nil
 	}
 	ctx = commitContext(ctx)
 	o := v.URL().Origin()
-	before, err := c.cachedTDMRep(ctx, o)
+	before, err := p.cachedTDMRep(ctx, o)
 	if err != nil {
-		return ack, err
+		return result, err
 	}
-	r := c.updatedCachedTDMRep(*before, v)
+	r := p.updatedCachedTDMRep(*before, v)
 	note, err := json.Marshal(r)
 	if err != nil {
-		return ack, err
+		return result, err
 	}
-	if err := c.Frontier.Store().SetNote(ctx, o, tdmrepNote, note); err != nil {
-		return ack, err
+	if err := p.frontier.Store().SetNote(ctx, o, tdmrepNote, note); err != nil {
+		return result, err
 	}
-	c.tdmrepCache.put(o, r)
+	p.tdmrepCache.put(o, r)
 	if r.pagesAwaitRetry() {
-		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
-		return ack, c.Frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
+		p.log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
+		return result, p.frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
-		err = c.unparkAllowed(ctx, o)
+		err = p.unparkAllowed(ctx, o)
 	}
-	return ack, errors.Join(err, c.Frontier.Hold(ctx, o, time.Time{}, false))
+	return result, errors.Join(err, p.frontier.Hold(ctx, o, time.Time{}, false))
 }
 
 // updatedCachedTDMRep returns what is known of a file after v. Who answers that there is none
 // has none. A server that fails is asked again, and has what it had before, or
 // none, if it fails on.
-func (c *Crawler) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
+func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
 	if _, failed := visitFailureClass(v); failed {
 		r.ConsecutiveFailures++
 		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
 		if r.ConsecutiveFailures >= maxTDMRepFailures {
-			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
+			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures, v.End.Add(p.settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}
-	r = CachedTDMRep{FetchedAt: v.End, RefetchAt: v.End.Add(c.Settings.TDMRepTTL), firstUseGraceUntil: v.End.Add(maxGrace)}
+	r = CachedTDMRep{FetchedAt: v.End, RefetchAt: v.End.Add(p.settings.TDMRepTTL), firstUseGraceUntil: v.End.Add(maxGrace)}
 	if !v.OK() {
 		return &r
 	}
 	r.Body = v.Response.Body
 	var damage error
 	if r.parsed, damage = aiuse.ParseTDMRep(r.Body); damage != nil {
-		c.Log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+		p.log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
 	return &r
 }

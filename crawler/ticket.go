@@ -66,14 +66,15 @@ func NewTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	return Ticket{data}, nil
 }
 
-// newTicketForLease returns the ticket for the visit that the two proofs allow.
-func (c *Crawler) newTicketForLease(l storage.Lease, kind VisitKind, cl gate.Clearance, p politeness.Permit) (Ticket, error) {
-	t, err := NewTicket(cl, p)
+// newTicketForLease returns the ticket of a visit that is cleared and has its permit.
+func (c *Crawler) newTicketForLease(lv *leasedVisit) (Ticket, error) {
+	l := lv.lease
+	t, err := NewTicket(lv.clearance, lv.permit)
 	if err != nil {
 		return t, err
 	}
-	t.data.crawler, t.data.lease, t.data.kind = c, l, kind
-	if l.VisitHistorySummary != nil && l.Request == nil && kind.isConditional() {
+	t.data.crawler, t.data.lease, t.data.kind = c, l, lv.kind
+	if l.VisitHistorySummary != nil && l.Request == nil && lv.kind.isConditional() {
 		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
 	}
 	return t, nil
@@ -96,7 +97,7 @@ func (t Ticket) Kind() VisitKind { return t.state().kind }
 // wantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
 func (t Ticket) wantsFeedType(contentType string) bool {
-	return t.data != nil && t.data.crawler != nil && t.data.crawler.shouldTryAsFeed(t.data.lease, contentType)
+	return t.data != nil && t.data.crawler != nil && t.data.crawler.pages.shouldTryAsFeed(t.data.lease, contentType)
 }
 
 // Lease returns the lease that the visit is for: the URL as it was queued, with its
@@ -176,7 +177,7 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 			t.data.brakedBeforeSend.Store(!t.data.serverAddrClaimed.Load())
 			return d.Err()
 		}
-		if d := c.checkVisitWithCoordinator(now); d.Action != decorum.Proceed {
+		if d := c.budget.checkVisitWithCoordinator(now); d.Action != decorum.Proceed {
 			return d.Err()
 		}
 	}
@@ -202,13 +203,13 @@ func (t Ticket) RecordSend(ctx context.Context) error {
 		return &decorum.Error{Op: "send", Kind: decorum.Unticketed, Err: errNoTicket}
 	}
 	if !t.Request().IsSafe() && !t.data.unsafeSendRecorded.Load() {
-		if err := t.data.crawler.markSentDurably(ctx, t.data.lease); err != nil {
+		if err := t.data.crawler.ledgerEntries.markSentDurably(ctx, t.data.lease); err != nil {
 			return err
 		}
 		t.data.unsafeSendRecorded.Store(true)
 	}
 	if t.data.crawler != nil && t.data.ledgerNumber == 0 {
-		if err := t.data.crawler.writeLedgerRequest(ctx, t); err != nil {
+		if err := t.data.crawler.ledgerEntries.writeLedgerRequest(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -262,23 +263,23 @@ var (
 
 // markSentDurably notes durably that the request of l is about to be sent. If that fails,
 // nothing is noted, and nothing is to be sent.
-func (c *Crawler) markSentDurably(ctx context.Context, l storage.Lease) error {
-	err := c.Frontier.Store().MarkSent(ctx, l, true)
+func (e *ledgerEntries) markSentDurably(ctx context.Context, l storage.Lease) error {
+	err := e.store.MarkSent(ctx, l, true)
 	if err == nil {
-		if err = c.Frontier.Store().Flush(ctx); err == nil {
+		if err = e.store.Flush(ctx); err == nil {
 			return nil
 		}
-		err = errors.Join(err, c.Frontier.Store().MarkSent(commitContext(ctx), l, false))
+		err = errors.Join(err, e.store.MarkSent(commitContext(ctx), l, false))
 	}
 	return &decorum.Error{Op: "send", URL: l.URL.String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
 // countAndLogIfInDoubt tells of a request that was sent, now or before, and to which no whole
 // answer came.
-func (c *Crawler) countAndLogIfInDoubt(v *Visit) {
+func (p *pageHandler) countAndLogIfInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
-		c.counters.count(func(s *Stats) { s.InDoubt++ })
-		c.Log.Warn("a request was sent whose outcome is not known; it is not sent again",
+		p.counters.count(func(s *Stats) { s.InDoubt++ })
+		p.log.Warn("a request was sent whose outcome is not known; it is not sent again",
 			"method", v.Lease.Request.MethodOrGet(), "url", v.URL(), "why", v.Err)
 	}
 }

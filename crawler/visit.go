@@ -210,3 +210,20 @@ type Hooks struct {
 type Recorder interface {
 	Record(context.Context, *Visit) error
 }
+
+// takeFromTicket takes what the fetcher left with the ticket of v, besides the response and the error.
+func (v *Visit) takeFromTicket(t Ticket) {
+	v.Exchange, v.unsafeSendRecorded = t.data.exchange, t.isUnsafeSendRecorded()
+	v.hostSlots = t.data.permit.HostSlots()
+	if addr := t.data.remoteAddr.Load(); addr != nil {
+		v.remoteAddr = *addr
+	}
+	v.bodyShare, v.bodySHA256 = t.data.bodyShare, lazyBodySHA256(v.Response)
+	if v.Response == nil {
+		return
+	}
+	v.Start, v.End = v.Response.Start, v.Response.End
+	if t.data.bodySpool != nil {
+		v.bodySpool, v.bodySHA256 = t.data.bodySpool, t.data.bodySpool.SHA256
+	}
+}

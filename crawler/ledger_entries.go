@@ -45,18 +45,30 @@ func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 	return run
 }
 
+// ledgerEntries writes what the ledger says of a visit: before it is sent, when it is over, and
+// where a URL was refused.
+type ledgerEntries struct {
+	ledger          Ledger // nil: there is none
+	gate            *gate.Gate
+	store           storage.Store // where requests are marked that must not be sent twice
+	policy          politeness.Policy
+	content         *contentReader
+	recordsRefusals bool
+	now             func() time.Time
+}
+
 // storeRobotsInLedger keeps the robots.txt that a clearance or a refusal rests on, before
 // anything is written that names it. It reports whether that is done: the gate may
 // have forgotten a file that was replaced meanwhile.
-func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file gate.FetchSummary) (bool, error) {
-	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobotsFile(file.SHA256) {
+func (e *ledgerEntries) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file gate.FetchSummary) (bool, error) {
+	if e.ledger == nil || file.SHA256 == "" || e.ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
-	body, err := c.Gate.FileBodyByHash(ctx, o, file.SHA256)
+	body, err := e.gate.FileBodyByHash(ctx, o, file.SHA256)
 	if err != nil || body == nil {
 		return false, err
 	}
-	err = c.Ledger.StoreRobotsFile(ctx, file.SHA256, body)
+	err = e.ledger.StoreRobotsFile(ctx, file.SHA256, body)
 	return err == nil, ledgerErrorUnlessCanceled(ctx, err)
 }
 
@@ -71,25 +83,25 @@ func ledgerErrorUnlessCanceled(ctx context.Context, err error) error {
 
 // writeLedgerRequest writes down that the request of a ticket is sent now, and what permits it.
 // If that fails nothing is to be sent.
-func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
-	if c.Ledger == nil {
+func (e *ledgerEntries) writeLedgerRequest(ctx context.Context, t Ticket) error {
+	if e.ledger == nil {
 		return nil
 	}
-	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.newLedgerRequest(t, c.now())})
+	n, err := e.ledger.Append(ctx, &ledger.Record{Request: e.newLedgerRequest(t, e.now())})
 	if err == nil {
 		t.data.ledgerNumber = n
 		return nil
 	}
 	t.data.ledgerFailed, t.data.ledgerErr = true, ledgerErrorUnlessCanceled(ctx, err)
 	if t.isUnsafeSendRecorded() { // and yet it is not sent
-		err = errors.Join(err, c.Frontier.Store().MarkSent(commitContext(ctx), t.Lease(), false))
+		err = errors.Join(err, e.store.MarkSent(commitContext(ctx), t.Lease(), false))
 		t.data.unsafeSendRecorded.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
 // newLedgerRequest returns what a ticket proves.
-func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
+func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.Kind().Ledger(), Origin: cl.RobotsOrigin().String(),
@@ -107,7 +119,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
-	if o, ok := c.Policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
+	if o, ok := e.policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
 		q.OverrideReason = cmp.Or(o.Reason, "no reason given")
 	}
 	return q
@@ -132,7 +144,7 @@ func sinceLastHostVisit(h storage.HostState, now time.Time) time.Duration {
 // writeLedgerResponse writes down what came of a visit whose request was written down, also
 // where the lease has run out meanwhile or the crawl is being halted. One of which
 // that cannot be kept is made again.
-func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) error {
+func (e *ledgerEntries) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) error {
 	if t.data.ledgerErr != nil {
 		return t.data.ledgerErr
 	}
@@ -146,26 +158,26 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 	if v.Err != nil {
 		a.Error = ledger.TruncateText(v.Err.Error())
 	}
-	if v.contentUsageAssessment != nil && c.forbidsContentUse(v) {
+	if v.contentUsageAssessment != nil && e.content.forbidsContentUse(v) {
 		a.WithheldReason = ledger.TruncateText(v.ContentUsageAssessment().PurposeConflict.Error())
 	}
 	ctx = commitContext(ctx)
-	_, err := c.Ledger.Append(ctx, &ledger.Record{Response: a})
+	_, err := e.ledger.Append(ctx, &ledger.Record{Response: a})
 	v.interrupted = v.interrupted || err != nil
 	return ledgerErrorUnlessCanceled(ctx, err)
 }
 
 // writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
 // are.
-func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, d decorum.Decision) error {
+func (e *ledgerEntries) writeLedgerRefusal(ctx context.Context, l storage.Lease, d decorum.Decision) error {
 	refusal, byRules := errors.AsType[*gate.Refusal](d.Cause)
-	if c.Ledger == nil || !c.Settings.RecordRefusalsInLedger || !byRules && d.Reason != decorum.ReasonScope {
+	if e.ledger == nil || !e.recordsRefusals || !byRules && d.Reason != decorum.ReasonScope {
 		return nil
 	}
 	u := urlToVisit(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(d.Err().Error())}
 	if d.Reason == decorum.ReasonRobots {
-		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
+		stored, err := e.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
 		if err != nil {
 			return err
 		}
@@ -173,6 +185,6 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, d dec
 			q.RobotsVerdict = ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary)
 		}
 	}
-	_, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q})
+	_, err := e.ledger.Append(ctx, &ledger.Record{Refusal: q})
 	return ledgerErrorUnlessCanceled(ctx, err)
 }

@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"math"
@@ -9,10 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A FailureClass is a class of reasons why a page could not be had, or was not
@@ -126,67 +123,4 @@ func isUnreachable(v *Visit) bool {
 func isHostNotFound(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound
-}
-
-// retryOrGiveUpAck asks for the page of v again after d, until it has failed too often. What
-// must not be sent twice is not asked for again.
-func (c *Crawler) retryOrGiveUpAck(v *Visit, f FailureClass, d time.Duration) storage.Ack {
-	c.counters.count(func(s *Stats) { s.Failures[f]++ })
-	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
-		return c.dropOrRevisitAck(v)
-	}
-	c.counters.count(func(s *Stats) { s.Retries++ })
-	if c.Hooks.RetryScheduled != nil {
-		c.Hooks.RetryScheduled(c.visitWithoutWithheldContent(v), f)
-	}
-	return storage.Ack{Outcome: storage.RetryAt, NotBefore: v.End.Add(d)}
-}
-
-// dropOrRevisitAck ends the attempts at a page. One that was there before rests until
-// its next revisit.
-func (c *Crawler) dropOrRevisitAck(v *Visit) storage.Ack {
-	c.counters.count(func(s *Stats) { s.GivenUp++ })
-	if page := v.Lease.VisitHistorySummary; page != nil && c.Settings.Revisit.IsEnabled() {
-		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
-	}
-	return storage.Ack{Outcome: storage.Drop}
-}
-
-// decideOutcome turns a page's answer and the handler's verdict into an outcome.
-func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
-	var wait decorum.HandlerRetryError
-	switch {
-	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
-		return storage.Ack{Outcome: storage.Drop}, nil
-	case errors.As(verdict, &wait):
-		return c.retryOrGiveUpAck(v, RetryRequested, time.Duration(wait)), nil
-	case verdict != nil:
-		return c.retryOrGiveUpAck(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
-	}
-	ack, failed := c.failureAck(v)
-	if found, ok := c.uncleanedFallback(v); ok && !failed {
-		return storage.Ack{Outcome: storage.Requeue, Lease: storage.Lease{Entry: storage.Entry{UncleanedURL: found, UseUncleanedURL: true}}}, nil
-	}
-	if isNotFound(v.Status()) || isUnreachable(v) && ack.Outcome == storage.Drop {
-		if err := c.requeueOnHTTP(ctx, v); err != nil {
-			return storage.Ack{Outcome: storage.Requeue}, err
-		}
-	}
-	if failed {
-		return ack, nil
-	}
-	return c.doneOrRevisitAck(ctx, v)
-}
-
-// failureAck returns what becomes of a page or sitemap that could not be had, and
-// false if it could. What we refuse to ask for ourselves is not asked for again.
-func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
-	if v.wasNeverSent() {
-		return c.dropOrRevisitAck(v), true
-	}
-	f, failed := visitFailureClass(v)
-	if !failed {
-		return storage.Ack{}, false
-	}
-	return c.retryOrGiveUpAck(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
 }

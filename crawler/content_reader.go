@@ -1,7 +1,9 @@
 package crawler
 
 import (
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/robots/aiuse"
+	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
 // A ContentUsageAssessment is what a site asks of the use of a page's content, and what follows.
@@ -30,34 +33,44 @@ func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
 // from what is written down: ContentUsageAssessment().PurposeConflict says why.
 func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
+// A contentReader finds out what a page says, and what is asked of the use of its content.
+type contentReader struct {
+	gate        *gate.Gate
+	tdmrep      *tdmrepCache
+	settings    Settings
+	counters    *counters
+	log         *slog.Logger
+	scannerPool sync.Pool // of *extract.Scanner, which keep their buffers
+}
+
 // setLazyVisitFields lets what a page says be found out, when it is first asked.
-func (c *Crawler) setLazyVisitFields(v *Visit) {
-	v.headerScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
-	v.pageScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
+func (r *contentReader) setLazyVisitFields(v *Visit) {
+	v.headerScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
+	v.pageScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.ScanPage(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
-	v.contentUsageAssessment = sync.OnceValue(func() ContentUsageAssessment { return c.assessContentUsage(v) })
+	v.contentUsageAssessment = sync.OnceValue(func() ContentUsageAssessment { return r.assessContentUsage(v) })
 }
 
 // assessContentUsage weighs what is said of a page's content against what the crawl is for.
-func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
-	tdmrep := c.tdmrepCache.get(v.URL().Origin())
-	stated := append(c.Gate.CachedUsageSignals(v.URL()), tdmrep.UsageSignalsForURL(v.URL())...)
+func (r *contentReader) assessContentUsage(v *Visit) ContentUsageAssessment {
+	tdmrep := r.tdmrep.get(v.URL().Origin())
+	stated := append(r.gate.CachedUsageSignals(v.URL()), tdmrep.UsageSignalsForURL(v.URL())...)
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}
 	stated = append(stated, aiuse.HeaderSignals(v.Response.Header)...)
 	var header *extract.ScanResult
-	stated = append(stated, directiveSignals(aiuse.InHeader, header.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header))...)
+	stated = append(stated, directiveSignals(aiuse.InHeader, header.RobotsDirectivesFor(r.settings.ProductToken, v.Response.Header))...)
 	if page := v.PageScanResult(); page != nil {
-		stated = append(stated, directiveSignals(aiuse.InPage, page.RobotsDirectivesFor(c.Settings.ProductToken, nil))...)
+		stated = append(stated, directiveSignals(aiuse.InPage, page.RobotsDirectivesFor(r.settings.ProductToken, nil))...)
 		if s, ok := aiuse.ParseTDMReservation(aiuse.InPage, page.TDMReservationMeta, page.TDMPolicyMeta); ok {
 			stated = append(stated, s)
 		}
 	}
-	return ContentUsageAssessment{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(c.Gate.Purposes())}
+	return ContentUsageAssessment{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(r.gate.Purposes())}
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
@@ -84,21 +97,21 @@ func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiu
 
 // forbidsImagesForPurposes reports whether the page asks that its images not be used for what
 // the crawl is for.
-func (c *Crawler) forbidsImagesForPurposes(v *Visit) bool {
+func (r *contentReader) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(r.gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
-func (c *Crawler) forbidsContentUse(v *Visit) bool {
-	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
+func (r *contentReader) forbidsContentUse(v *Visit) bool {
+	return len(r.gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
 }
 
 // visitWithoutWithheldContent returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
-func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
-	if v.contentUsageAssessment == nil || !c.forbidsContentUse(v) {
+func (r *contentReader) visitWithoutWithheldContent(v *Visit) *Visit {
+	if v.contentUsageAssessment == nil || !r.forbidsContentUse(v) {
 		return v
 	}
 	redacted, res := *v, *v.Response
@@ -112,4 +125,36 @@ func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
 		redacted.pageScanResult = func() *extract.ScanResult { return doc }
 	}
 	return &redacted
+}
+
+// lazyScan returns what finds in an answer what a crawl needs, when it is first asked.
+func (r *contentReader) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
+	return sync.OnceValue(func() *extract.ScanResult {
+		if res == nil {
+			return nil
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				r.counters.count(func(s *Stats) { s.Panics++ })
+				r.log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
+		s := r.getScanner()
+		doc := scan(s)
+		r.scannerPool.Put(s) // not after a panic: who knows what it has left
+		if doc != nil && doc.LinksTruncated {
+			r.log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
+		}
+		return doc
+	})
+}
+
+// getScanner returns a scanner that nobody uses.
+func (r *contentReader) getScanner() *extract.Scanner {
+	s, ok := r.scannerPool.Get().(*extract.Scanner)
+	if !ok {
+		s = new(extract.Scanner)
+	}
+	s.MaxLinks, s.IncludeImages = r.settings.MaxLinks, r.settings.FollowedLinkKinds.Images
+	return s
 }
