@@ -44,17 +44,17 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decoru
 
 // handleRefused parks a URL that is refused, or gives it up.
 func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.Decision) (visitResult, error) {
-	if refusal, ok := errors.AsType[*gate.Refusal](d.Cause); ok {
+	switch d.Reason {
+	case decorum.ReasonRobots, decorum.ReasonTDMRep:
+		refusal, _ := errors.AsType[*gate.Refusal](d.Cause)
 		if err := c.prerequisites.applyRobotsAfterDisallow(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
 			return visitResult{outcome: storage.Requeue}, err
 		}
 		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
-		return visitResult{outcome: storage.Park}, nil
-	}
-	if redirect, ok := errors.AsType[*gate.RedirectDisallowedError](d.Cause); ok {
+	case decorum.ReasonRobotsRedirect:
+		redirect, _ := errors.AsType[*gate.RedirectDisallowedError](d.Cause)
 		return visitResult{outcome: storage.Drop}, c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.Result, nil)
-	}
-	if d.Reason == decorum.ReasonDropped {
+	case decorum.ReasonDropped:
 		return visitResult{outcome: storage.Drop}, nil
 	}
 	return visitResult{outcome: storage.Park}, nil
