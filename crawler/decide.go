@@ -54,20 +54,25 @@ func RefusalDecision(err error) (decorum.Decision, error) {
 	return d, nil
 }
 
-// KnownRulesDecision returns how a visit to u is decided by what is known of the robots.txt and
-// the tdmrep.json of its origin, while these hold: what is not known lets it proceed. It asks
-// for no file.
-func KnownRulesDecision(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes,
+// KnownRulesDecision returns how a visit to u is decided at now by what is known of the robots.txt
+// and the tdmrep.json of its origin, as long as that may be used: a file that is not known lets it
+// proceed. It asks for no file, and knows nothing of lookups that are under way.
+func KnownRulesDecision(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, now time.Time,
 	u decorum.URL) (decorum.Decision, error) {
-	err := robotsGate.CheckKnownRules(ctx, u)
-	if err == nil && aiuse.PurposesIncludeTDM(robotsGate.Purposes()) && u != u.Origin().RobotsURL() {
-		file, fileErr := robotsGate.LastFetchSummary(ctx, u.Origin())
-		r, noteErr := ReadCachedTDMRep(ctx, notes, u.Origin())
-		if err = errors.Join(fileErr, noteErr); err == nil {
-			err = r.check(u, robotsGate.Purposes(), file)
-		}
+	err := robotsGate.CheckPostponed(ctx, now, u)
+	if err == nil {
+		err = robotsGate.CheckKnownRules(ctx, u)
 	}
-	return RefusalDecision(err)
+	isCovered := u.Origin().IsHTTP() && u != u.Origin().RobotsURL()
+	if err != nil || !isCovered || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
+		return RefusalDecision(err)
+	}
+	file, fileErr := robotsGate.LastFetchSummary(ctx, u.Origin())
+	r, noteErr := ReadCachedTDMRep(ctx, notes, u.Origin())
+	if err := errors.Join(fileErr, noteErr); err != nil {
+		return decorum.Decision{}, err
+	}
+	return r.decision(now, u, robotsGate.Purposes(), file)
 }
 
 // VisitHoursDecision returns whether a visit may begin at now by the hours of a policy, and by

@@ -199,14 +199,12 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 			return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Pending, now.Add(recheckDelay)), nil
 		}
 	}
-	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
-		return gate.Clearance{}, tdmrepPostponedDecision(cl.URL(), decorum.Unreachable, r.RefetchAt), nil
+	d, err := r.decision(now, cl.URL(), p.gate.Purposes(), cl.FetchSummary())
+	if d.Reason == decorum.ReasonTDMRep && !kind.IsPage() {
+		d = decorum.Decision{} // it only keeps the file fresh, and visits no page
 	}
-	if kind.IsPage() {
-		d, err := RefusalDecision(r.check(cl.URL(), p.gate.Purposes(), cl.FetchSummary()))
-		if err != nil || d.Action != decorum.Proceed {
-			return gate.Clearance{}, d, err
-		}
+	if err != nil || d.Action != decorum.Proceed {
+		return gate.Clearance{}, d, err
 	}
 	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
@@ -216,15 +214,18 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 	return cl, decorum.Decision{}, nil
 }
 
-// check returns an error of Kind Disallowed if the file reserves u, which robots.txt allows as
-// file says, and the crawl's purposes are what it reserves it for.
-func (r *CachedTDMRep) check(u decorum.URL, purposes []string, file gate.FetchSummary) error {
+// decision returns how the file decides about a visit to u at now for these purposes: pages may wait
+// for it, or it reserves u, which robots.txt allows as file says.
+func (r *CachedTDMRep) decision(now time.Time, u decorum.URL, purposes []string, file gate.FetchSummary) (decorum.Decision, error) {
+	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
+		return tdmrepPostponedDecision(u, decorum.Unreachable, r.RefetchAt), nil
+	}
 	v := r.parsed.Check(u, purposes)
 	if v.Allowed {
-		return nil
+		return decorum.Decision{}, nil
 	}
 	refusal := &gate.Refusal{Verdict: v, FetchSummary: file, TDMRepSHA256: r.sha256Hex()}
-	return &decorum.Error{Op: "use", URL: u.String(), Kind: decorum.Disallowed, Err: refusal}
+	return RefusalDecision(&decorum.Error{Op: "use", URL: u.String(), Kind: decorum.Disallowed, Err: refusal})
 }
 
 // tdmrepPostponedDecision returns the Decision about a page that waits for the file of its

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,6 +23,27 @@ type explainedURL struct {
 	api.URLExplanation
 	urlFrontierState urlFrontierState
 	hostReport       *HostReport // nil if the crawl has not met it
+	decisions        visitDecisions
+}
+
+// visitDecisions are what is decided about a visit at the moment of an Inspector, by each of the
+// parts that can be asked without claiming anything: by the functions by which a crawl decides.
+type visitDecisions struct {
+	scope      decorum.Decision
+	rules      decorum.Decision // robots.txt and tdmrep.json, as far as they are known
+	visitHours decorum.Decision
+	crawlDelay decorum.Decision
+	port       decorum.Decision
+}
+
+// first returns the one that decides, in the order of decorum.Decision.
+func (d *visitDecisions) first() decorum.Decision {
+	for _, part := range []decorum.Decision{d.scope, d.rules, d.visitHours, d.crawlDelay, d.port} {
+		if part.Action != decorum.Proceed {
+			return part
+		}
+	}
+	return decorum.Decision{}
 }
 
 // A urlFrontierState is what the frontier holds of it.
@@ -35,6 +55,14 @@ type urlFrontierState struct {
 
 // ExplainURL takes a URL through the steps of the crawl.
 func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplanation, error) {
+	e, err := q.explainURL(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return &e.URLExplanation, nil
+}
+
+func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL, error) {
 	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
 	u, steps, err := q.RewriteURL(ctx, text)
 	if err != nil {
@@ -56,10 +84,11 @@ func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplan
 	if err != nil {
 		return nil, err
 	}
+	target := targets[len(targets)-1]
 	if err := q.explainScope(ctx, u, entry, targets, e); err != nil {
 		return nil, err
 	}
-	if err := q.explainRules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
+	if err := q.explainRules(ctx, target, &e.Robots); err != nil {
 		return nil, err
 	}
 	if e.hostReport, err = q.lookUpHost(ctx, u.Origin().Host(), false); err == nil && e.hostReport != nil {
@@ -69,8 +98,32 @@ func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplan
 	if err != nil {
 		return nil, err
 	}
-	e.Visit = q.explainVisit(e, targets[len(targets)-1])
-	return &e.URLExplanation, nil
+	if err := q.decideVisit(ctx, target, e); err != nil {
+		return nil, err
+	}
+	e.Visit = q.explainVisit(e, target)
+	return e, nil
+}
+
+// decideVisit decides about a visit to u all but its scope, which is decided by then.
+func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explainedURL) (err error) {
+	d := &e.decisions
+	if d.rules, err = crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.Time, u); err != nil {
+		return err
+	}
+	delay, opensAt, err := q.Gate.DelayAndNextAllowedTime(ctx, u.Origin(), q.Time)
+	if err != nil {
+		return err
+	}
+	if e.hostReport != nil { // another origin of the host may have asked for more
+		delay = max(delay, time.Duration(e.hostReport.CrawlDelay))
+	}
+	policy := q.Project.PolitenessPolicy().ForHost(u.Origin().Host(), q.Time)
+	d.visitHours = crawler.VisitHoursDecision(policy, opensAt, q.Time)
+	d.crawlDelay = crawler.CrawlDelayDecision(policy, delay, q.Time)
+	rules, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
+	d.port, _ = decorum.DecisionOf(dialrules.CheckPort(u.Origin(), rules))
+	return nil
 }
 
 // RewriteURL takes a text to the URL under which it is queued.
@@ -164,8 +217,11 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 	if refusal == nil && e.FrontierState.State == HostUnknown {
 		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
-	if refusal != nil {
-		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), engine.InnerErrorText(refusal)
+	if err == nil {
+		e.decisions.scope, err = crawler.RefusalDecision(refusal)
+	}
+	if d := e.decisions.scope; d.Action != decorum.Proceed {
+		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(d.Cause), engine.InnerErrorText(d.Cause)
 	}
 	return err
 }
@@ -260,10 +316,10 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
 		return never("it is no page: it is asked for when a URL of its origin is to be judged")
-	case !e.Scope.InScope:
+	case e.decisions.scope.Action == decorum.Refuse:
 		return never("it is out of scope: " + e.Scope.Detail)
-	case q.portRefusal(target) != "":
-		return never(q.portRefusal(target))
+	case e.decisions.port.Action == decorum.Refuse:
+		return never(e.decisions.port.Detail)
 	case e.Robots.MayVisit != nil && !*e.Robots.MayVisit:
 		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
 	case e.FrontierState.State == "done":
@@ -282,16 +338,6 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 		v.Reason += "; then " + e.URL + " takes the place of " + storedAs
 	}
 	return v
-}
-
-// portRefusal says why visits must not connect to the port of a URL; "" if they may.
-func (q *Inspector) portRefusal(u decorum.URL) string {
-	rules, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
-	var refused *decorum.Error
-	if errors.As(dialrules.CheckPort(u.Origin(), rules), &refused) {
-		return refused.Err.Error()
-	}
-	return ""
 }
 
 // explainVisitOfUnknownURL is visit for a URL that the crawl has not met.
@@ -322,7 +368,8 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 		postpone(h.HeldUntil, "its origin is held"+PrefixIfSet(": ", h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.Project.PolitenessPolicy().ForHost(host, q.Time); !policy.VisitWindow.IsOpen(q.Time) {
+	if e.decisions.visitHours.Action == decorum.Postpone {
+		policy := q.Project.PolitenessPolicy().ForHost(host, q.Time)
 		postpone(policy.VisitWindow.NextOpen(q.Time), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"

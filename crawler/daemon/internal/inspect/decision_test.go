@@ -1,0 +1,187 @@
+package inspect
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
+)
+
+// A decisionCase is a URL that a crawl leases, with what is known of its origin by then.
+type decisionCase struct {
+	name        string
+	url         string // default http://a.test/page
+	robots      decorum.Response
+	robotsErr   error  // no answer came for robots.txt
+	tdmrep      string // what is served
+	tdmrepNote  string // what is known of it
+	purposes    []string
+	exclude     string // from the scope, since the URL was queued
+	window      string
+	maxFailures int // of robots.txt, until its origin is set aside
+	want        decorum.Decision
+}
+
+// Explain shows the Decision by which a crawl does not make a visit, at the same moment. What
+// a visit learns only by taking what others share, as a slot of its host, is not known to it.
+func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
+	file := func(text string) decorum.Response { return decorum.Response{Status: http.StatusOK, Body: []byte(text)} }
+	open := file("User-agent: *\nAllow: /\n")
+	reserved := `[{"location": "/other", "tdm-reservation": 0},` + "\n" + `{"location": "/page", "tdm-reservation": 1}]`
+	for _, tt := range []decisionCase{
+		{name: "may be visited", robots: open},
+		{name: "scope", robots: open, exclude: "/page",
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope}},
+		{name: "scope goes before robots.txt", robots: file("User-agent: *\nDisallow: /\n"), exclude: "/page",
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope}},
+		{name: "robots.txt", robots: file("User-agent: *\nDisallow: /p\n"), window: "02:00-03:00",
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonRobots, Rule: "disallow: /p", Line: 2}},
+		{name: "robots.txt fails", robots: decorum.Response{Status: http.StatusServiceUnavailable},
+			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsUnreachable}},
+		{name: "robots.txt fails again", robotsErr: errors.New("reset"), maxFailures: 1,
+			want: decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonRobotsUnreachable}},
+		{name: "robots.txt redirects", robots: decorum.Response{Status: http.StatusFound, Header: http.Header{"Location": {"http://b.test/r"}}},
+			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsPending}},
+		{name: "tdmrep.json", robots: open, tdmrep: reserved, purposes: []string{"ai-train"},
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep, Rule: "tdm-reservation: 1", Line: 2}},
+		{name: "tdmrep.json fails", robots: open, purposes: []string{"ai-train"}, tdmrepNote: `{"failures":1,"until":"2000-01-01T01:00:00Z"}`,
+			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable}},
+		{name: "hours", robots: open, window: "02:00-03:00",
+			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours}},
+		{name: "hours of robots.txt", robots: file("User-agent: *\nVisit-time: 0200-0300\n"),
+			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours}},
+		{name: "Crawl-delay", robots: file("User-agent: *\nCrawl-delay: 90000\n"),
+			want: decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonCrawlDelay}},
+		{name: "port", url: "http://a.test:22/page", robots: open,
+			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonPort}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testDecision(t, tt) }) })
+	}
+}
+
+func testDecision(t *testing.T, tt decisionCase) {
+	page := parseTestURL(t, "http://a.test/page")
+	if tt.url != "" {
+		page = parseTestURL(t, tt.url)
+	}
+	q, c := newDecisionCrawl(t, page, tt)
+	if tt.tdmrepNote != "" {
+		if err := q.FrontierStore.SetNote(t.Context(), page.Origin(), "tdmrep", []byte(tt.tdmrepNote)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clearance, err := q.Gate.Check(t.Context(), time.Now(), page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := &tt.robots
+	if answer.URL = clearance.URL(); tt.robotsErr != nil {
+		answer = nil
+	}
+	if _, err := q.Gate.RecordFetch(t.Context(), time.Now(), clearance, answer, tt.robotsErr); err != nil {
+		t.Fatal(err)
+	}
+	entry := storage.Entry{URL: page, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly}
+	if _, err := q.FrontierStore.Add(t.Context(), []storage.Entry{entry}, 0); err != nil {
+		t.Fatal(err)
+	}
+	made, explained := decorum.Decision{}, decorum.Decision{Action: 99}
+	explain := func() {
+		q.Time = time.Now()
+		e, err := q.explainURL(t.Context(), page.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		explained = e.decisions.first()
+	}
+	c.Hooks.VisitRefused = func(l storage.Lease, d decorum.Decision) {
+		if l.URL == page && explained.Action == 99 {
+			made = d
+			explain()
+		}
+	}
+	c.Hooks.Visited = func(v *crawler.Visit) {
+		if v.URL() == page {
+			made, _ = decorum.DecisionOf(v.Err)
+			explain()
+		}
+	}
+	if err := c.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // a tdmrep.json comes before its page
+		if explained.Action != 99 {
+			break
+		}
+		if err := c.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made.Action != explained.Action || made.Reason != explained.Reason || made.Rule != explained.Rule || made.Line != explained.Line {
+		t.Errorf("the crawl decides %+v, and explain shows %+v", made, explained)
+	}
+	want := tt.want
+	if made.Action != want.Action || made.Reason != want.Reason || made.Rule != want.Rule || made.Line != want.Line {
+		t.Errorf("the crawl decides %+v, want %+v", made, want)
+	}
+}
+
+// newDecisionCrawl returns a crawl that is about to begin, and its inspector.
+func newDecisionCrawl(t *testing.T, page decorum.URL, tt decisionCase) (*Inspector, *crawler.Crawler) {
+	t.Helper()
+	p := project.Default()
+	p.Agent.Product, p.Agent.Contact = "testbot", "mailto:bot@example.com"
+	p.Robots.Purposes, p.Politeness.Window.Hours = tt.purposes, tt.window
+	gateConfig, err := p.GateConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateConfig.SuspendAfterFailures = tt.maxFailures
+	var scope frontier.ScopeConfig
+	if tt.exclude != "" {
+		scope.Exclude = []*regexp.Regexp{regexp.MustCompile(tt.exclude)}
+	}
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+		Pages: map[string]crawltest.PageFunc{"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", tt.tdmrep))}})
+	fetch := httpfetch.Config{UserAgent: p.UserAgent(), Transport: web}
+	if tt.want.Reason == decorum.ReasonPort {
+		fetch.Transport = nil // who dials itself looks at ports, before it looks up names
+	}
+	fetcher, err := httpfetch.New(fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, limiter := memory.New(memory.Config{}), politeness.NewLimiter(politeness.LimiterConfig{})
+	c := &crawler.Crawler{
+		Frontier: frontier.New(store, frontier.Config{Budget: limiter, Scope: frontier.NewScope(scope, []decorum.URL{page})}),
+		Gate:     gate.New(gateConfig, memory.New(memory.Config{})),
+		Policy:   p.PolitenessPolicy(), Limiter: limiter, Fetcher: fetcher, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	q := &Inspector{Project: p, FrontierStore: store, Gate: c.Gate, ParamCleaner: c.Frontier.ParamCleaner(),
+		Scope: func() *frontier.Scope { return frontier.NewScope(scope, []decorum.URL{page}) }}
+	return q, c
+}
+
+func parseTestURL(t *testing.T, text string) decorum.URL {
+	t.Helper()
+	u, err := decorum.ParseURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
