@@ -209,3 +209,41 @@ func TestSeriesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Each reason not to visit a URL counts by one of the words that dashboards know.
+func TestRefusedByReason(t *testing.T) {
+	outside := &decorum.Error{Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: frontier.Excluded}}
+	for d, want := range map[decorum.Decision]string{
+		{Action: decorum.Refuse, Reason: decorum.ReasonScope, Cause: outside}: "exclude",
+		{Action: decorum.Refuse, Reason: decorum.ReasonRobots}:                "robots",
+		{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep}:                "tdmrep",
+		{Action: decorum.Postpone, Reason: decorum.ReasonRobotsPending}:       "robots_awaited",
+		{Action: decorum.Suspend, Reason: decorum.ReasonRobotsUnreachable}:    "robots_awaited",
+		{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepPending}:       "robots_awaited",
+		{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable}:   "robots_awaited",
+		{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours}:          "robots_awaited",
+		{Action: decorum.Suspend, Reason: decorum.ReasonCrawlDelay}:           "robots_awaited",
+		{Action: decorum.Suspend, Reason: decorum.ReasonHostPages}:            "robots_awaited",
+		{Action: decorum.Suspend, Reason: decorum.ReasonHostBytes}:            "robots_awaited",
+		{Action: decorum.Postpone, Reason: decorum.ReasonHostRest}:            "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonHostBusy}:            "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonAddressBusy}:         "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonRequestRate}:         "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses}:      "not_due",
+		{Action: decorum.Suspend, Reason: decorum.ReasonBrake}:                "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonNetwork}:             "not_due",
+		{Action: decorum.Postpone, Reason: decorum.ReasonLocalFailure}:        "local",
+		{Action: decorum.Postpone, Reason: decorum.ReasonBodyMemory}:          "local",
+		{Action: decorum.Suspend, Reason: decorum.ReasonPageLimit}:            "limit",
+		{Action: decorum.Suspend, Reason: decorum.ReasonByteLimit}:            "limit",
+		{Action: decorum.Refuse, Reason: decorum.ReasonDropped}:               "dropped",
+		{Action: decorum.Refuse, Reason: decorum.ReasonRobotsRedirect}:        "dropped",
+	} {
+		m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
+		m.Hooks("books").VisitRefused(storage.Lease{}, d)
+		got := scrape(t, m)
+		if got[`decorum_refused_total{reason="`+want+`"}`] != 1 || (got["decorum_local_failures_total"] == 1) != (want == "local") {
+			t.Errorf("%s does not count as %s", d.Reason, want)
+		}
+	}
+}
