@@ -1,136 +1,89 @@
 package storage
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"slices"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
 
-// A NonGETRequest is how a URL is asked for, if not by GET. It is never written to.
-type NonGETRequest struct {
-	Method string // RFC 9110, section 9; not GET
-	Body   []byte // at most MaxBodyBytes
+// An Entry is a URL to be visited and how it was found.
+type Entry struct {
+	URL                 decorum.URL          // what is to be visited
+	Source              Source               // what it was found in
+	PriorityClass       PriorityClass        // of an origin's URLs, ClassFirst goes first
+	PriorityRank        uint16               // within the class: lower first
+	Depth               int                  // links from the seed
+	Referrer            string               // the page it was found on
+	RobotsFor           decorum.Origin       // set on hops of a robots.txt redirect only
+	FailedAttempts      int                  // visits that failed so far
+	Redirects           int                  // in a row, that led to the URL
+	CallbackData        []byte               // travels with the URL; at most MaxCallbackDataBytes bytes
+	UncleanedURL        decorum.URL          // what the URL was found as, if Clean-param took something off; of the same origin
+	UseUncleanedURL     bool                 // UncleanedURL is to be visited: nothing is at the URL
+	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
+	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
+	Sent                bool                 // it was about to be sent, and must not be sent again: see Queue.MarkSent
+	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
-// IsSafe reports whether the request may be made again unasked: the method is
-// one by which nothing is meant to be changed (RFC 9110, section 9.2.1). The nil
-// Request, a GET, is.
-func (r *NonGETRequest) IsSafe() bool {
-	return r == nil || r.Method == http.MethodHead || r.Method == http.MethodOptions
+// A VisitHistorySummary is what a visit leaves for the next visit to the same URL.
+type VisitHistorySummary struct {
+	VisitedAt             time.Time     // end of the last visit
+	Status                int           // of the last visit
+	ETag                  string        // of the last answer, as it came
+	LastModified          string        // of the same
+	BodyHash              uint64        // of the body; 0 if it is not known
+	ComparedVisits        int           // visits that could be compared with the one before; old ones fade
+	ChangedVisits         int           // how many of them found the page changed
+	TotalComparedInterval time.Duration // between all these and the ones before them, added up
+	SitemapLastmod        time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
+	ConsecutiveMissing    int           // visits in a row that found nothing there
 }
 
-// MethodOrGet returns the method, GET for the nil NonGETRequest.
-func (r *NonGETRequest) MethodOrGet() string {
-	if r == nil {
-		return http.MethodGet
+// A Source says how a URL was found.
+type Source uint8
+
+// Sources, as the output names them.
+const (
+	SourceSeed Source = iota
+	SourceLink
+	SourceRedirect
+	SourceSitemap
+	SourceFeed
+	SourceRevisit
+	// SourcePrerequisite is no page but an errand of the crawl's own: a sitemap, or, with
+	// RobotsFor set, a hop of a robots.txt redirect.
+	SourcePrerequisite
+)
+
+var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
+
+// String returns the name of the source.
+func (s Source) String() string {
+	if int(s) < len(sourceNames) {
+		return sourceNames[s]
 	}
-	return r.Method
+	return "unknown"
 }
 
-// BodyReader returns a reader of the body as net/http expects it: nil if there is no body.
-// The nil NonGETRequest has none.
-func (r *NonGETRequest) BodyReader() io.Reader {
-	if r == nil || len(r.Body) == 0 {
-		return nil
+// ParseSource returns the source of the name.
+func ParseSource(name string) (Source, error) {
+	if i := slices.Index(sourceNames[:], name); i >= 0 {
+		return Source(i), nil
 	}
-	return bytes.NewReader(r.Body)
+	return 0, fmt.Errorf("%q is no source of a URL", name)
 }
 
-// checkRequest returns an error if no Store may keep what e says of its request.
-func (e *Entry) checkRequest() error {
-	r := e.Request
-	switch {
-	case e.Sent && r.IsSafe():
-		return fmt.Errorf("%v: marked as sent, which is for what must not be sent twice", e.URL)
-	case r == nil:
-		return nil
-	case r.Method == "" || r.Method == http.MethodGet:
-		return fmt.Errorf("%v: a request by %q; GET is the one that is not named", e.URL, r.Method)
-	case !e.URL.Origin().IsHTTP():
-		return fmt.Errorf("%v: a request by %s, which is one of HTTP", e.URL, r.Method)
-	case len(r.Body) > MaxBodyBytes:
-		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBodyBytes)
-	case e.Source == SourcePrerequisite || !e.RobotsFor.IsZero():
-		return errors.New("an errand of the crawl, which is asked for by GET alone")
-	}
-	return nil
-}
+// A PriorityClass orders the URLs of one origin: lower first. Classes are 0 to 3.
+type PriorityClass uint8
 
-// Validate returns an error if no Store may keep the entry.
-func (e *Entry) Validate() error {
-	switch {
-	case e.URL.IsZero():
-		return errors.New("entry without a URL")
-	case e.PriorityClass >= NumClasses:
-		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.PriorityClass, NumClasses-1)
-	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
-		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
-	case e.VisitHistorySummary != nil && max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
-		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
-	case len(e.CallbackData) > MaxCallbackDataBytes:
-		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.CallbackData), MaxCallbackDataBytes)
-	case e.UseUncleanedURL && e.UncleanedURL.IsZero(), !e.UncleanedURL.IsZero() && e.UncleanedURL.Origin() != e.URL.Origin():
-		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.UncleanedURL)
-	}
-	return e.checkRequest()
-}
-
-// validate returns an error if no Store may take the ack.
-func (a *Ack) validate() error {
-	if a.HostState != nil && len(a.HostState.EncodedStats) > MaxStatsBytes {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.HostState.EncodedStats), MaxStatsBytes)
-	}
-	return a.Lease.Validate()
-}
-
-// ValidateEntries returns an error if no Store may add one of the entries.
-func ValidateEntries(entries []Entry) error { return validateAll("add", entries, (*Entry).Validate) }
-
-// ValidateAcks returns an error if no Store may take one of the acks.
-func ValidateAcks(acks []Ack) error { return validateAll("ack", acks, (*Ack).validate) }
-
-// ValidateDumps returns an error if no Store may take one of the dumps.
-func ValidateDumps(dumps []OriginDump) error {
-	return validateAll("import", dumps, (*OriginDump).validate)
-}
-
-// validateAll returns the first error of validate, as one of the call.
-func validateAll[T any](call string, all []T, validate func(*T) error) error {
-	for i := range all {
-		if err := validate(&all[i]); err != nil {
-			return fmt.Errorf("%s: %w", call, err)
-		}
-	}
-	return nil
-}
-
-// Fingerprint returns what stands for u among the URLs of its origin where only
-// so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
-// and stays as it is.
-func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery()) }
-
-// RequestFingerprint returns what stands for e in the seen set: the RequestFingerprint of its
-// URL and, if it has a NonGETRequest, over a line feed, the method, a line feed and the
-// body as well.
-func (e *Entry) RequestFingerprint() uint64 {
-	h := Fingerprint(e.URL)
-	if e.Request != nil {
-		// No path holds the line feeds that set method and body apart.
-		h = fnv1a(fnv1a(h, "\n"+e.Request.Method+"\n"), e.Request.Body)
-	}
-	return h
-}
-
-const fnvOffset = 14695981039346656037
-
-// fnv1a goes on with a hash.
-func fnv1a[T string | []byte](h uint64, s T) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
-}
+// Classes.
+const (
+	ClassFirst  PriorityClass = iota // robots.txt hops, URLs given back
+	ClassEarly                       // seeds, sitemaps
+	ClassNormal                      // links
+	ClassLate                        // what can wait
+	NumClasses  = iota               // how many there are
+)
