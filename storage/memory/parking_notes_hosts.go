@@ -1,9 +1,7 @@
 package memory
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -80,78 +78,4 @@ func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bo
 	m.parkedCount -= unparked
 	m.schedule.UpdateOrigin(&origin.Origin)
 	return unparked
-}
-
-// ReadNote implements storage.Store.
-func (m *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	if err := m.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	origin := m.origins[o]
-	if origin == nil {
-		return nil, nil
-	}
-	return bytes.Clone(origin.notes[key]), nil
-}
-
-// SetNote implements storage.Store.
-func (m *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > storage.MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
-	}
-	if err := m.lockIfOpen(ctx); err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	origin := m.getOrCreateOrigin(o)
-	if value == nil {
-		delete(origin.notes, key)
-		return nil
-	}
-	if origin.notes == nil {
-		origin.notes = make(map[string][]byte)
-	}
-	origin.notes[key] = bytes.Clone(value)
-	return nil
-}
-
-// admittedHosts is what a Store knows of AdmitHosts.
-type admittedHosts struct {
-	hosts             map[string]struct{}
-	hostCountByDomain map[string]int
-}
-
-func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissionCounts {
-	_, counted := c.hosts[h.Host]
-	return storage.HostAdmissionCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
-}
-
-// AdmitHostsWithinLimits implements storage.Store.
-func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostLimitResult, error) {
-	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
-		return nil, err
-	}
-	if err := m.lockIfOpen(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	results := make([]storage.HostLimitResult, len(hosts))
-	for i, h := range hosts {
-		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)
-		if results[i] == storage.HostAdmitted {
-			m.admittedHosts.hosts[h.Host] = struct{}{}
-			m.admittedHosts.hostCountByDomain[h.Domain]++
-		}
-	}
-	return results, nil
-}
-
-// AdmittedHostTotalsFor implements storage.Store.
-func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	if err := m.lockIfOpen(ctx); err != nil {
-		return storage.HostAdmissionCounts{}, err
-	}
-	defer m.mu.Unlock()
-	return m.admittedHosts.hostCountsFor(h), nil
 }

@@ -1,0 +1,47 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// admittedHosts is what a Store knows of AdmitHosts.
+type admittedHosts struct {
+	hosts             map[string]struct{}
+	hostCountByDomain map[string]int
+}
+
+func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissionCounts {
+	_, counted := c.hosts[h.Host]
+	return storage.HostAdmissionCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+}
+
+// AdmitHostsWithinLimits implements storage.Store.
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.HostLimitResult, error) {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
+		return nil, err
+	}
+	if err := m.lockIfOpen(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	results := make([]storage.HostLimitResult, len(hosts))
+	for i, h := range hosts {
+		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)
+		if results[i] == storage.HostAdmitted {
+			m.admittedHosts.hosts[h.Host] = struct{}{}
+			m.admittedHosts.hostCountByDomain[h.Domain]++
+		}
+	}
+	return results, nil
+}
+
+// AdmittedHostTotalsFor implements storage.Store.
+func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return storage.HostAdmissionCounts{}, err
+	}
+	defer m.mu.Unlock()
+	return m.admittedHosts.hostCountsFor(h), nil
+}
