@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -195,102 +193,4 @@ func (h *leaseHolder) returnAll(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// A coalescer has many wait for one call of a func that begins after they came.
-type coalescer struct {
-	callMu      sync.Mutex // held while fn is called; it comes before mu
-	mu          sync.Mutex // guards pendingCall
-	pendingCall *coalescedCall
-}
-
-type coalescedCall struct {
-	once sync.Once
-	err  error
-}
-
-// do returns the error of a call of fn that begins after do was called.
-func (b *coalescer) do(fn func() error) error {
-	b.mu.Lock()
-	if b.pendingCall == nil {
-		b.pendingCall = &coalescedCall{}
-	}
-	p := b.pendingCall
-	b.mu.Unlock()
-	p.once.Do(func() {
-		b.callMu.Lock() // while another runs, more gather here
-		defer b.callMu.Unlock()
-		b.mu.Lock()
-		b.pendingCall = nil
-		b.mu.Unlock()
-		p.err = fn()
-	})
-	return p.err
-}
-
-// A heldURLLease is a lease that this process has.
-type heldURLLease struct {
-	*client.Partition
-	seq          uint64         // grows with each lease that is added
-	robotsFor    decorum.Origin // Entry.RobotsFor
-	encodedEntry string         // of the entry, as it is kept
-	sent         bool           // Entry.Sent
-}
-
-// heldLeases are the leases that this process has, by their tokens.
-type heldLeases struct {
-	mu      sync.Mutex // guards the fields below
-	byToken map[uint64]heldURLLease
-	lastSeq uint64
-}
-
-func newHeldLeases() *heldLeases { return &heldLeases{byToken: make(map[uint64]heldURLLease)} }
-
-// add keeps a lease of a partition, with its entry as it is kept there.
-func (h *heldLeases) add(p *client.Partition, l *storage.Lease, encodedEntry string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lastSeq++
-	h.byToken[l.Token] = heldURLLease{p, h.lastSeq, l.RobotsFor, encodedEntry, l.Sent}
-}
-
-// get returns what is known of a lease.
-func (h *heldLeases) get(token uint64) (l heldURLLease, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l, ok = h.byToken[token]
-	return l, ok
-}
-
-// update replaces what is known of a lease, unless it was removed meanwhile.
-func (h *heldLeases) update(token uint64, l heldURLLease) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, ok := h.byToken[token]; ok {
-		h.byToken[token] = l
-	}
-}
-
-// remove forgets a lease, and returns what was known of it: the zero value if nothing was.
-func (h *heldLeases) remove(token uint64) heldURLLease {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := h.byToken[token]
-	delete(h.byToken, token)
-	return l
-}
-
-// tokensByPartition returns the tokens of all leases, those first that were added last:
-// returned in that order, their URLs are in their queues as they were.
-func (h *heldLeases) tokensByPartition() map[*client.Partition][]uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	tokens := make(map[*client.Partition][]uint64)
-	for token, l := range h.byToken {
-		tokens[l.Partition] = append(tokens[l.Partition], token)
-	}
-	for _, all := range tokens {
-		slices.SortFunc(all, func(a, b uint64) int { return cmp.Compare(h.byToken[b].seq, h.byToken[a].seq) })
-	}
-	return tokens
 }

@@ -4,12 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,30 +57,6 @@ func TestNoteStore(t *testing.T) {
 	}
 	if err := n.SetNote(t.Context(), shopOrigin, "large", make([]byte, storage.MaxNoteBytes+1)); err == nil {
 		t.Error("a note was set that is larger than a note may be")
-	}
-}
-
-// Hosts are counted once each, within the limits of the crawl and of their domain.
-func TestHostCounter(t *testing.T) {
-	t.Parallel()
-	h := &hostCounter{openTestClient(t)}
-	var hosts []storage.HostToAdmit
-	for _, name := range []string{"a.x.example", "b.x.example", "c.x.example", "a.x.example", "y.example", "z.example"} {
-		domain := name[max(0, len(name)-len("x.example")):]
-		hosts = append(hosts, storage.HostToAdmit{Host: name, Domain: domain})
-	}
-	got := must1(h.AdmitHostsWithinLimits(t.Context(), hosts, storage.HostCountLimits{MaxHosts: 3, MaxHostsPerDomain: 2}))
-	want := []storage.HostLimitResult{storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached,
-		storage.HostAlreadyCounted, storage.HostAdmitted, storage.HostLimitReached}
-	if !slices.Equal(got, want) {
-		t.Errorf("hosts are admitted as %v, want %v", got, want)
-	}
-	for i, want := range map[int]storage.HostAdmissionCounts{
-		0: {Hosts: 3, DomainHosts: 2, IncludesHost: true}, 2: {Hosts: 3, DomainHosts: 2}, 5: {Hosts: 3},
-	} {
-		if got := must1(h.AdmittedHostTotalsFor(t.Context(), hosts[i])); got != want {
-			t.Errorf("%v: %+v, want %+v", hosts[i], got, want)
-		}
 	}
 }
 
@@ -332,63 +304,4 @@ func TestSummaryRefresher(t *testing.T) {
 	importTestHosts(t, other, 5, begin)
 	must(t, r.refreshAll(t.Context()))
 	queued(5)
-}
-
-// How long leases may run is recorded once by each partition, with what a master may give
-// that was replaced, and never less than before.
-func TestLeaseTTLRecorder(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartClusterForTest(t, 1, 0)
-	c := openTestClientOn(t, cluster, newPrefix())
-	r, all := newLeaseTTLRecorder(c, time.Second), c.Partitions()
-	recorded := func(p *client.Partition, want time.Duration) {
-		t.Helper()
-		text := must1(cluster.Nodes()[0].Do(t.Context(), "HGET", p.Key("m"), "longest"))
-		if us := must1(strconv.ParseInt(text, 10, 64)); time.Duration(us)*time.Microsecond != want+pingInterval+time.Second || r.maxTTL(p) != want {
-			t.Errorf("%s µs are recorded, and %v is known, want %v", text, r.maxTTL(p), want)
-		}
-	}
-	must(t, r.record(t.Context(), all[0], time.Minute))
-	recorded(all[0], time.Minute)
-	must(t, r.tryRecord(t.Context(), slices.Clone(all), time.Second))
-	recorded(all[0], time.Minute)
-	recorded(all[1], time.Second)
-	recorded(all[2], time.Second)
-	must(t, r.record(t.Context(), all[0], time.Hour))
-	recorded(all[0], time.Hour)
-}
-
-// Who comes while a call runs waits for another, which begins afterwards.
-func TestCoalescer(t *testing.T) {
-	var c coalescer
-	var calls atomic.Int64
-	running, release := make(chan bool), make(chan bool)
-	fn := func() error {
-		if calls.Add(1) == 1 {
-			running <- true
-			<-release
-		}
-		return nil
-	}
-	var all sync.WaitGroup
-	all.Go(func() { c.do(fn) })
-	<-running
-	all.Go(func() { c.do(fn) })
-	for { // until it waits for a call
-		c.mu.Lock()
-		waits := c.pendingCall != nil
-		c.mu.Unlock()
-		if waits {
-			break
-		}
-		runtime.Gosched()
-	}
-	release <- true
-	all.Wait()
-	if n := calls.Load(); n != 2 {
-		t.Errorf("%d calls were made, want 2", n)
-	}
-	if err := c.do(func() error { return storage.ErrWriteStalled }); err != storage.ErrWriteStalled {
-		t.Errorf("do returns %v, want the error of its call", err)
-	}
 }
