@@ -49,14 +49,6 @@ func DurationArg(d time.Duration) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// BoolArg returns b as an argument of a script.
-func BoolArg(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
 // AdvanceTo sets the caller's time, unless a later one was set.
 func (c *Clock) AdvanceTo(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {

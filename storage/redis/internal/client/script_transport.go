@@ -194,3 +194,11 @@ func checkReplicated(replies []rueidis.RedisResult) error {
 	}
 	return nil
 }
+
+// BoolArg returns b as an argument of a script.
+func BoolArg(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

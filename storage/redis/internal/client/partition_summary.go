@@ -1,0 +1,117 @@
+package client
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// ErrBadReply is returned for a reply that no script of package lua returns.
+var ErrBadReply = errors.New("the server's answer makes no sense")
+
+// A Summary is what each script returns of its partition. Times are microseconds of the
+// client's Clock, or Never.
+type Summary struct {
+	storage.Counts                 // at the time of the call
+	Version                int64   // of the partition: it grows with each change
+	NextLeaseExpiry        int64   // when the first lease ends
+	FirstHostDueTimes      []int64 // when the first hosts are due, of at most MaxDueTimes
+	NextHoldEnd            int64   // when the first hold of suspended URLs ends
+	NextRevisit            int64   // when the first page that awaits its revisit is due
+	hasMoreExpired         bool    // more has run out than a call deals with
+	lastLeaseReplicationID int64   // under which leases were given last: a part of master_replid; 0: none were
+}
+
+// Never is the time of what does not happen.
+const Never = -1
+
+// MaxDueTimes is how many due times of hosts a Summary holds.
+const MaxDueTimes = 4
+
+// NextHostDue returns when the first host is due, or Never.
+func (s *Summary) NextHostDue() int64 {
+	if len(s.FirstHostDueTimes) == 0 {
+		return Never
+	}
+	return s.FirstHostDueTimes[0]
+}
+
+// unknownSummary is the summary of a partition that has not been asked, and must be.
+var unknownSummary = Summary{
+	Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never,
+}
+
+// parseSummary reads what summary in schedule.lua returns, and the time of the server.
+func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
+	n, err := m.AsIntSlice()
+	if err != nil || len(n) < 15 || len(n) > 15+MaxDueTimes {
+		return Summary{}, 0, ErrBadReply
+	}
+	at := func(i int) int64 { return c.ToLocalMicros(n[i], n[1]) }
+	s = Summary{
+		Version: n[0], NextLeaseExpiry: at(3), NextHoldEnd: at(6), NextRevisit: at(8),
+		hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
+		Counts: storage.Counts{
+			LeasedURLs: int(n[2]), QueuedURLs: int(n[4]), SuspendedURLs: int(n[5]), AwaitingRevisit: int(n[7]),
+			QueuedHosts: int(n[9]), ParkedURLs: int(n[10]), SeenURLs: int(n[11]), DueHosts: int(n[12]),
+		},
+	}
+	for i := 15; i < len(n); i++ {
+		s.FirstHostDueTimes = append(s.FirstHostDueTimes, at(i))
+	}
+	return s, n[1], nil
+}
+
+// withUpcomingDueTimesRaised returns the summary as if hosts that come due between now and
+// until came due at until.
+func (s Summary) withUpcomingDueTimesRaised(until int64) Summary {
+	now := time.Now().UnixMicro()
+	if until <= now {
+		return s
+	}
+	s.FirstHostDueTimes = slices.Clone(s.FirstHostDueTimes)
+	for i, at := range s.FirstHostDueTimes {
+		if at > now {
+			s.FirstHostDueTimes[i] = max(at, until)
+		}
+	}
+	return s
+}
+
+// HasUnhandledExpiry reports whether a lease or a hold has ended by now: a call must deal
+// with it before the summary is right.
+func (s *Summary) HasUnhandledExpiry(now int64) bool {
+	return s.hasMoreExpired || HasPassed(s.NextLeaseExpiry, now) || HasPassed(s.NextHoldEnd, now)
+}
+
+// HasPassed reports whether a time, which may be Never, is now or earlier.
+func HasPassed(at, now int64) bool { return at != Never && at <= now }
+
+// earlierMicros returns the earlier of two times of which either may be Never.
+func earlierMicros(a, b int64) int64 {
+	if a == Never || b != Never && b < a {
+		return b
+	}
+	return a
+}
+
+// add adds up the summaries of two partitions.
+func (s Summary) add(t Summary) Summary {
+	s.LeasedURLs += t.LeasedURLs
+	s.NextLeaseExpiry = earlierMicros(s.NextLeaseExpiry, t.NextLeaseExpiry)
+	if turn := earlierMicros(s.NextHostDue(), t.NextHostDue()); turn != Never {
+		s.FirstHostDueTimes = []int64{turn}
+	}
+	s.QueuedURLs += t.QueuedURLs
+	s.SuspendedURLs += t.SuspendedURLs
+	s.NextHoldEnd = earlierMicros(s.NextHoldEnd, t.NextHoldEnd)
+	s.AwaitingRevisit += t.AwaitingRevisit
+	s.NextRevisit = earlierMicros(s.NextRevisit, t.NextRevisit)
+	s.QueuedHosts += t.QueuedHosts
+	s.ParkedURLs += t.ParkedURLs
+	s.SeenURLs += t.SeenURLs
+	s.DueHosts += t.DueHosts
+	return s
+}
