@@ -1,6 +1,9 @@
 package match
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // A Pattern is the path of a rule, cut at its wildcards. It matches a path
 // that begins with head and holds the literals of tail after it, in order.
@@ -130,4 +133,17 @@ func EscapeGoogleOSS(path string) string {
 		return path
 	}
 	return b.String() + path[done:]
+}
+
+// Key returns what two patterns have in common that match and count the same. No
+// literal has a space, nor a tab.
+func (p *Pattern) Key() string {
+	parts := []string{strconv.Itoa(p.Length), p.head.text}
+	for _, l := range p.tail {
+		parts = append(parts, l.text)
+	}
+	if p.anchored {
+		parts = append(parts, "\t")
+	}
+	return strings.Join(parts, " ")
 }
