@@ -3,7 +3,6 @@ package aiuse
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
@@ -23,9 +22,6 @@ var purposeTerms = map[string][]string{
 	"ai-train": {"ai-train", "train-ai", "train-genai", categoryTDM, "noai", NoImageAI},
 	"archive":  {"noarchive"},
 }
-
-// NoImageAI is the directive that speaks of images alone.
-const NoImageAI = "noimageai"
 
 // categoryBots is the category that earlier drafts of Content-Usage have for all
 // automated processing. It speaks of what the same statement does not name.
@@ -113,14 +109,4 @@ func (o *DisallowedPurposeError) verdict(group string) robots.Verdict {
 // speaks of: only then is a site's tdmrep.json of use.
 func PurposesIncludeTDM(purposes []string) bool {
 	return slices.ContainsFunc(purposes, func(p string) bool { return slices.Contains(purposeTerms[p], categoryTDM) })
-}
-
-// NewDirectiveSignal returns what a directive to robots asks, as a signal: of an
-// X-Robots-Tag field, or of a page's meta elements.
-func NewDirectiveSignal(in Source, directive string) Signal {
-	field := "robots"
-	if in == InHeader {
-		field = "x-robots-tag"
-	}
-	return Signal{Source: in, Field: field, Category: strings.ToLower(directive), Preference: Disallowed}
 }

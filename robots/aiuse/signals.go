@@ -109,3 +109,16 @@ func signalsOfList(list string, template Signal) Signals {
 	}
 	return all
 }
+
+// NoImageAI is the directive that speaks of images alone.
+const NoImageAI = "noimageai"
+
+// NewDirectiveSignal returns what a directive to robots asks, as a signal: of an
+// X-Robots-Tag field, or of a page's meta elements.
+func NewDirectiveSignal(in Source, directive string) Signal {
+	field := "robots"
+	if in == InHeader {
+		field = "x-robots-tag"
+	}
+	return Signal{Source: in, Field: field, Category: strings.ToLower(directive), Preference: Disallowed}
+}
