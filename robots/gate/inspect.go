@@ -9,22 +9,6 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// VerdictFunc returns how the origin's URLs are judged by the rules that Rules
-// returns: as Check judges them while these hold, purposes included. It is nil
-// if no rules are known.
-func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
-	s, err := g.lastKnownState(ctx, o)
-	if err != nil || s.rules == nil {
-		return nil, err
-	}
-	return func(u decorum.URL) robots.Verdict { return g.verdict(s, u) }, nil
-}
-
-// verdict is the one place in which a URL is judged.
-func (g *Gate) verdict(s *originState, u decorum.URL) robots.Verdict {
-	return aiuse.Check(s.rules, s.usageRules, u, g.cfg.Purposes)
-}
-
 // Purposes returns what the crawl is for.
 func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
@@ -87,49 +71,4 @@ func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSum
 func (g *Gate) ExpiresAt(ctx context.Context, o decorum.Origin) (time.Time, error) {
 	s, err := g.lastKnownState(ctx, o)
 	return s.expiresAt, err
-}
-
-// An Explanation is a verdict with all of a robots.txt that led to it. Its fields are those of
-// robots.Explanation, and two that only the file and its rules of use know.
-type Explanation struct {
-	robots.Verdict
-	SHA256                string                `json:"file_sha256,omitempty"` // the hash of the file in hex; empty if there is none
-	PathAndQuery          string                `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLineNumbers []int                 `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches               []robots.MatchingRule `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool                  `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	UsageSignals          aiuse.Signals         `json:"signals,omitempty"`     // what the file asks of the use of the content
-	PaceLines             []string              `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict       *robots.Verdict       `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
-}
-
-// NewExplanation returns what rules say of a URL, with the hash of their file and what the file
-// asks of the use of the content.
-func NewExplanation(e robots.Explanation, sha256 string, signals aiuse.Signals) Explanation {
-	return Explanation{
-		Verdict: e.Verdict, SHA256: sha256, PathAndQuery: e.PathAndQuery, GroupAgentLineNumbers: e.GroupAgentLineNumbers, Matches: e.Matches,
-		Exempt: e.Exempt, UsageSignals: signals, PaceLines: e.PaceLines, IndexingVerdict: e.IndexingVerdict,
-	}
-}
-
-// Explain says how the rules that Rules returns for o judge u, which need not be of that
-// origin. Nothing is allowed while none are known. Whether an outage closes the origin is
-// for Check to say.
-func (g *Gate) Explain(ctx context.Context, o decorum.Origin, u decorum.URL) (Explanation, error) {
-	s, err := g.lastKnownState(ctx, o)
-	if err != nil {
-		return Explanation{}, err
-	}
-	if s.rules == nil {
-		return NewExplanation(robots.DisallowAll().Explain(u), "", nil), nil
-	}
-	return NewExplanation(s.rules.Explain(u), s.fetchSummary.SHA256, s.usageRules.SignalsForURL(u)), nil
-}
-
-// ExplainURLCleaning returns u as CleanURL does when the origin's file is in mind, and
-// which line took what off.
-func (g *Gate) ExplainURLCleaning(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []robots.RemovedParam, err error) {
-	file, err := g.currentFile(ctx, u.Origin())
-	clean, removed = file.ExplainURLCleaning(u)
-	return clean, removed, err
 }
