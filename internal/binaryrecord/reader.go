@@ -10,17 +10,6 @@ import (
 // ErrDamaged says that a record makes no sense.
 var ErrDamaged = errors.New("damaged record")
 
-// AppendString appends s and how long it is.
-func AppendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// AppendTime appends t to the nanosecond, in any year.
-func AppendTime(b []byte, t time.Time) []byte {
-	b = binary.AppendVarint(b, t.Unix())
-	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
-}
-
 // A Reader takes a record apart. After an error it returns zeros.
 type Reader struct {
 	RemainingData []byte // what is left
