@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -128,21 +127,4 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 func ConnFromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(contextKey{}).(*Conn)
 	return c
-}
-
-// NetworkPrefix returns the network that one party is likely to control: an IPv4 address, or
-// the /64 of an IPv6 address. remote is ADDRESS:PORT; NetworkPrefix returns other strings
-// unchanged.
-func NetworkPrefix(remote string) string {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return remote
-	}
-	a := ap.Addr().Unmap().WithZone("")
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.Prefix(bits)
-	return p.String()
 }

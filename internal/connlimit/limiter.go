@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"errors"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -192,4 +193,21 @@ func (l *Limiter) removeUntrustedConnLocked(c *Conn) *Conn {
 		delete(l.networks, c.networkPrefix)
 	}
 	return c
+}
+
+// NetworkPrefix returns the network that one party is likely to control: an IPv4 address, or
+// the /64 of an IPv6 address. remote is ADDRESS:PORT; NetworkPrefix returns other strings
+// unchanged.
+func NetworkPrefix(remote string) string {
+	ap, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	a := ap.Addr().Unmap().WithZone("")
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits)
+	return p.String()
 }
