@@ -1,0 +1,59 @@
+package extract
+
+import (
+	"bytes"
+	"iter"
+)
+
+// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor
+// only a fragment, and its scheme, if it has one, is one that is crawled.
+func isCrawlableHref(ref []byte) bool {
+	if len(ref) == 0 || ref[0] == '#' {
+		return false
+	}
+	for i, c := range ref {
+		switch {
+		case c == ':':
+			scheme := ref[:i]
+			return equalFold(scheme, "https") || equalFold(scheme, "http") || equalFold(scheme, "ftp")
+		case !isAlphanumeric(c) && c != '+' && c != '-' && c != '.':
+			return true
+		}
+	}
+	return true
+}
+
+// srcsetURLs yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2).
+// What is said of each, its width or density, does not matter here.
+func srcsetURLs(s []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			s = bytes.TrimLeft(s, whitespace+",")
+			end := indexAnyOrEnd(s, whitespace)
+			url := bytes.TrimRight(s[:end], ",")
+			if len(url) == 0 || !yield(url) {
+				return
+			}
+			if s = s[end:]; len(url) == end { // no comma behind it: it has descriptors
+				s = skipDescriptors(s)
+			}
+		}
+	}
+}
+
+// skipDescriptors returns what follows the descriptors at the start of s: they
+// end at a comma that is in no parentheses.
+func skipDescriptors(s []byte) []byte {
+	nested := false
+	for i, c := range s {
+		switch {
+		case c == '(':
+			nested = true
+		case c == ')':
+			nested = false
+		case c == ',' && !nested:
+			return s[i+1:]
+		}
+	}
+	return nil
+}
