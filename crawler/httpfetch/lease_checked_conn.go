@@ -1,0 +1,68 @@
+package httpfetch
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+)
+
+// A leaseCheckedConn asks right before each write whether the visit may still send.
+type leaseCheckedConn struct {
+	net.Conn
+	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: none does
+}
+
+// Write is part of net.Conn.
+func (c *leaseCheckedConn) Write(b []byte) (int, error) {
+	if p := c.user.Load(); p != nil {
+		if err := p.checkMaySend(); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// checkMaySend returns why nothing more may be sent for the visit. Its request may have been
+// canceled, by a brake say: net/http writes in a goroutine of its own, and may be about to write
+// when the context ends. Or its lease has run out: a process that was stopped, or a machine that
+// slept, does not know for how long when it wakes up in the midst of sending.
+func (p *roundTrip) checkMaySend() error {
+	if p.ctx.Err() != nil {
+		return context.Cause(p.ctx)
+	}
+	return p.ticket.CheckLease()
+}
+
+// leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and
+// over HTTP/2, where one connection may carry several visits.
+func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
+	for c != nil && !isHTTP2Conn(c) {
+		switch inner := c.(type) {
+		case *leaseCheckedConn:
+			return inner
+		case *recordedConn:
+			c = inner.Conn
+		case interface{ NetConn() net.Conn }:
+			c = inner.NetConn()
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// enableLeaseCheck has writes to the connection of p ask whether p may still send, until
+// disableLeaseCheck.
+func (p *roundTrip) enableLeaseCheck() {
+	if g := leaseCheckedConnOf(p.conn); g != nil {
+		g.user.Store(p)
+	}
+}
+
+// disableLeaseCheck ends what enableLeaseCheck began: a connection that is kept open belongs to
+// no visit.
+func (p *roundTrip) disableLeaseCheck() {
+	if g := leaseCheckedConnOf(p.conn); g != nil {
+		g.user.CompareAndSwap(p, nil)
+	}
+}
