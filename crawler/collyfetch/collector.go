@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -310,3 +311,35 @@ func (n NamedCallbacks) Attach(name string, c *crawler.Crawler, fetcher *httpfet
 	n[name](callbacks)
 	c.Fetcher, c.Handler = callbacks, callbacks.Handle
 }
+
+// overrideSettings turns off in m what decorum decides. It returns an error if m is
+// set to what cannot be had.
+func (c *Collector) overrideSettings(m *colly.Collector) error {
+	userAgent := c.fetcher.UserAgent()
+	switch {
+	case m.CheckHead:
+		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")
+	case m.CacheDir != "":
+		return errors.New("collyfetch: CacheDir: the crawl remembers what it has visited, and asks with If-None-Match where it visits again")
+	case m.UserAgent != userAgent && m.UserAgent != defaultCollyAgent && m.UserAgent != "":
+		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, userAgent)
+	}
+	setIfDifferent(&m.UserAgent, userAgent)
+	setIfDifferent(&m.IgnoreRobotsTxt, true) // decorum's own gate is asked
+	setIfDifferent(&m.AllowURLRevisit, true) // decorum's seen set is asked
+	setIfDifferent(&m.Async, false)          // decorum has workers, and catches their panics
+	setIfDifferent(&m.MaxRequests, 0)        // decorum counts pages
+	setIfDifferent(&m.Context, c.canceledCtx)
+	return nil
+}
+
+// setIfDifferent sets a field, unless it is so: other goroutines of the program may be in a
+// Visit of theirs, which reads it.
+func setIfDifferent[T comparable](field *T, value T) {
+	if *field != value {
+		*field = value
+	}
+}
+
+// defaultCollyAgent is the User-Agent of a collector that was given none.
+const defaultCollyAgent = "colly - https://github.com/gocolly/colly"
