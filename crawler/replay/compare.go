@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,4 +124,13 @@ func verdictText(v *ledger.RobotsVerdict) string {
 		text += ", not for indexing,"
 	}
 	return text + " by " + cmp.Or(v.Rule, "no rule") + " of the file " + v.FileSHA256 + " (" + v.FetchOutcome + ")"
+}
+
+// reportUnreplayed tells of the requests that were not made again.
+func (p *Replayer) reportUnreplayed() {
+	all := slices.Concat(slices.Collect(maps.Values(p.unreplayedRequests))...)
+	slices.SortFunc(all, func(a, b *ledgerRequest) int { return cmp.Compare(a.recordNumber, b.recordNumber) })
+	for _, a := range all {
+		p.reportDifference(a.recordNumber, a.URL, "it was asked for, and would never be")
+	}
 }

@@ -1,11 +1,8 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
@@ -74,15 +71,6 @@ func (p *Replayer) awaitsReferrer(e *storage.Entry) bool {
 		}
 	}
 	return false
-}
-
-// reportUnreplayed tells of the requests that were not made again.
-func (p *Replayer) reportUnreplayed() {
-	all := slices.Concat(slices.Collect(maps.Values(p.unreplayedRequests))...)
-	slices.SortFunc(all, func(a, b *ledgerRequest) int { return cmp.Compare(a.recordNumber, b.recordNumber) })
-	for _, a := range all {
-		p.reportDifference(a.recordNumber, a.URL, "it was asked for, and would never be")
-	}
 }
 
 // discoverLedgerLinksIfHeaderOnly queues what a page led to of which the content is not archived, for it was
