@@ -1,8 +1,6 @@
 package crawltest
 
 import (
-	"hash/fnv"
-	"math/rand/v2"
 	"net/http"
 	"time"
 )
@@ -75,28 +73,4 @@ func Redirect(code int, to string) Response {
 	a := Status(code)
 	a.Header.Set("Location", to)
 	return a
-}
-
-// Latency is how long a site takes to answer. The zero Latency is none.
-type Latency struct {
-	Base   time.Duration // before each answer
-	Jitter time.Duration // up to so much more, at random
-	PerMB  time.Duration // for each 1,000,000 bytes of the body, while it is sent
-	Seed   uint64        // chance is the same for the same Seed, host, path and NthForURL
-}
-
-// headerDelay returns how long the answer to r keeps its client waiting.
-func (l Latency) headerDelay(r PageRequest) time.Duration {
-	if l.Jitter <= 0 {
-		return l.Base
-	}
-	h := fnv.New64a()
-	h.Write([]byte(r.Host + r.Path))
-	rnd := rand.New(rand.NewPCG(l.Seed^h.Sum64(), uint64(r.NthForURL)))
-	return l.Base + time.Duration(rnd.Int64N(int64(l.Jitter)))
-}
-
-// bodyDuration returns how long a body of the given size takes to send.
-func (l Latency) bodyDuration(size int) time.Duration {
-	return time.Duration(float64(l.PerMB) * float64(size) / 1e6)
 }
