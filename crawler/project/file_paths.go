@@ -1,0 +1,71 @@
+package project
+
+import (
+	"slices"
+)
+
+// A FilePathUse says what decorum does with the files that a field of a project names.
+type FilePathUse int
+
+const (
+	StateDirectory FilePathUse = iota // keeps the state; projects of a daemon cannot set it
+	InputFile                         // is read; in a daemon, relative to the folder of project files
+	OutputPath                        // is written; in a daemon, relative to the project's directory
+)
+
+// A FilePathField is a field of the project file that names a file or a directory.
+type FilePathField struct {
+	name string
+	Use  FilePathUse
+	// valuePointers returns pointers to the field's values. It copies a list first, since other
+	// Projects may share it.
+	valuePointers func(*Project) []*string
+}
+
+// filePathFields lists all fields of a Project that name files. It decides which of them
+// the daemon confines for reading and for writing.
+var filePathFields = []FilePathField{
+	{"seed_files", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.SeedFiles) }},
+	{"agent.signature.keys", InputFile, func(p *Project) []*string { return pointersToClonedItems(&p.Agent.Signature.KeyFiles) }},
+	{"store.path", StateDirectory, func(p *Project) []*string { return []*string{&p.Store.Path} }},
+	{"store.redis.password_file", InputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.PasswordFile} }},
+	{"store.redis.ca_file", InputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.CAFile} }},
+	{"output.jsonl", OutputPath, func(p *Project) []*string { return []*string{&p.Output.JSONL} }},
+	{"output.warc", OutputPath, func(p *Project) []*string { return []*string{&p.Output.WARCDir} }},
+	{"output.ledger_key", InputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKeyFile} }},
+}
+
+// pointersToClonedItems copies a list, and returns pointers to the items of the copy.
+func pointersToClonedItems(list *[]string) []*string {
+	*list = slices.Clone(*list)
+	items := make([]*string, len(*list))
+	for i := range *list {
+		items[i] = &(*list)[i]
+	}
+	return items
+}
+
+// ForEachFilePath calls do with every path in p, and stops at the first error. It skips empty
+// fields and standard output ("-").
+func (p *Project) ForEachFilePath(do func(f FilePathField, field string, path *string) *FieldProblem) *FieldProblem {
+	for _, f := range filePathFields {
+		for i, path := range f.valuePointers(p) {
+			if *path == "" || *path == "-" && f.Use == OutputPath {
+				continue
+			}
+			field := f.name
+			if f.isList() {
+				field = indexedFieldName(f.name, i)
+			}
+			if problem := do(f, field, path); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+// isList reports whether the field is a list of paths.
+func (f FilePathField) isList() bool {
+	return f.name == "seed_files" || f.name == "agent.signature.keys"
+}
