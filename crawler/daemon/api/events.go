@@ -126,3 +126,19 @@ func writeAndFlush(w http.ResponseWriter, text string) error {
 	}
 	return http.NewResponseController(w).Flush()
 }
+
+// An Event is something that happened.
+type Event struct {
+	At           time.Time         `json:"at"`
+	Type         string            `json:"type"`              // state, visit, sample, brake, file, warning or missed
+	Project      string            `json:"project,omitempty"` // empty: of the daemon
+	Host         string            `json:"host,omitempty"`
+	URL          string            `json:"url,omitempty"`
+	Status       int               `json:"status,omitempty"`  // of a visit; 0: no answer came
+	Duration     Milliseconds      `json:"took_ms,omitempty"` // of a visit: from the request to the end of the answer
+	Bytes        int64             `json:"bytes,omitempty"`   // of the body of a visit, as decoded
+	State        ProjectState      `json:"state,omitempty"`   // of an event of type state: what the project does now
+	Throughput   *ThroughputSample `json:"sample,omitempty"`  // of an event of type sample: the last second
+	Message      string            `json:"text,omitempty"`    // for people
+	MissedEvents int               `json:"missed,omitempty"`  // events that were not told
+}

@@ -1,38 +1,11 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
 	"net/netip"
 	"time"
 
 	"github.com/decorum-crawler/decorum/frontier"
 )
-
-// Milliseconds is a duration that JSON shows as milliseconds, rounded up: a
-// shortfall of less than one is not none.
-type Milliseconds time.Duration
-
-// MarshalJSON writes a whole number.
-func (m Milliseconds) MarshalJSON() ([]byte, error) {
-	whole := (time.Duration(m) + time.Millisecond - 1) / time.Millisecond
-	return fmt.Append(nil, int64(whole)), nil
-}
-
-// UnmarshalJSON reads a whole number. One that no duration can hold, of 292 years
-// and more, is refused: it would wrap, and a long rest would be a short one.
-func (m *Milliseconds) UnmarshalJSON(text []byte) error {
-	var whole int64
-	if err := json.Unmarshal(text, &whole); err != nil {
-		return err
-	}
-	if maxMillis := math.MaxInt64 / int64(time.Millisecond); whole > maxMillis || whole < -maxMillis {
-		return fmt.Errorf("%d milliseconds are out of range: expected at most %d", whole, maxMillis)
-	}
-	*m = Milliseconds(time.Duration(whole) * time.Millisecond)
-	return nil
-}
 
 // A HostQuery says which hosts of a project are wanted.
 type HostQuery struct {
@@ -149,32 +122,4 @@ type AddURLsResult struct {
 	Refused      int              `json:"refused"`            // out of scope
 	InvalidLines int              `json:"not_urls"`           // lines that name no URL; blank ones and comments do not count
 	Refusals     []RefusalSummary `json:"refusals,omitempty"` // of the refused ones, by reason
-}
-
-// A RobotsFile is a robots.txt as it was fetched.
-type RobotsFile struct {
-	Origin                string          `json:"origin"`
-	Outcome               string          `json:"outcome"`              // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
-	OriginPostponedReason string          `json:"closed,omitempty"`     // why the origin cannot be visited for now
-	OriginPostponedUntil  time.Time       `json:"until,omitzero"`       // if closed: when it is asked for again
-	FetchedAt             time.Time       `json:"fetched,omitzero"`     // when the answer came; of an older version, when it first did
-	ExpiresAt             time.Time       `json:"fresh_until,omitzero"` // when it is asked for again
-	SHA256                string          `json:"sha256,omitempty"`     // of the bytes, in hex; none if there is no file
-	Bytes                 int             `json:"bytes"`                // of the file; 0 if none is kept
-	CrawlDelay            Milliseconds    `json:"crawl_delay_ms"`       // the pause its rules ask of this crawl, Request-rate included; 0: none
-	Sitemaps              []string        `json:"sitemaps,omitempty"`   // URLs that it names
-	MainMirror            string          `json:"host,omitempty"`       // the main mirror that the file names; nobody goes there because of it
-	FinalURL              string          `json:"at,omitempty"`         // the URL that redirects led to; empty: there were none
-	Text                  string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
-	TextWithheldReason    string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
-	History               []RobotsVersion `json:"history,omitempty"`    // the newest first
-	Diff                  *RobotsTextDiff `json:"diff,omitempty"`       // to another version, where one was named
-}
-
-// A RobotsVersion is a robots.txt that an origin had.
-type RobotsVersion struct {
-	SHA256         string    `json:"sha256"` // in hex: what version and against ask for
-	Bytes          int       `json:"bytes"`
-	FirstFetchedAt time.Time `json:"fetched"`      // when it first came
-	FinalURL       string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }

@@ -1,14 +1,12 @@
 package api
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -366,101 +364,6 @@ func TestThrottleIsBounded(t *testing.T) {
 	}
 	if n := th.limiters.Len(); n > 2*throttledNetworks {
 		t.Errorf("%d addresses are kept", n)
-	}
-}
-
-// logIn logs a browser in and returns its cookie.
-func logIn(t *testing.T, s *Server, token string) *http.Cookie {
-	t.Helper()
-	w := testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {"/brakes?x=1"}}.Encode()}.
-		withHeader("Content-Type", formTypes[0]).withHeader("Accept", "text/html").sendTo(s)
-	cookies := w.Result().Cookies()
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/brakes?x=1" || len(cookies) != 1 {
-		t.Fatalf("login: %d, Location %q, cookies %v", w.Code, w.Header().Get("Location"), cookies)
-	}
-	return cookies[0]
-}
-
-func TestSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, &fakeDaemon{})
-		c := logIn(t, s, operateToken)
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 26 {
-			t.Errorf("the cookie is %+v", c)
-		}
-		cookie := c.Name + "=" + c.Value
-		page := testRequest{method: "GET", path: "/"}.withHeader("Cookie", cookie)
-		if w := page.sendTo(s); w.Body.String() != "page of operator" {
-			t.Errorf("the page says %q", w.Body)
-		}
-		stop := testRequest{method: "POST", path: "/api/v1/projects/books/stop"}.withHeader("Cookie", cookie)
-		if w := stop.sendTo(s); w.Code != http.StatusOK {
-			t.Errorf("an action: %d", w.Code)
-		}
-		checkProblem(t, stop.withHeader("Origin", "null").sendTo(s), http.StatusForbidden)
-		if w := (testRequest{method: "POST", path: "/logout"}).withHeader("Cookie", cookie).sendTo(s); w.Code != http.StatusNoContent {
-			t.Errorf("logout: %d", w.Code)
-		}
-		checkProblem(t, stop.sendTo(s), http.StatusUnauthorized)
-
-		c = logIn(t, s, readToken)
-		page = testRequest{method: "GET", path: "/"}.withHeader("Cookie", c.Name+"="+c.Value)
-		if w := page.sendTo(s); w.Body.String() != "page of reader" {
-			t.Errorf("the page says %q", w.Body)
-		}
-		post := testRequest{method: "POST", path: "/brakes"}.withHeader("Cookie", c.Name+"="+c.Value)
-		checkProblem(t, post.sendTo(s), http.StatusForbidden)
-		time.Sleep(sessionLifetime)
-		checkProblem(t, page.sendTo(s), http.StatusUnauthorized)
-	})
-}
-
-func TestSessionsAreBounded(t *testing.T) {
-	var s sessions
-	now := time.Now()
-	operator, reader := Caller{"a", RoleOperate}, Caller{"b", RoleRead}
-	other := s.create(operator, now)
-	first := s.create(reader, now)
-	for i := range 1000 { // as the throttle does not hold who has a token
-		s.create(reader, now.Add(time.Duration(i+1)*time.Second))
-	}
-	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first) != (Caller{}) || s.callerOf(other) != operator {
-		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.byIDHash), s.callerOf(first), s.callerOf(other))
-	}
-}
-
-func TestLogin(t *testing.T) {
-	s := newServer(t, &fakeDaemon{})
-	form := func(token, next string) testRequest {
-		return testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {next}}.Encode()}.withHeader("Content-Type", formTypes[0])
-	}
-	if w := form("guess", "/audit").withHeader("Accept", "text/html").sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?failed=1&next=%2Faudit" {
-		t.Errorf("a wrong token leads to %q", w.Header().Get("Location"))
-	}
-	checkProblem(t, form("guess", "").sendTo(s), http.StatusUnauthorized)
-	for _, next := range []string{"//evil.example", "https://evil.example/", `/\evil.example`, "evil", "", "/\t/evil.example"} {
-		if w := form(operateToken, next).withHeader("Accept", "text/html").sendTo(s); w.Header().Get("Location") != "/" {
-			t.Errorf("next=%q leads to %q", next, w.Header().Get("Location"))
-		}
-	}
-	checkProblem(t, form(operateToken, "").withHeader("Origin", "https://evil.example").sendTo(s), http.StatusForbidden)
-	page, err := s.cfg.AuditLog.Page(0, 100)
-	if err != nil || len(page.Entries) != 9 {
-		t.Fatalf("the audit has %d entries, %v", len(page.Entries), err)
-	}
-	if e := page.Entries[8]; e.Status != http.StatusUnauthorized || e.Who != "" {
-		t.Errorf("the audit says of the wrong token: %+v", e)
-	}
-	if e := page.Entries[1]; e.Status != http.StatusSeeOther || e.Who != "operator" {
-		t.Errorf("the audit says of the good one: %+v", e)
-	}
-	r := httptest.NewRequest("POST", "https://127.0.0.1/login", strings.NewReader("token="+readToken))
-	r.Header.Set("Content-Type", formTypes[0])
-	r.TLS = &tls.ConnectionState{}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	if c := w.Result().Cookies(); len(c) != 1 || !c[0].Secure {
-		t.Errorf("over TLS the cookie is %v", c)
 	}
 }
 
