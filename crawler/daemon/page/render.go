@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"html/template"
 	"net/http"
 	"strings"
@@ -71,20 +70,6 @@ func (s *webUI) pageHandler(build pageBuilder) http.Handler {
 		}
 		s.renderPage(w, r, v)
 	})
-}
-
-// problemView is the page of an error.
-func problemView(err error) pageView {
-	p := problemOf(err)
-	return pageView{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
-}
-
-// problemOf returns an error as the API tells it.
-func problemOf(err error) *api.Problem {
-	if p, ok := errors.AsType[*api.Problem](err); ok {
-		return p
-	}
-	return &api.Problem{Title: http.StatusText(http.StatusInternalServerError), Status: http.StatusInternalServerError, Detail: err.Error()}
 }
 
 // renderPage writes a view.

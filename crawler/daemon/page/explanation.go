@@ -1,0 +1,58 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// redirectToExplanation leads to the page of the host of the URL that the query names.
+func (s *webUI) redirectToExplanation(r *http.Request) (pageView, error) {
+	text := r.URL.Query().Get("url")
+	u, err := decorum.ParseURL(strings.TrimSpace(text))
+	if err != nil {
+		return pageView{}, api.InvalidInput("%q cannot be explained: %w", text, err)
+	}
+	return pageView{redirectTo: hostPath(r.PathValue("project"), u.Origin().Host()) + "?" + url.Values{"url": {text}}.Encode() + "#explain"}, nil
+}
+
+func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNotFound }
+
+// An explanationView is an explanation as the page shows it.
+type explanationView struct {
+	*api.URLExplanation
+	Verdict   string          // allowed, disallowed or not known
+	PathParts []pathMatchPart // of the path that the rules were compared with
+}
+
+// A pathMatchPart is a part of a path that is matched by the rule that decides, or is not.
+type pathMatchPart struct {
+	Text    string
+	Matched bool
+}
+
+func newExplanationView(e *api.URLExplanation) *explanationView {
+	x := &explanationView{URLExplanation: e, Verdict: "not known"}
+	if e.Robots.MayVisit != nil {
+		x.Verdict = "disallowed"
+		if *e.Robots.MayVisit {
+			x.Verdict = "allowed"
+		}
+	}
+	path := e.Robots.PathAndQuery
+	start, end := 0, 0
+	if len(e.Robots.Matches) > 0 {
+		span := e.Robots.Matches[0].Span
+		start = min(max(span.Start, 0), len(path))
+		end = min(max(span.End, start), len(path))
+	}
+	for _, p := range []pathMatchPart{{path[:start], false}, {path[start:end], true}, {path[end:], false}} {
+		if p.Text != "" {
+			x.PathParts = append(x.PathParts, p)
+		}
+	}
+	return x
+}

@@ -1,0 +1,93 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A projectFileForm is the form that a project's file is changed by.
+type projectFileForm struct {
+	Name    string // of a new project
+	Text    string
+	Problem string // why it was refused
+}
+
+// newProjectTemplate is what a new project begins with.
+const newProjectTemplate = `project: %s
+agent:
+  product: examplebot
+  version: "1.0"
+  contact: https://example.org/bot   # where site owners can reach you
+seeds: [https://example.com/]
+scope:
+  within: host
+politeness:
+  delay: 2s
+`
+
+func (s *webUI) projectCreationPage(*http.Request) (pageView, error) {
+	return pageView{templateName: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
+}
+
+func (s *webUI) createProject(r *http.Request) (formResult, error) {
+	form := projectFileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: submittedProjectFile(r)}
+	return s.putProjectOrRedisplay(r, form.Name, form.Text, func(problem string) (pageView, error) {
+		form.Problem = problem
+		return pageView{templateName: "new", title: "New project", data: form}, nil
+	})
+}
+
+func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
+	if !api.CallerFromContext(r.Context()).Role.Allows(api.RoleOperate) {
+		return pageView{}, forbiddenProblem("a project file may hold passwords: only who may operate sees it")
+	}
+	v, l, err := s.loadProjectView(r, "file")
+	if err != nil {
+		return pageView{}, err
+	}
+	text, err := s.daemon.ReadProjectFile(r.Context(), l.Name)
+	if err != nil && !isNotFound(err) { // a file that has gone can be written again
+		return pageView{}, err
+	}
+	l.Content = projectFileForm{Text: string(text), Problem: l.FileError}
+	return v, nil
+}
+
+func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
+	text := submittedProjectFile(r)
+	return s.putProjectOrRedisplay(r, r.PathValue("project"), text, func(problem string) (pageView, error) {
+		v, l, err := s.loadProjectView(r, "file")
+		if err == nil {
+			l.Content = projectFileForm{Text: text, Problem: problem}
+		}
+		return v, err
+	})
+}
+
+// submittedProjectFile returns the file of a form: browsers end its lines in CR LF.
+func submittedProjectFile(r *http.Request) string {
+	return strings.ReplaceAll(r.PostFormValue("file"), "\r\n", "\n")
+}
+
+// putProjectOrRedisplay makes or changes a project. A file that is refused is shown again.
+func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageView, error)) (formResult, error) {
+	created, err := s.daemon.PutProject(r.Context(), name, []byte(text))
+	if p, ok := errors.AsType[*api.Problem](err); ok {
+		v, err := redisplay(p.Error())
+		v.status = p.Status
+		return formResult{redisplayedPage: &v}, err
+	}
+	if err != nil {
+		return formResult{}, err
+	}
+	d := formResult{redirectTo: "/projects/" + url.PathEscape(name), message: name + " follows its file as it is now"}
+	if created {
+		d.message = name + " is there, and can be started"
+	}
+	return d, nil
+}
