@@ -4,20 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 
-	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
-)
-
-// The modes of the files and directories that decorum creates: only the daemon's user
-// can read them. Existing ones keep their modes.
-const (
-	PrivateDirMode  fs.FileMode = 0o700
-	PrivateFileMode             = disk.PrivateMode
 )
 
 // A DirectoryLock keeps other processes from a directory until it is closed.

@@ -170,27 +170,6 @@ func EncodeProject(p project.Project) ([]byte, error) {
 	return text, errors.Join(err, e)
 }
 
-// replacementSuffix ends the name of a file that will replace another.
-const replacementSuffix = ".new"
-
-// WriteFileAtomic writes a file so that a crash, or a power cut, leaves the old one or
-// the new one; when it returns, the new one.
-func WriteFileAtomic(name string, text []byte) error {
-	temporary := name + replacementSuffix
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, name); err != nil {
-		return err
-	}
-	return disk.SyncDir(filepath.Dir(name))
-}
-
 // RequireLocalState returns an error if the state of the directory's crawl is in Redis,
 // for what needs it in files.
 func (d StateDir) RequireLocalState() error {
@@ -247,3 +226,10 @@ func (d StateDir) ProjectDirs() (map[string]StateDir, error) {
 	}
 	return dirs, err
 }
+
+// The modes of the files and directories that decorum creates: only the daemon's user
+// can read them. Existing ones keep their modes.
+const (
+	PrivateDirMode  fs.FileMode = 0o700
+	PrivateFileMode             = disk.PrivateMode
+)

@@ -1,0 +1,98 @@
+package datadir
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/redis"
+)
+
+// RedisOptions returns the options for the project's Redis. It opens files by open.
+func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
+	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
+	if r.PasswordFile != "" {
+		text, err := inputfile.ReadSmall(open, r.PasswordFile)
+		if err != nil {
+			return opts, usage.Errorf("store.redis.password_file: %w", err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		opts.Password = strings.TrimSuffix(first, "\r")
+	}
+	if r.TLS {
+		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if r.CAFile != "" {
+		text, err := inputfile.ReadSmall(open, r.CAFile)
+		if err != nil {
+			return opts, usage.Errorf("store.redis.ca_file: %w", err)
+		}
+		opts.TLS.RootCAs = x509.NewCertPool()
+		if !opts.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return opts, usage.Errorf("store.redis.ca_file: %s holds no certificate", r.CAFile)
+		}
+	}
+	return opts, nil
+}
+
+// RedisOpenTimeout is how long it may take to find the servers of a store.
+const RedisOpenTimeout = 30 * time.Second
+
+// OpenRedisStores opens the stores of a crawl whose state is in Redis, as files would be
+// opened, and notes in its directory that it is.
+func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s CrawlStores, err error) {
+	dir := StateDir(p.Store.Path)
+	if _, err := os.Stat(dir.Path(StoreFile)); err == nil {
+		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
+			dir.Path(StoreFile))
+	}
+	opts, err := RedisOptions(&p.Store.Redis, open)
+	if err != nil {
+		return s, err
+	}
+	if boltOpts.ListOutputFiles != nil {
+		l := durableLengthRecorder{path: dir.Path(outputLengthsFile), listOutputFiles: boltOpts.ListOutputFiles}
+		beforeWrite := boltOpts.BeforeWrite
+		boltOpts.BeforeWrite = func() error {
+			if err := beforeWrite(); err != nil {
+				return err
+			}
+			return l.saveIfDue()
+		}
+	}
+	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
+	prefix := p.Store.Redis.Prefix + ":" + p.Name
+	s.IsRemote = true
+	if s.Robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
+		return CrawlStores{}, err
+	}
+	opts.OnStallChange = boltOpts.OnStallChange // of the frontier's alone: it is asked as a whole, and often
+	if s.Frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
+		if err = WriteFileAtomic(dir.Path(redisFile), []byte(prefix+"\n")); err == nil {
+			return s, nil
+		}
+		err = errors.Join(err, s.Frontier.Close())
+	}
+	return CrawlStores{}, errors.Join(err, s.Robots.Close())
+}
+
+// openRedisStore returns an interface that is nil where the store is.
+func openRedisStore(opts redis.Options, prefix string) (StoreInspectorImporter, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), RedisOpenTimeout)
+	defer cancel()
+	opts.Prefix = prefix
+	s, err := redis.Open(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
+	}
+	return s, nil
+}
