@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -131,39 +130,40 @@ func (o *JSONLRecorder) Close() error {
 	return o.file.Close()
 }
 
-// Bodies is the directory that keeps the bodies of pages, as decoded, each once
-// under its SHA-256: ab/cd/abcd….
-type bodyStore struct {
-	dir         string
-	newFileMode fs.FileMode // of new files
-}
-
-// unfinishedDir is where bodies are until they are whole.
-const unfinishedDir = "new"
-
-// openBodyStore opens the directory, and removes unfinished files of a crash. New files
-// get the mode.
-func openBodyStore(dir string, mode fs.FileMode) (bodyStore, error) {
-	b := bodyStore{dir, mode}
-	err := os.RemoveAll(b.joinPath(unfinishedDir))
-	return b, errors.Join(err, disk.MakeDirsForFileMode(b.joinPath(unfinishedDir), mode))
-}
-
-func (b bodyStore) joinPath(parts ...string) string {
-	return filepath.Join(append([]string{b.dir}, parts...)...)
-}
-
-// putBody writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
-// When it returns the body is with the operating system, and its bytes are on the
-// disk: a power cut may take its name away, and leaves no half of it.
-func (b bodyStore) putBody(sum string, body []byte) error {
-	dir := b.joinPath(sum[:2], sum[2:4])
-	name := filepath.Join(dir, sum)
-	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
-		return nil
+// openJSONLAndMoveOldIfFresh opens the file of lines. If the crawl starts afresh, it moves an
+// earlier crawl out of the way after it has opened a file that the user chose: if that
+// file cannot be opened, nothing is moved.
+func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
+	dir := cfg.StateDir
+	if cfg.JSONLPath != "" {
+		if dir.IsOwnStateFile(cfg.JSONLPath) {
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", cfg.JSONLPath)
+		}
+		if out, err = OpenJSONLRecorder(*cfg); err != nil {
+			return nil, err
+		}
 	}
-	if err := disk.MakeDirsForFileMode(dir, b.newFileMode); err != nil {
-		return err
+	if cfg.StartFresh {
+		var rotated []string
+		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {
+			err = dir.MoveOldCrawl(time.Now(), rotated)
+		}
 	}
-	return disk.WriteFileAtomic(name, b.joinPath(unfinishedDir), b.newFileMode, body)
+	if out == nil && err == nil {
+		ownFile := *cfg
+		ownFile.Confinement, ownFile.JSONLPath = nil, dir.Path(datadir.OutputFile)
+		out, err = OpenJSONLRecorder(ownFile)
+	}
+	if err != nil && out != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	if out == nil {
+		return nil, err
+	}
+	if cfg.WriteBodies {
+		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), cfg.FileMode); err != nil {
+			return nil, errors.Join(err, out.Close())
+		}
+	}
+	return out, nil
 }

@@ -1,0 +1,91 @@
+package sinks
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// A confinedDir is the directory of a file of lines and of the full files beside it. Its
+// methods take names relative to the directory.
+type confinedDir struct {
+	path string
+	root *os.Root // of a confined project; nil: the system resolves names
+}
+
+// openJSONLDir opens the directory of the file called name, within c.
+func openJSONLDir(c *confine.ProjectAccess, name string) (confinedDir, error) {
+	d := confinedDir{path: filepath.Dir(name)}
+	if c == nil {
+		return d, nil
+	}
+	var err error
+	d.root, err = c.OpenOutputDir(d.path, 0)
+	return d, err
+}
+
+// openFile is os.OpenFile in the directory. In a confinement it opens an existing file
+// only if it is a regular file.
+func (d confinedDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	if d.root == nil {
+		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
+	}
+	info, err := d.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if flag&os.O_CREATE != 0 {
+			flag |= os.O_EXCL // do not follow a link that appears in the meantime
+		}
+		return d.root.OpenFile(name, flag, perm)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errors.New("it is not a regular file")}
+	}
+	f, err := d.root.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return confine.RequireSameFile(f, info)
+}
+
+func (d confinedDir) lstat(name string) (fs.FileInfo, error) {
+	if d.root == nil {
+		return os.Lstat(filepath.Join(d.path, name))
+	}
+	return d.root.Lstat(name)
+}
+
+func (d confinedDir) rename(from, to string) error {
+	if d.root == nil {
+		return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
+	}
+	return d.root.Rename(from, to)
+}
+
+func (d confinedDir) readDirEntries() ([]fs.DirEntry, error) {
+	if d.root == nil {
+		return os.ReadDir(d.path)
+	}
+	return fs.ReadDir(d.root.FS(), ".")
+}
+
+// sync makes the names in the directory durable.
+func (d confinedDir) sync() error {
+	if d.root == nil {
+		return disk.SyncDir(d.path)
+	}
+	return disk.SyncOpenDir(d.root)
+}
+
+// closeRoot closes the directory. It may be called more than once.
+func (d confinedDir) closeRoot() error {
+	if d.root == nil {
+		return nil
+	}
+	return d.root.Close()
+}
