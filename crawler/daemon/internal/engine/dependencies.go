@@ -4,13 +4,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
-	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -63,40 +59,4 @@ func NewMemoryPressureMonitor(limit memlimit.Limit, log *slog.Logger) *memlimit.
 				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit", plaintext.FormatBytes(limit))
 		}
 	})
-}
-
-// Handlers are those of a program, nil if it has none: see daemon.Handlers, which documents the
-// methods.
-type Handlers interface {
-	Names() []string
-	Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64)
-}
-
-// handlerNames returns the names of h, which may be nil.
-func handlerNames(h Handlers) []string {
-	if h == nil {
-		return nil
-	}
-	return h.Names()
-}
-
-// CheckHandler returns a problem if h, which may be nil, has no handler of that name; the empty
-// name asks for none.
-func CheckHandler(h Handlers, name string) *project.FieldProblem {
-	names := handlerNames(h)
-	switch {
-	case name == "" || slices.Contains(names, name):
-		return nil
-	case len(names) == 0:
-		return project.NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
-	}
-	return project.NewFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(names, ", "))
-}
-
-// attachHandler has the pages of c handled as p says: without a handler, the crawler follows
-// what is to be discovered.
-func attachHandler(h Handlers, c *crawler.Crawler, p project.Project, fetcher *httpfetch.Fetcher) {
-	if slices.Contains(handlerNames(h), p.Handler) {
-		h.Attach(p.Handler, c, fetcher, int64(p.Fetch.MaxRequestBody))
-	}
 }
