@@ -9,9 +9,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
-	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/internal/plaintext"
-	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -90,53 +87,4 @@ func requireCanonicalURL(text string) (decorum.URL, error) {
 		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
 	}
 	return u, err
-}
-
-// DelayText rounds a rest for people.
-func DelayText(m api.Milliseconds) string {
-	d := time.Duration(m)
-	switch {
-	case d == 0:
-		return "-"
-	case d >= 10*time.Second:
-		return project.Duration(d.Round(time.Second)).String()
-	}
-	return project.Duration(d.Round(time.Millisecond)).String()
-}
-
-// PrefixIfSet returns text after prefix, or nothing if text is empty.
-func PrefixIfSet(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
-}
-
-func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// RuleText words the rule that decided.
-func RuleText(v robots.Verdict) string {
-	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
-}
-
-// StateNames are how the states of a URL are written.
-var StateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
-
-// RefusalText says why URLs are parked.
-func RefusalText(r api.RefusalSummary) string {
-	if r.RefusedBy == ParkedByScope {
-		return "out of scope: " + r.Rule
-	}
-	return r.Rule
-}
-
-// RuleLocationText says where the rule stands.
-func RuleLocationText(r api.RefusalSummary) string {
-	switch {
-	case r.RuleFileURL == "":
-		return ""
-	case r.RuleLine == 0:
-		return r.RuleFileURL
-	}
-	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
 }

@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"context"
-	"iter"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -13,7 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots/gate"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
 // An Inspector is a crawl that is asked about at a moment. It answers from the
@@ -39,172 +36,28 @@ func New(r *engine.Engine) *Inspector {
 		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
 }
 
-// A RunningCrawl is the api.Inspector of a crawl that this process runs, or could run. It
-// makes an Inspector for each question.
-type RunningCrawl struct {
-	Name string // in errors
-	// WithEngine calls do with an engine of the crawl, whose stores are open meanwhile.
-	WithEngine func(ctx context.Context, do func(context.Context, *engine.Engine) error) error
-	// URLsAdded is called when AddURLs has queued URLs; nil: nobody needs to know.
-	URLsAdded func(*engine.Engine)
-}
-
-// inspect calls do with an Inspector of the crawl at the present moment.
-func (c *RunningCrawl) inspect(ctx context.Context, do func(context.Context, *Inspector) error) error {
-	return c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
-		q := New(e)
-		q.Name = c.Name
-		return do(ctx, q)
-	})
-}
-
-// A reportPart is one of the parts that a report is yielded in: the totals first, then the hosts.
-type reportPart struct {
-	totals *api.CrawlReport
-	host   *api.Host
-}
-
-// Report is part of api.Inspector.
-func (c *RunningCrawl) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
-	next, stop := iter.Pull2(streamInspection(ctx, c, (*Inspector).reportParts, query))
-	defer stop()
-	first, err, _ := next()
-	if err != nil {
-		return err
+// ParseHostParam returns the name of a host in canonical form; empty: none is asked for.
+func ParseHostParam(text string) (string, error) {
+	if text == "" {
+		return "", nil
 	}
-	return use(&api.StreamedReport{Totals: *first.totals, Hosts: func(yield func(*api.Host, error) bool) {
-		for part, err, more := next(); more; part, err, more = next() {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(part.host, nil) {
-				return
-			}
-		}
-	}})
-}
-
-// reportParts yields a report in parts. An error is yielded last.
-func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportPart, error] {
-	return func(yield func(*reportPart, error) bool) {
-		isRead := true
-		err := q.Report(ctx, query, func(s *api.StreamedReport) error {
-			isRead = yield(&reportPart{totals: &s.Totals}, nil)
-			for h, err := range s.Hosts {
-				if err != nil || !isRead {
-					return err
-				}
-				isRead = yield(&reportPart{host: h}, nil)
-			}
-			return nil
-		})
-		if err != nil && isRead {
-			yield(nil, err)
-		}
+	host, ok := project.CanonicalHost(text)
+	if !ok {
+		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
 	}
+	return host, nil
 }
 
-// ExplainURL is part of api.Inspector.
-func (c *RunningCrawl) ExplainURL(ctx context.Context, url string) (e *api.URLExplanation, err error) {
-	if _, err := decorum.ParseURL(url); err != nil {
-		return nil, api.InvalidInput("%q is not a URL: %s", url, engine.InnerErrorText(err))
+// ParseOriginParam returns the origin that a question names.
+func ParseOriginParam(text string) (decorum.Origin, error) {
+	u, err := decorum.ParseURL(text)
+	if err != nil || u.PathAndQuery() != "/" {
+		return decorum.Origin{}, api.InvalidInput("%q is not an origin, as https://example.com", text)
 	}
-	err = c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
-		e, err = q.ExplainURL(ctx, url)
-		return err
-	})
-	return e, err
+	return u.Origin(), nil
 }
 
-// FrontierStats is part of api.Inspector.
-func (c *RunningCrawl) FrontierStats(ctx context.Context) (s *api.FrontierStats, err error) {
-	err = c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
-		s, err = q.FrontierStats(ctx)
-		return err
-	})
-	return s, err
-}
-
-// FrontierURLs is part of api.Inspector.
-func (c *RunningCrawl) FrontierURLs(ctx context.Context, query api.FrontierURLQuery) iter.Seq2[*api.FrontierURL, error] {
-	return streamInspection(ctx, c, (*Inspector).FrontierURLs, query)
-}
-
-// LedgerRecords is part of api.Inspector.
-func (c *RunningCrawl) LedgerRecords(ctx context.Context, query api.LedgerQuery) iter.Seq2[*ledger.Record, error] {
-	return streamInspection(ctx, c, (*Inspector).LedgerRecords, query)
-}
-
-// streamInspection yields what list, a method of Inspector, yields of the crawl. list runs in a
-// goroutine: whoever wants to close the stores ends its context, and does not wait for the
-// reader of the answer. The goroutine has ended when the iteration has; a panic goes on here.
-func streamInspection[Q, T any](
-	ctx context.Context, c *RunningCrawl, list func(*Inspector, context.Context, Q) iter.Seq2[*T, error], query Q,
-) iter.Seq2[*T, error] {
-	return func(yield func(*T, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		values := make(chan *T)
-		var listErr error // these two are read after values is closed
-		var panicValue any
-		go func() {
-			defer close(values)
-			defer func() { panicValue = recover() }()
-			listErr = c.inspect(ctx, func(ctx context.Context, q *Inspector) error {
-				for v, err := range list(q, ctx, query) {
-					if err != nil {
-						return err
-					}
-					select {
-					case values <- v:
-					case <-ctx.Done():
-						return context.Cause(ctx)
-					}
-				}
-				return nil
-			})
-		}()
-		defer func() {
-			cancel()
-			for range values { // until the goroutine has ended
-			}
-		}()
-		for v := range values {
-			if !yield(v, nil) {
-				return
-			}
-		}
-		if panicValue != nil {
-			panic(panicValue)
-		}
-		if listErr != nil {
-			yield(nil, listErr)
-		}
-	}
-}
-
-// AddURLs is part of api.Inspector. It adds a batch before it reads the next, so that the
-// sender goes no faster than the store. When it returns, what it counts as added is on the
-// disk; the result is valid with an error, too.
-func (c *RunningCrawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
-	result, err := AddURLs(ctx, c.enqueueURLs, lines)
-	if err == nil {
-		err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
-			return e.Stores.Frontier.Flush(ctx)
-		})
-	}
-	return result, err
-}
-
-// enqueueURLs queues entries. It takes the engine anew for each batch: the project file may change
-// while a long list arrives.
-func (c *RunningCrawl) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = c.WithEngine(ctx, func(ctx context.Context, e *engine.Engine) error {
-		added, err = e.Frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
-		if added > 0 && c.URLsAdded != nil {
-			c.URLsAdded(e)
-		}
-		return err
-	})
-	return added, err
+// NewUnknownHostError is the error of a host that a crawl has not met.
+func NewUnknownHostError(crawl, host string) error {
+	return api.NotFound("%s knows no host %s", crawl, host)
 }

@@ -103,3 +103,20 @@ func (q *Inspector) readRankedHosts(ctx context.Context, hosts []rankedHost) ite
 		}
 	}
 }
+
+// A hostSortValues is what hosts are sorted by, the smallest first.
+type hostSortValues [3]int64
+
+// attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
+// hosts that stand still, and those with most to do.
+func attentionSortKey(h *api.Host) hostSortValues {
+	waiting := int64(h.QueuedURLs)
+	if h.State == HostSuspended || h.State == stateHeld {
+		waiting += 1 << 60
+	}
+	return hostSortValues{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
+}
+
+func (k hostSortValues) compare(l hostSortValues) int {
+	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
+}

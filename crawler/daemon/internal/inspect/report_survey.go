@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,37 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
-
-// addHostTotals adds u to t.
-func addHostTotals(t, u *api.HostTotals) {
-	t.Requests += u.Requests
-	t.Pages += u.Pages
-	t.Failures += u.Failures
-	t.Bytes += u.Bytes
-	t.RequestTime += u.RequestTime
-	t.KnownURLs += u.KnownURLs
-	t.DoneURLs += u.DoneURLs
-	t.QueuedURLs += u.QueuedURLs
-	t.AwaitingRevisit += u.AwaitingRevisit
-	t.ParkedURLs += u.ParkedURLs
-	t.BlockedByRobots += u.BlockedByRobots
-	t.BlockedByTDMRep += u.BlockedByTDMRep
-	t.OutOfScope += u.OutOfScope
-	t.PagesWithheld += u.PagesWithheld
-	recalculateCoverage(t)
-}
-
-// recalculateCoverage works out the coverage.
-func recalculateCoverage(t *api.HostTotals) {
-	t.Coverage = 1
-	if all := t.KnownURLs - t.OutOfScope; all > 0 {
-		t.Coverage = float64(t.DoneURLs) / float64(all)
-	}
-}
 
 // A HostReport is what is said of a host, and what that rests on.
 type HostReport struct {
@@ -52,94 +23,6 @@ type HostReport struct {
 	pagesTowardLimit int64          // pages that count for max_pages_per_host
 	nextURLDue       time.Time
 	OriginList       []decorum.Origin // as Origins
-}
-
-// Report calls use with the report, of one host if the query names it. The hosts come in the
-// order of what matters, at most query.Limit of them unless it is 0.
-func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
-	host, err := ParseHostParam(query.Host)
-	if err != nil {
-		return err
-	}
-	if query.Limit < 0 {
-		return api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
-	}
-	s, err := q.streamedReport(ctx, host, query.Limit, MaxHostsInMemory)
-	switch {
-	case err != nil:
-		return err
-	case host != "" && s.Totals.HostCount == 0:
-		return NewUnknownHostError(q.Name, host)
-	}
-	return use(s)
-}
-
-// ParseHostParam returns the name of a host in canonical form; empty: none is asked for.
-func ParseHostParam(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	host, ok := project.CanonicalHost(text)
-	if !ok {
-		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
-	}
-	return host, nil
-}
-
-// ParseOriginParam returns the origin that a question names.
-func ParseOriginParam(text string) (decorum.Origin, error) {
-	u, err := decorum.ParseURL(text)
-	if err != nil || u.PathAndQuery() != "/" {
-		return decorum.Origin{}, api.InvalidInput("%q is not an origin, as https://example.com", text)
-	}
-	return u.Origin(), nil
-}
-
-// NewUnknownHostError is the error of a host that a crawl has not met.
-func NewUnknownHostError(crawl, host string) error {
-	return api.NotFound("%s knows no host %s", crawl, host)
-}
-
-// streamedReport adds up what Report tells, and holds only so many hosts. Of the others it
-// keeps what it takes to read them again, or nothing if they are beyond the limit.
-func (q *Inspector) streamedReport(
-	ctx context.Context, onlyHost string, limit, maxInMemory int,
-) (*api.StreamedReport, error) {
-	r := api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{},
-		CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}
-	ranking, refusals := hostRanking{limit: limit, maxFullReports: maxInMemory}, RefusalTally{}
-	addHost := func(h *HostReport) {
-		refusals.merge(h.ParkedByRule)
-		r.HostCount++
-		r.OriginCount += len(h.Origins)
-		addHostTotals(&r.HostTotals, &h.HostTotals)
-		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
-		r.HostsByState[h.State]++
-		ranking.addHost(h)
-	}
-	var err error
-	if onlyHost == "" {
-		err = q.ForEachHostReport(ctx, true, addHost)
-	} else {
-		var h *HostReport
-		if h, err = q.lookUpHost(ctx, onlyHost, true); h != nil {
-			addHost(h)
-		}
-	}
-	if err == nil {
-		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, &r)
-	}
-	if err != nil {
-		return nil, err
-	}
-	ranking.sortAndTrim()
-	r.ParkedByRule = refusals.Sorted()
-	if limit > 0 {
-		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
-		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
-		r.StrippedSessionIDsByHost = r.StrippedSessionIDsByHost[:min(limit, len(r.StrippedSessionIDsByHost))]
-	}
-	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
 
 // lookUpHost returns what is known of a host, nil if the crawl has not met it: see ReadHost.
@@ -160,17 +43,6 @@ func (q *Inspector) HostOrigins(ctx context.Context, host string) (origins []dec
 		return true
 	})
 	return origins, err
-}
-
-// addRefusalAndSessionIDCounts adds what was not queued as it was found.
-func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
-	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
-		return err
-	}
-	s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
-	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
-	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
-	return err
 }
 
 // newHostReport begins the report on a host with what is remembered of it.
@@ -269,21 +141,4 @@ func (q *Inspector) SetHostHoldReason(ctx context.Context, h *HostReport) error 
 		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", maxBytes)
 	}
 	return err
-}
-
-// A hostSortValues is what hosts are sorted by, the smallest first.
-type hostSortValues [3]int64
-
-// attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
-// hosts that stand still, and those with most to do.
-func attentionSortKey(h *api.Host) hostSortValues {
-	waiting := int64(h.QueuedURLs)
-	if h.State == HostSuspended || h.State == stateHeld {
-		waiting += 1 << 60
-	}
-	return hostSortValues{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
-}
-
-func (k hostSortValues) compare(l hostSortValues) int {
-	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
 }

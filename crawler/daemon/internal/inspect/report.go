@@ -1,0 +1,136 @@
+package inspect
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/frontier"
+)
+
+// Report calls use with the report, of one host if the query names it. The hosts come in the
+// order of what matters, at most query.Limit of them unless it is 0.
+func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(*api.StreamedReport) error) error {
+	host, err := ParseHostParam(query.Host)
+	if err != nil {
+		return err
+	}
+	if query.Limit < 0 {
+		return api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
+	}
+	s, err := q.streamedReport(ctx, host, query.Limit, MaxHostsInMemory)
+	switch {
+	case err != nil:
+		return err
+	case host != "" && s.Totals.HostCount == 0:
+		return NewUnknownHostError(q.Name, host)
+	}
+	return use(s)
+}
+
+// streamedReport adds up what Report tells, and holds only so many hosts. Of the others it
+// keeps what it takes to read them again, or nothing if they are beyond the limit.
+func (q *Inspector) streamedReport(
+	ctx context.Context, onlyHost string, limit, maxInMemory int,
+) (*api.StreamedReport, error) {
+	r := api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{},
+		CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}
+	ranking, refusals := hostRanking{limit: limit, maxFullReports: maxInMemory}, RefusalTally{}
+	addHost := func(h *HostReport) {
+		refusals.merge(h.ParkedByRule)
+		r.HostCount++
+		r.OriginCount += len(h.Origins)
+		addHostTotals(&r.HostTotals, &h.HostTotals)
+		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
+		r.HostsByState[h.State]++
+		ranking.addHost(h)
+	}
+	var err error
+	if onlyHost == "" {
+		err = q.ForEachHostReport(ctx, true, addHost)
+	} else {
+		var h *HostReport
+		if h, err = q.lookUpHost(ctx, onlyHost, true); h != nil {
+			addHost(h)
+		}
+	}
+	if err == nil {
+		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, &r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ranking.sortAndTrim()
+	r.ParkedByRule = refusals.Sorted()
+	if limit > 0 {
+		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
+		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
+		r.StrippedSessionIDsByHost = r.StrippedSessionIDsByHost[:min(limit, len(r.StrippedSessionIDsByHost))]
+	}
+	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
+}
+
+// A reportPart is one of the parts that a report is yielded in: the totals first, then the hosts.
+type reportPart struct {
+	totals *api.CrawlReport
+	host   *api.Host
+}
+
+// reportParts yields a report in parts. An error is yielded last.
+func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportPart, error] {
+	return func(yield func(*reportPart, error) bool) {
+		isRead := true
+		err := q.Report(ctx, query, func(s *api.StreamedReport) error {
+			isRead = yield(&reportPart{totals: &s.Totals}, nil)
+			for h, err := range s.Hosts {
+				if err != nil || !isRead {
+					return err
+				}
+				isRead = yield(&reportPart{host: h}, nil)
+			}
+			return nil
+		})
+		if err != nil && isRead {
+			yield(nil, err)
+		}
+	}
+}
+
+// addRefusalAndSessionIDCounts adds what was not queued as it was found.
+func (q *Inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
+	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.FrontierStore); err != nil {
+		return err
+	}
+	s.StrippedSessionIDsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.FrontierStore)
+	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
+	s.RefusalCounts, s.StrippedSessionIDsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDsByHost, isOtherHost)
+	return err
+}
+
+// addHostTotals adds u to t.
+func addHostTotals(t, u *api.HostTotals) {
+	t.Requests += u.Requests
+	t.Pages += u.Pages
+	t.Failures += u.Failures
+	t.Bytes += u.Bytes
+	t.RequestTime += u.RequestTime
+	t.KnownURLs += u.KnownURLs
+	t.DoneURLs += u.DoneURLs
+	t.QueuedURLs += u.QueuedURLs
+	t.AwaitingRevisit += u.AwaitingRevisit
+	t.ParkedURLs += u.ParkedURLs
+	t.BlockedByRobots += u.BlockedByRobots
+	t.BlockedByTDMRep += u.BlockedByTDMRep
+	t.OutOfScope += u.OutOfScope
+	t.PagesWithheld += u.PagesWithheld
+	recalculateCoverage(t)
+}
+
+// recalculateCoverage works out the coverage.
+func recalculateCoverage(t *api.HostTotals) {
+	t.Coverage = 1
+	if all := t.KnownURLs - t.OutOfScope; all > 0 {
+		t.Coverage = float64(t.DoneURLs) / float64(all)
+	}
+}
