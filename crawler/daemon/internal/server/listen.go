@@ -6,16 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/internal/connlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -95,117 +91,3 @@ func listenTCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	}
 	return l, nil
 }
-
-// A reloadingCertificate is read anew when its file has changed, so that it can be renewed
-// while the daemon runs.
-type reloadingCertificate struct {
-	certFile, keyFile string
-	log               *slog.Logger
-	mu                sync.Mutex
-	loaded            *tls.Certificate
-	loadedModTime     time.Time // when the file was changed that was read
-	lastError         string    // why what is there now cannot be read; empty: it can
-}
-
-// currentCertificate returns the certificate. While the files cannot be read, or do not go
-// together because one of them is being replaced, it is the one before, and the log
-// says why, once.
-func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	info, err := os.Stat(c.certFile)
-	if err == nil && c.loaded != nil && info.ModTime().Equal(c.loadedModTime) {
-		return c.loaded, nil
-	}
-	var pair tls.Certificate
-	if err == nil {
-		pair, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	}
-	switch {
-	case err == nil:
-		c.loaded, c.loadedModTime, c.lastError = &pair, info.ModTime(), ""
-	case c.loaded == nil:
-		return nil, err
-	case c.lastError != err.Error():
-		c.lastError = err.Error()
-		c.log.Warn("the new certificate cannot be read: the one before is used on", "expires", c.loaded.Leaf.NotAfter, "error", err)
-	}
-	return c.loaded, nil
-}
-
-// listenerConnectionLimits are the limits on the connections of a daemon's listeners. The defaults
-// leave most of the descriptors of the process to the crawl.
-type listenerConnectionLimits struct {
-	connlimit.Limits     // of the listener of the API
-	maxBot           int // the same as MaxUntrusted, of the listener for site owners
-}
-
-func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&c.MaxTrusted, "connections", 0,
-		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
-	fs.IntVar(&c.MaxUntrusted, "stranger-connections", 0,
-		"keep `N` connections of callers without a token open; a new one closes the one that has been idle longest "+
-			"(0: 1024, but an eighth of the open files allowed at most)")
-	fs.IntVar(&c.maxBot, "bot-connections", 0,
-		"the same for --bot-listen: `N` connections (0: 512, but a sixteenth of the open files allowed at most)")
-	fs.IntVar(&c.MaxUntrustedPerNetwork, "connections-per-address", 64,
-		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
-	c.UntrustedRequestTimeout = 10 * time.Second
-	fs.Var(DurationFlag{(*project.Duration)(&c.UntrustedRequestTimeout)}, "stranger-time",
-		"close a connection without a token that sends no request for `TIME`")
-}
-
-// check refuses limits that cannot work.
-func (c *listenerConnectionLimits) check() error {
-	for flag, n := range map[string]int{"connections": c.MaxTrusted, "stranger-connections": c.MaxUntrusted,
-		"bot-connections": c.maxBot, "connections-per-address": c.MaxUntrustedPerNetwork, "stranger-time": int(c.UntrustedRequestTimeout)} {
-		if n < 0 {
-			return usage.Errorf("--%s: it must not be negative", flag)
-		}
-	}
-	maxFiles := maxDescriptors()
-	effective := c.withDefaults(maxFiles)
-	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
-		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
-			"and the process may have %d files open, half of which the crawl needs: "+
-			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
-	}
-	return nil
-}
-
-// withDefaults returns the limits for a process that may open so many files; 0 means
-// unlimited.
-func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnectionLimits {
-	effective := *c
-	for _, l := range []struct {
-		limit    *int
-		standard int // of processes with enough descriptors
-		share    uint64
-	}{{&effective.MaxTrusted, 4096, 4}, {&effective.MaxUntrusted, 1024, 8}, {&effective.maxBot, 512, 16}} {
-		if *l.limit != 0 {
-			continue
-		}
-		*l.limit = l.standard
-		if maxFiles > 0 {
-			*l.limit = int(max(1, min(uint64(l.standard), maxFiles/l.share)))
-		}
-	}
-	return effective
-}
-
-// A DurationFlag is a flag of a duration as project files have them.
-type DurationFlag struct{ *project.Duration }
-
-// Set is part of pflag.Value.
-func (t DurationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
-
-// String is part of pflag.Value: no default is shown.
-func (t DurationFlag) String() string {
-	if t.Duration == nil || *t.Duration == 0 {
-		return ""
-	}
-	return t.Duration.String()
-}
-
-// Type is part of pflag.Value.
-func (t DurationFlag) Type() string { return "TIME" }
