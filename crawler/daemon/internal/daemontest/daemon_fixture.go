@@ -2,21 +2,17 @@ package daemontest
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
 // A Daemon is what a DaemonFixture runs: a supervisor of projects.
@@ -130,40 +126,4 @@ func (f *DaemonFixture) WaitForState(name string, s api.ProjectState) api.Projec
 	}
 	f.T.Fatalf("%s is %s (%s) for a minute, want %s", name, p.State, p.StateReason, s)
 	return p
-}
-
-// ProjectYAML returns a project file that crawls the web from a seed.
-func (f *WebFixture) ProjectYAML(seed string, more ...string) string {
-	return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.Addr, strings.Join(more, "\n"))
-}
-
-// NoDelayYAML is the setting of a project that visits its hosts without a delay.
-const NoDelayYAML = "politeness: {delay: 0s, adaptive: 0}"
-
-// MinimalProject is a project file with what is compulsory.
-const MinimalProject = `agent: {contact: "mailto:bot@example.com"}
-seeds: [https://example.com/]
-`
-
-// RedisField returns the field of a project file whose state is in a cluster.
-func RedisField(c *redistest.Cluster, more string) string {
-	return fmt.Sprintf("project: shop\nstore: {redis: {addresses: ['%s']%s}}\n", strings.Join(c.Addrs(), "', '"), more)
-}
-
-// CreateSigningKey writes a new key that signs requests to a file, and returns the key.
-func CreateSigningKey(t *testing.T, path string) *botauth.Key {
-	t.Helper()
-	key, err := botauth.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := key.PrivatePEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
