@@ -1,0 +1,106 @@
+package robotstools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
+	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/robots/gate"
+)
+
+// addFetchFlags adds the flags of a command that fetches robots.txt files.
+func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
+	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
+	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
+}
+
+// hasURLScheme reports whether what names a robots.txt is a URL and no file.
+func hasURLScheme(name string) bool { return strings.Contains(name, "://") }
+
+// originOfRobotsURL returns whose robots.txt is at an address. what says in errors
+// where the address was given.
+func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
+	u, err := decorum.ParseURL(address)
+	if err != nil || u != u.Origin().RobotsURL() { // LOC-06
+		return decorum.Origin{}, usage.Errorf("%s: %q is not the place of a robots.txt; expected https://host/robots.txt", argName, address)
+	}
+	return u.Origin(), nil
+}
+
+// maxRobotsFileBytes is how many bytes of a file on disk are looked at, to the end of a line. It
+// is far beyond what a crawler reads, so that what is too large can be seen to be.
+const maxRobotsFileBytes = 32 * robots.MaxFileBytes
+
+// readRobotsFile reads a robots.txt on disk.
+func readRobotsFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, maxRobotsFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
+	}
+	if end := bytes.LastIndexAny(body[:min(len(body), maxRobotsFileBytes)], "\r\n"); len(body) > maxRobotsFileBytes && end > robots.MaxFileBytes {
+		body = body[:end+1]
+	}
+	return body, nil
+}
+
+// loadRobotsBody reads a robots.txt from disk or from the web.
+func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
+	if !hasURLScheme(name) {
+		return readRobotsFile(name)
+	}
+	o, err := originOfRobotsURL("URL", name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newOneOffFetcher(q, robots.Agent{}, dialect)
+	if err != nil {
+		return nil, err
+	}
+	return e.FetchRobotsBody(ctx, o)
+}
+
+func newOneOffFetcher(q checkOptions, agent robots.Agent, dialect robots.Dialect) (*oneoff.Fetcher, error) {
+	d := q.newProjectFromFlags()
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	return oneoff.NewFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+}
+
+// newProjectFromFlags returns a project of what the flags of a command that fetches say.
+func (q checkOptions) newProjectFromFlags() *project.File {
+	d := project.NewFile()
+	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
+	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
+	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
+	return d
+}
+
+// openFileOrStdin opens a file; "-" is standard input. what says in errors what is to be read.
+func openFileOrStdin(stdin io.Reader, name, what string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the %s: %w", what, err)
+	}
+	return f, nil
+}
