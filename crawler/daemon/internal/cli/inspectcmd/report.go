@@ -1,7 +1,6 @@
 package inspectcmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
-	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -268,85 +264,3 @@ func hostAddressText(h *api.Host) string {
 }
 
 func formatPercent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
-
-// writeParamReport writes the report in the form that was asked for.
-func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions) error {
-	if q.limit > 0 {
-		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
-		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
-	}
-	switch q.Format {
-	case "json":
-		return jsonline.WriteIndented(w, r)
-	case "jsonl":
-		e := jsonline.NewEncoder(w)
-		for _, m := range r.Suggestions {
-			if err := e.Encode(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return writeParamTable(r, w, q.DataDir)
-}
-
-// writeParamTable writes the report for people.
-func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
-	var p reporttext.Builder
-	p.WriteLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
-	if r.SampledOneIn > 1 {
-		p.WriteLine("One in %d URLs was compared with others", r.SampledOneIn)
-	}
-	p.WriteLine("")
-	if len(r.Suggestions) == 0 {
-		p.WriteLine("No page is the same as one without a parameter of its, or with another value of it.")
-	} else {
-		p.WriteTable(func(row func(...any)) {
-			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
-			for _, m := range r.Suggestions {
-				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
-			}
-		})
-		p.WriteLine("")
-		for _, m := range r.Suggestions {
-			p.WriteLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
-		}
-	}
-	if len(r.HostDuplicates) > 0 {
-		p.WriteLine("")
-		p.WriteLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
-		p.WriteTable(func(row func(...any)) {
-			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
-			for _, d := range r.HostDuplicates {
-				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.PagesWithBody)
-			}
-		})
-	}
-	return p.PrintTo(w)
-}
-
-// printParamReport surveys the output of the crawl in a directory.
-func (q reportOptions) printParamReport(ctx context.Context) error {
-	host, err := command.ParseHostFlag(q.host)
-	if err != nil {
-		return err
-	}
-	dir := datadir.StateDir(q.DataDir)
-	if err := dir.RequireCrawl(); err != nil {
-		return err
-	}
-	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
-	if err != nil {
-		return err
-	}
-	if d.Output.JSONL == "-" {
-		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
-	}
-	ctx, stop := q.Env.WithSignalCancel(ctx)
-	defer stop()
-	s, err := inspect.AnalyzeParams(ctx, cmp.Or(d.Output.JSONL, dir.Path(datadir.OutputFile)), host)
-	if err != nil {
-		return q.ExplainError(ctx, err)
-	}
-	return writeParamReport(s.Report(), q.Env.Stdout, q)
-}
