@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/daemonctl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/inspectcmd"
@@ -22,8 +19,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/transfer"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/terminal"
-	"github.com/decorum-crawler/decorum/crawler/project"
-	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -33,29 +28,6 @@ func Main(h engine.Handlers) {
 	TuneGC()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
-
-// TuneGC has the collector run less often than Go would, unless the environment
-// sets GOGC: Main does. A crawl keeps little in memory and makes garbage of every page.
-// With Go's own settings the collector runs more than ten times in a second of processor
-// time, which costs 6 to 9 % of it. So two bytes may become garbage for each that is
-// kept, and as if 8 MiB more were kept than are: that is 16 MiB for a small crawl, and
-// nothing to speak of for a large one. Where much is kept, GOMEMLIMIT bounds it: if that
-// is not set and a control group limits the memory, it is nine tenths of the group's
-// limit, so that garbage alone never has the kernel end the process.
-func TuneGC() {
-	if l := memlimit.Get(); l.Source == memlimit.Cgroup && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(l.Bytes / 10 * 9)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-		heapBallast = make([]byte, 8<<20)
-	}
-}
-
-// heapBallast counts as kept, and takes no memory, for nobody ever writes to it.
-//
-//lint:ignore U1000 to be kept is all it is for
-var heapBallast []byte
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
@@ -223,24 +195,5 @@ func (a *program) initLog(c *cobra.Command) error {
 		slog.SetLogLoggerLevel(standardLevel)
 		slog.SetDefault(a.Log)
 	}
-	return nil
-}
-
-// addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
-// process, not of a project: the bodies of all projects share the memory.
-func addBodyMemoryFlag(fs *pflag.FlagSet, size *project.Size) {
-	fs.TextVar(size, "body-memory", project.Size(0),
-		"memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
-			"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
-}
-
-// initBodyMemory creates the memory for the bodies of all crawls; size 0 means the
-// default.
-func (a *program) initBodyMemory(size project.Size) error {
-	m, err := bodymem.New(cmp.Or(int64(size), bodymem.DefaultSize()))
-	if err != nil {
-		return usage.Errorf("--body-memory: %w", err)
-	}
-	a.BodyMemory = m
 	return nil
 }

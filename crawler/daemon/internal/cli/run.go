@@ -36,24 +36,6 @@ type foregroundRun struct {
 	startedAt    time.Time
 }
 
-// A visitedHostSet is the hosts that were visited.
-type visitedHostSet struct {
-	mu    sync.Mutex
-	names map[string]bool
-}
-
-func (h *visitedHostSet) addVisitedHost(v *crawler.Visit) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.names[v.URL().Origin().Host()] = true
-}
-
-func (h *visitedHostSet) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.names)
-}
-
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"sync"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// A visitedHostSet is the hosts that were visited.
+type visitedHostSet struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (h *visitedHostSet) addVisitedHost(v *crawler.Visit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.names[v.URL().Origin().Host()] = true
+}
+
+func (h *visitedHostSet) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.names)
+}
