@@ -1,6 +1,9 @@
 package main
 
 import (
+	"runtime/debug"
+
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -138,4 +141,31 @@ func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}
 	return nil
+}
+
+// moduleVersionFunc is the version of a module that this program is built with.
+func moduleVersionFunc(path string) func(childProcessTask) string {
+	return func(childProcessTask) string {
+		if info, ok := debug.ReadBuildInfo(); ok {
+			for _, m := range info.Deps {
+				if m.Path == path {
+					return m.Version
+				}
+			}
+		}
+		return ""
+	}
+}
+
+// decorumRevision is the revision that this program is built from.
+func decorumRevision(childProcessTask) string {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value[:min(len(s.Value), 12)]
+			}
+		}
+	}
+	return cmp.Or(revision, "this one")
 }

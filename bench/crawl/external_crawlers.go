@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -66,31 +64,4 @@ func spiderRSVersion(p childProcessTask) string {
 		return ""
 	}
 	return manifest.Version
-}
-
-// moduleVersionFunc is the version of a module that this program is built with.
-func moduleVersionFunc(path string) func(childProcessTask) string {
-	return func(childProcessTask) string {
-		if info, ok := debug.ReadBuildInfo(); ok {
-			for _, m := range info.Deps {
-				if m.Path == path {
-					return m.Version
-				}
-			}
-		}
-		return ""
-	}
-}
-
-// decorumRevision is the revision that this program is built from.
-func decorumRevision(childProcessTask) string {
-	revision := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value[:min(len(s.Value), 12)]
-			}
-		}
-	}
-	return cmp.Or(revision, "this one")
 }
