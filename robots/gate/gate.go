@@ -63,17 +63,28 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	e := g.cache.getOrCreateLocked(o, now)
 	defer e.mu.Unlock()
 	s, err := g.currentState(ctx, now, o, e)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Clearance{}, err
-	case s.hasRulesInForce(now):
+	}
+	if s.hasRulesInForce(now) {
 		return g.clearByRules(s, u)
-	case e.inFlightFetch.isActive(now):
-		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
-	case now.Before(s.expiresAt):
-		return Clearance{}, g.checkPostponed(now, u, s)
+	}
+	if err := g.checkWithoutRules(now, u, e, s); err != nil {
+		return Clearance{}, err
 	}
 	return g.reserveRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
+}
+
+// checkWithoutRules returns the error of Check for a URL whose origin has no rules in force; nil if
+// its robots.txt is to be fetched now. The lock of e is held.
+func (g *Gate) checkWithoutRules(now time.Time, u decorum.URL, e *originEntry, s *originState) error {
+	if e.inFlightFetch.isActive(now) {
+		return newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
+	}
+	if now.Before(s.expiresAt) {
+		return g.checkPostponed(now, u, s)
+	}
+	return nil
 }
 
 // checkPostponed returns the error of Check for a page that waits, while no lookup is under way

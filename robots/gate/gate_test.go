@@ -13,10 +13,14 @@ import (
 const someRules = "User-agent: *\nDisallow: /a\nCrawl-delay: 7\n\nSitemap: https://cdn.example.net/map.xml\n"
 
 // wantCheck asserts what Check says of a URL. The words are "open", "robots.txt",
-// or the Kind of the error.
+// or the Kind of the error. Peek must say the same before, and make no difference to it.
 func (s *gateTest) wantCheck(u decorum.URL, want string) (Clearance, error) {
 	s.t.Helper()
+	peeked, peekErr := s.gate.Peek(s.t.Context(), s.now, u)
 	c, err := s.check(u)
+	if peeked != (err == nil && !c.IsForRobots() || errors.Is(err, decorum.Disallowed)) || fmt.Sprint(peekErr) != fmt.Sprint(err) {
+		s.t.Errorf("Peek(%v) = %v, %v; Check says %v, %v", u, peeked, peekErr, c.IsForRobots(), err)
+	}
 	got := "open"
 	var e *decorum.Error
 	switch {

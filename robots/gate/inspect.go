@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -29,6 +30,29 @@ func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Ori
 		return nil, err
 	}
 	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
+}
+
+// Peek returns the error that Check would return for u. If it is nil, Check would clear the visit
+// to u if hasRules is true, and the one to its robots.txt if it is not. Peek claims nothing: nobody
+// else has to wait for a lookup, and rules that hold until a page has been cleared by them go on to.
+func (g *Gate) Peek(ctx context.Context, now time.Time, u decorum.URL) (hasRules bool, err error) {
+	o := u.Origin()
+	if o.IsZero() {
+		return false, newGateError(u, decorum.Invalid, errors.New("no URL"))
+	}
+	e := g.cache.getOrCreateLocked(o, now)
+	defer e.mu.Unlock()
+	s, err := g.currentState(ctx, now, o, e)
+	if err != nil {
+		return false, err
+	}
+	if !s.hasRulesInForce(now) {
+		return false, g.checkWithoutRules(now, u, e, s)
+	}
+	if v := g.verdict(s, u); !v.Allowed {
+		return true, disallowedError(u, v, s)
+	}
+	return true, nil
 }
 
 // CheckPostponed returns the error of Check for a page that waits for the robots.txt of its
