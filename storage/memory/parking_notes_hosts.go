@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -78,4 +79,28 @@ func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bo
 	m.parkedCount -= unparked
 	m.schedule.UpdateOrigin(&origin.Origin)
 	return unparked
+}
+
+// ForgetURLs empties the queue of an origin, and removes its URLs from the seen set, so that they
+// can be added again. Only what is leased stays. The clock of the host, the hold and the notes of
+// the origin remain. It is for who queues few URLs at a time: it takes a walk through the seen set.
+func (m *Store) ForgetURLs(ctx context.Context, o decorum.Origin) error {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.origins[o]
+	if origin == nil {
+		return nil
+	}
+	m.parkedCount -= len(origin.parkedEntries)
+	origin.Queue, origin.parkedEntries, origin.seenCount = &originQueue{}, nil, 0
+	maps.DeleteFunc(m.seenURLs, func(k seenKey, _ *queuedEntry) bool { return k.origin == o })
+	for _, l := range m.leases {
+		if l.origin == origin && l.entry.RobotsFor.IsZero() {
+			m.markSeen(origin, seenKeyOf(&l.entry))
+		}
+	}
+	m.schedule.UpdateOrigin(&origin.Origin)
+	return nil
 }
