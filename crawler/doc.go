@@ -28,6 +28,9 @@
 // the example of Handler. Package daemon does so from a project file, and
 // collyfetch.Wrap around a colly program.
 //
+// Who waits for the answer to a single visit has it made by an OnDemandCrawl, which takes it
+// through the same steps, once, and follows nothing.
+//
 // # What becomes of a page
 //
 // A Handler returns the links that it wants visited, and its verdict. They are

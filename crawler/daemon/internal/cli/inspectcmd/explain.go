@@ -13,7 +13,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/crawlaccess"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/reporttext"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/stoppedcrawl"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
@@ -130,7 +129,7 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string
 	if err != nil {
 		return err
 	}
-	e, err := oneoff.NewFetcher(&project.File{Project: k.Project}, cfg)
+	c, err := engine.NewOnDemandCrawl(&k.Project, cfg)
 	if err != nil {
 		return err
 	}
@@ -138,9 +137,9 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string
 	if err != nil {
 		return err
 	}
-	e.SetDue(u.Origin().Host(), info.HostState.Due)
-	k.Gate = e.Gate
-	if _, err := e.FetchRules(ctx, u.Origin()); err != nil {
+	c.PostponeHost(u.Origin().Host(), info.HostState.Due)
+	k.Gate = c.Gate()
+	if _, err := c.FetchRobots(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}
 	return nil

@@ -141,7 +141,7 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 			return gate.NewExplanation(rules.Explain(u), sum, usageRules.SignalsForURL(u)), nil
 		}, nil
 	}
-	e, err := newOneOffFetcher(q, agent, dialect)
+	c, err := q.newOnDemandCrawl(agent, dialect)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,11 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 		o, err = originOfRobotsURL("--file", q.file)
 	}
 	return func(ctx context.Context, u decorum.URL) (gate.Explanation, error) {
-		return e.ExplainVerdict(ctx, cmp.Or(o, u.Origin()), u)
+		o := cmp.Or(o, u.Origin())
+		if _, err := c.FetchRobots(ctx, o); err != nil {
+			return gate.Explanation{}, err
+		}
+		return c.Gate().Explain(ctx, o, u)
 	}, err
 }
 

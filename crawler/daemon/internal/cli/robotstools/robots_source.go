@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
@@ -69,19 +70,27 @@ func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect
 	if err != nil {
 		return nil, err
 	}
-	e, err := newOneOffFetcher(q, robots.Agent{}, dialect)
+	c, err := q.newOnDemandCrawl(robots.Agent{}, dialect)
 	if err != nil {
 		return nil, err
 	}
-	return e.FetchRobotsBody(ctx, o)
+	v, err := c.FetchRobots(ctx, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil || !v.OK():
+		return nil, fmt.Errorf("there is no %s", o.RobotsURL())
+	}
+	return v.Response.Body, nil
 }
 
-func newOneOffFetcher(q checkOptions, agent robots.Agent, dialect robots.Dialect) (*oneoff.Fetcher, error) {
+// newOnDemandCrawl returns what fetches robots.txt files for the agent.
+func (q checkOptions) newOnDemandCrawl(agent robots.Agent, dialect robots.Dialect) (*crawler.OnDemandCrawl, error) {
 	d := q.newProjectFromFlags()
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return oneoff.NewFetcher(d, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return engine.NewOnDemandCrawl(&d.Project, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.

@@ -2,7 +2,6 @@ package robotstools
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,8 +18,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/oneoff"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
@@ -88,7 +87,7 @@ func NewSitemapCommand(env *command.Env) *cobra.Command {
 
 // listSitemap prints what the sitemap of that name lists.
 func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name string) error {
-	e, err := q.newPoliteFetcher()
+	c, err := q.newSitemapCrawl()
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	}
 	out := bufio.NewWriterSize(q.env.Stdout, 1<<16)
 	lister := &sitemapLister{
-		options: q, fetcher: e, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{},
+		options: q, crawl: c, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{},
 	}
 	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
@@ -151,8 +150,8 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 // many as sitemaps.org allows.
 const maxSitemapBytes = 50 << 20
 
-// newPoliteFetcher returns the fetcher of sitemaps.
-func (q sitemapOptions) newPoliteFetcher() (*oneoff.Fetcher, error) {
+// newSitemapCrawl returns what fetches the sitemaps.
+func (q sitemapOptions) newSitemapCrawl() (*crawler.OnDemandCrawl, error) {
 	if q.limit < 0 {
 		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
 	}
@@ -169,7 +168,7 @@ func (q sitemapOptions) newPoliteFetcher() (*oneoff.Fetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return oneoff.NewFetcher(d, gateConfig)
+	return engine.NewOnDemandCrawl(&d.Project, gateConfig)
 }
 
 // Bounds of a listing.
@@ -183,7 +182,7 @@ const (
 // A sitemapLister prints what sitemaps list.
 type sitemapLister struct {
 	options        sitemapOptions
-	fetcher        *oneoff.Fetcher
+	crawl          *crawler.OnDemandCrawl
 	out            *bufio.Writer
 	encoder        *json.Encoder // to out
 	hasProblems    bool          // with a sitemap
@@ -252,7 +251,7 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 	f := l.pending[0]
 	l.pending = l.pending[1:]
 	name := f.url.String()
-	res, err := l.fetcher.FetchURL(ctx, f.url)
+	v, err := l.crawl.Visit(ctx, f.url)
 	switch {
 	case ctx.Err() != nil:
 		return nil // the command says why
@@ -260,15 +259,15 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 		l.printProblem(name, err)
 		return nil
 	}
-	if to, ok := res.Location(); ok {
+	if to, ok := v.Response.Location(); ok {
 		l.enqueue(pendingSitemap{to, f.indexDepth, append(f.redirectedFrom, f.url)})
 		return nil
 	}
-	if res.Status < 200 || res.Status > 299 {
-		l.printProblem(name, fmt.Errorf("status %d", res.Status))
+	if !v.OK() {
+		l.printProblem(name, fmt.Errorf("status %d", v.Status()))
 		return nil
 	}
-	return l.printAndFollowEntries(bytes.NewReader(res.Body), name, f)
+	return l.printAndFollowEntries(v.OpenBody(), name, f)
 }
 
 // printAndFollowEntries prints what a sitemap lists, and says what is wrong with it.
@@ -338,7 +337,7 @@ func (l *sitemapLister) crossSubmitChecker(u decorum.URL) func(decorum.Origin) b
 	return func(o decorum.Origin) bool {
 		names, ok := namesByOrigin[o]
 		if !ok {
-			sitemaps, err := l.fetcher.Gate.Sitemaps(context.Background(), o)
+			sitemaps, err := l.crawl.Gate().Sitemaps(context.Background(), o)
 			names = err == nil && slices.Contains(sitemaps, u)
 			namesByOrigin[o] = names
 		}
