@@ -72,6 +72,7 @@ var allowedImports = map[string][]string{
 	"crawler/httpfetch":                  {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/internal/dialrules", "crawler/internal/httpheader", "internal/recent", "internal/registrable", "storage"},
 	"crawler/internal/dialrules":         {"."},
 	"crawler/internal/httpheader":        {},
+	"crawler/internal/tickettest":        {".", "crawler", "politeness", "robots", "robots/gate", "storage/memory"},
 	"crawler/ftpfetch":                   {".", "crawler/bodymem", "crawler"},
 	"crawler/ftpfetch/ftptest":           {},
 	"crawler/crawltest":                  {"."},

@@ -50,9 +50,9 @@ var (
 	errHostMismatch  = errors.New("clearance and permit are for different hosts")
 )
 
-// NewTicket makes a ticket from its two proofs, which only gate.Gate and
+// newTicket makes a ticket from its two proofs, which only gate.Gate and
 // politeness.Limiter can give.
-func NewTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
+func newTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	if !c.WasIssued() || !p.WasIssued() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
 	}
@@ -69,7 +69,7 @@ func NewTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 // newTicketForLease returns the ticket of a visit that is cleared and has its permit.
 func (c *Crawler) newTicketForLease(lv *leasedVisit) (Ticket, error) {
 	l := lv.lease
-	t, err := NewTicket(lv.clearance, lv.permit)
+	t, err := newTicket(lv.clearance, lv.permit)
 	if err != nil {
 		return t, err
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
@@ -17,10 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
-	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/robots/gate"
-	"github.com/decorum-crawler/decorum/storage/memory"
+	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
 // newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
@@ -49,38 +45,12 @@ func mustURL(t *testing.T, s string) decorum.URL {
 	return u
 }
 
-// ticketFor returns a ticket for url, got as the crawler gets it. What does not
-// end in /robots.txt is a page of an origin without rules.
+// ticketFor returns a ticket for url. What does not end in /robots.txt is a page of an origin
+// without rules.
 func ticketFor(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
-	u, now := mustURL(t, url), time.Now()
-	agent, err := robots.NewAgent("testbot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	robotsGate := gate.New(gate.Config{Agent: agent}, memory.New(memory.Config{}))
-	clearance, err := robotsGate.Check(t.Context(), now, u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u != u.Origin().RobotsURL() {
-		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound}
-		if _, err := robotsGate.RecordFetch(t.Context(), now, clearance, none, nil); err != nil {
-			t.Fatal(err)
-		}
-		if clearance, err = robotsGate.Check(t.Context(), now, u); err != nil {
-			t.Fatal(err)
-		}
-	}
-	permit, d := politeness.NewLimiter(politeness.LimiterConfig{}).Reserve(now, u.Origin().Host(), politeness.PermitRequest{NotBefore: now})
-	if d.Action != decorum.Proceed {
-		t.Fatal(d.Err())
-	}
-	ticket, err := crawler.NewTicket(clearance, permit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ticket
+	u := mustURL(t, url)
+	return tickettest.New(t, tickettest.Config{URL: url, ForRobots: u == u.Origin().RobotsURL()})
 }
 
 // writeFiles writes files: a name that ends in a slash is a directory.

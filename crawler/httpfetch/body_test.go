@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
 // writeUnsizedBody answers with bodies of the letter that the path names, as long as the query
@@ -63,11 +65,14 @@ func BenchmarkFetch(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				ticket := pageTicket(b, "http://a.test/page")
+				tickettest.Use(b, tickettest.Config{URL: "http://a.test/page"}, func(ticket crawler.Ticket) {
+					b.StartTimer()
+					defer b.StopTimer()
+					if _, err := f.Fetch(b.Context(), ticket); err != nil {
+						b.Fatal(err)
+					}
+				})
 				b.StartTimer()
-				if _, err := f.Fetch(b.Context(), ticket); err != nil {
-					b.Fatal(err)
-				}
 			}
 		})
 	}

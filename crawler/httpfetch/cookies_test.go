@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
+	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -54,11 +55,8 @@ func TestCookies(t *testing.T) {
 		}
 		visit := func(u string) {
 			t.Helper()
-			ticket := pageTicket(t, u)
-			if strings.HasSuffix(u, "/robots.txt") {
-				ticket = robotsTicket(t, u)
-			}
-			if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
+			cfg := tickettest.Config{URL: u, ForRobots: strings.HasSuffix(u, "/robots.txt")}
+			if _, err := fetchInVisit(t, fetcher, cfg); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
+	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
 // encoders make each coding; raw is deflate without zlib around it.
@@ -51,7 +52,7 @@ func fetchPage(t *testing.T, cfg httpfetch.Config, u string) (*decorum.Response,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fetcher.Fetch(t.Context(), pageTicket(t, u))
+	return fetchInVisit(t, fetcher, tickettest.Config{URL: u})
 }
 
 // startServer returns the address of a server with one answer to everything.

@@ -1,0 +1,4 @@
+package crawler
+
+// NewTicket makes a ticket that is of no crawl.
+var NewTicket = newTicket
