@@ -56,7 +56,9 @@ const onDemandLeaseTTL = 365 * 24 * time.Hour
 // by what else it has. It sets the Frontier, Handler and Hooks of c, and the Settings that make
 // further visits. From then on c is for the OnDemandCrawl alone. The error is that of c.Validate.
 func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
-	d := &OnDemandCrawl{crawler: c, store: memory.New(memory.Config{}), unsentRobots: map[decorum.Origin]unsentRobotsError{}}
+	d := &OnDemandCrawl{
+		crawler: c, store: memory.New(memory.Config{}), unsentRobots: map[decorum.Origin]unsentRobotsError{},
+	}
 	c.Frontier = frontier.New(d.store, frontier.Config{
 		Budget: c.Limiter, LeaseTTL: onDemandLeaseTTL, Now: c.Now,
 		OnNewURLQueued: func(e storage.Entry) { d.queuedOrigins = append(d.queuedOrigins, e.URL.Origin()) },
@@ -69,7 +71,8 @@ func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
 		VisitRefused: func(_ storage.Lease, decision decorum.Decision) { d.decision = decision },
 		Visited:      func(v *Visit) { d.visit = v },
 	}
-	c.Settings.Workers, c.Settings.MaxAttempts, c.Settings.NoSitemaps, c.Settings.Revisit = 1, 1, true, frontier.RevisitPolicy{}
+	c.Settings.Workers, c.Settings.MaxAttempts = 1, 1
+	c.Settings.NoSitemaps, c.Settings.Revisit = true, frontier.RevisitPolicy{}
 	return d, c.Prepare()
 }
 
@@ -215,7 +218,8 @@ func (e *HostNotDueError) Error() string {
 // checkDue returns a *HostNotDueError if the host of o is not due for longer than anybody waits.
 func (d *OnDemandCrawl) checkDue(ctx context.Context, o decorum.Origin) error {
 	err := d.newHostNotDueError(ctx, o)
-	if e, ok := errors.AsType[*HostNotDueError](err); ok && e.Due.Sub(d.crawler.now()) <= d.crawler.Policy.WithDefaults().MaxCrawlDelay {
+	maxWait := d.crawler.Policy.WithDefaults().MaxCrawlDelay
+	if e, ok := errors.AsType[*HostNotDueError](err); ok && e.Due.Sub(d.crawler.now()) <= maxWait {
 		return nil
 	}
 	return err
