@@ -75,7 +75,7 @@ func (b *runBudget) acquireCrawlPageBudget() decorum.Decision {
 	return d
 }
 
-// releaseCrawlPageBudget takes back what page did.
+// releaseCrawlPageBudget takes back what acquireCrawlPageBudget did.
 func (b *runBudget) releaseCrawlPageBudget() {
 	b.pagesBegun.Add(-1)
 	if b.coordinator != nil {

@@ -378,6 +378,49 @@ func TestGoexitIsNoEnd(t *testing.T) {
 	})
 }
 
+// A goexitFetcher ends its goroutine when a page has answered.
+type goexitFetcher struct{ crawler.Fetcher }
+
+func (f goexitFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	res, err := f.Fetcher.Fetch(ctx, t)
+	if t.Kind().IsPage() {
+		runtime.Goexit()
+	}
+	return res, err
+}
+
+// TestHostRestsAfterALostWorker: a worker that is lost in its request leaves its host to rest, for
+// another crawl as well: what it was given back would have been for nothing that was sent.
+func TestHostRestsAfterALostWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 2 * time.Second
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
+		shared := politeness.NewSharedHosts()
+		var crawls []*crawler.Crawler
+		for range 2 {
+			c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1")
+			c.Limiter, c.Policy.Delay, c.Settings.Workers = shared.NewLimiter(politeness.LimiterConfig{}), delay, 1
+			crawls = append(crawls, c)
+		}
+		crawls[0].Fetcher = goexitFetcher{crawls[0].Fetcher}
+		if err := crawls[0].Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Goexit") {
+			t.Fatalf("Run returned %v, want an error that names Goexit", err)
+		}
+		if err := crawls[1].Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Start.Sub(log[i-1].End); gap < delay {
+				t.Errorf("%s came %v after %s, want %v", log[i].URL, gap, log[i-1].URL, delay)
+			}
+		}
+		if len(log) != 4 {
+			t.Errorf("%d requests, want robots.txt and a page by each crawl", len(log))
+		}
+	})
+}
+
 // TestVerdicts: what a handler's error does to its URL.
 func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {

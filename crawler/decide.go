@@ -129,7 +129,7 @@ func (c *Crawler) reserve(ctx context.Context, lv *leasedVisit) (d decorum.Decis
 // store's clock and by the limiter's, which knows of other crawls, and so must its
 // address. Where the rest that the store knows of is shorter than the Crawl-delay
 // that is known now (another crawl learnt it, a crash came between learning it and
-// the result, or it is for other hours), the host rests for that first. An error says that
+// the ack, or it is for other hours), the host rests for that first. An error says that
 // something could not be read.
 func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	cl gate.Clearance) (politeness.Permit, decorum.Decision, error) {
@@ -222,7 +222,7 @@ func visitAbortReason(v *Visit, t Ticket, now time.Time) decorum.Decision {
 }
 
 // checkAndSpendHostBudget returns to Proceed if the budget of l's host permits the visit, and
-// then counts the page in the host's memo; otherwise to Suspend. The budget limits
+// then counts the page in the host's entry; otherwise to Suspend. The budget limits
 // first visits only: retries and revisits request pages that the host has
 // already served.
 func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decorum.Decision {
@@ -241,7 +241,7 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decor
 }
 
 // checkScopeAndGetClearance asks scope again, and the robots gate: for the URL, or for its
-// robots.txt if that must come first, or for a hop of somebody's robots.txt; and
+// robots.txt if that must come first, or for a redirect of somebody's robots.txt; and
 // tdmrep.json, if the crawl has a purpose of which that speaks. The Clearance is valid if the
 // Decision is to Proceed.
 func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {

@@ -1,12 +1,18 @@
 // Package crawler takes one URL at a time through the steps of a visit.
 //
-// The pipeline is Crawler.processLease: lease, clearance, permit, ticket, fetch,
-// record, callbacks, links, result. Each step takes the value that proves the
+// The pipeline is in pipeline.go, in the order in which it runs: lease, clearance, permit, ticket,
+// fetch, record, callbacks, links, ack. Each step takes the value that proves the
 // step before was made, and nothing goes back to an earlier step: links are
 // discovered into the store, redirects are discovered and not followed, and an
 // origin whose rules are unknown has its robots.txt fetched as the visit of
-// that step. One lease, at most one visit, one result. Workers never sleep for
+// that step. One lease, at most one visit, one ack. Workers never sleep for
 // politeness.
+//
+// The parts that it calls are built from values, and know no Crawler: hostTable has what is known
+// of hosts, and how long each rests; prerequisites takes the answers of robots.txt, tdmrep.json and
+// sitemaps; pageHandler those of pages; outcomePlanner decides whether a URL is visited again;
+// faultAttributor, whether this machine is to blame; waitlist has who waits for something that
+// hosts share, or for a brake; ledgerEntries writes the ledger; runBudget counts what a run may do.
 //
 // A Fetcher gets pages, a Handler reads them, Hooks look on, a Recorder writes
 // down. Only this package makes Tickets, from a gate.Clearance and a

@@ -68,7 +68,7 @@ func (v *Visit) reachedServer() bool {
 // host returns the host that was visited.
 func (v *Visit) host() string { return v.URL().Origin().Host() }
 
-// attributeUnansweredVisit is blame for a visit without an answer.
+// attributeUnansweredVisit is decideFault for a visit without an answer.
 func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 	evidence, why, ok := machineFaultLikelihood(v.Err)
 	if !ok {
@@ -116,7 +116,7 @@ func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *
 	a.limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
-// awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
+// awaitFaultDecision returns who is to blame for a failure. It returns UndecidedFault only if ctx is done first.
 func (a *faultAttributor) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())

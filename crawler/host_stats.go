@@ -29,7 +29,7 @@ type HostStats struct {
 	LargestDelayShortfall time.Duration // the most by which a gap was shorter than the rest owed; must be 0
 }
 
-// hostStatsVersion begins an encoded memo. Fields may be added at its end without
+// hostStatsVersion begins encoded statistics. Fields may be added at its end without
 // another version: who does not know them leaves them.
 const hostStatsVersion = 1
 
@@ -59,7 +59,7 @@ func DecodeHostStats(b []byte) HostStats {
 	return m
 }
 
-// encode returns the memo as it is kept: about 60 bytes, and never 700.
+// encode returns the statistics as they are kept: about 60 bytes, and never 700.
 func (m *HostStats) encode() []byte {
 	b := make([]byte, 1, 96)
 	b[0] = hostStatsVersion

@@ -19,7 +19,7 @@ import (
 )
 
 // hostTable holds the newest state of each host that is being visited, and of some
-// that were, with its memo: a lease carries them as they were when it was made,
+// that were, with its statistics: a lease carries them as they were when it was made,
 // and where a host has several slots, visits have ended since, whose strikes
 // and counts must not be lost.
 type hostTable struct {
@@ -42,19 +42,19 @@ type hostTableConfig struct {
 
 type hostEntry struct {
 	HostStats
-	state              storage.HostState   // but for the memo
+	state              storage.HostState   // but for EncodedStats
 	leaseCount         int                 // leases in hand
 	firstVisitTokens   map[uint64]struct{} // of them, by token: first visits to a page
 	requeuedOverBudget bool                // see Crawler.requeueOverHostBudget
 
 	unchargedTimeouts int // time-outs in a row that were not charged to the host: see maxUnchargedTimeouts
 
-	// saveLock is full from encoding the memo until the store has it, so that no
+	// saveLock is full from encoding the statistics until the store has it, so that no
 	// older one comes after it: a store that cannot write lets it take long.
 	saveLock chan struct{}
 }
 
-// acquireHost begins the use of the memo of l's host.
+// acquireHost begins the use of the entry of l's host.
 func (ms *hostTable) acquireHost(l storage.Lease) {
 	host := l.URL.Origin().Host()
 	ms.mu.Lock()
@@ -79,7 +79,7 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 	m.leaseCount++
 }
 
-// releaseHost ends the use of the memo of l's host.
+// releaseHost ends the use of the entry of l's host.
 func (ms *hostTable) releaseHost(l storage.Lease) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -175,7 +175,7 @@ func (ms *hostTable) ackLease(ctx context.Context, a *storage.Ack) error {
 	return ms.frontier.Ack(ctx, *a)
 }
 
-// entryOf returns the memo of l's host, which is in use.
+// entryOf returns the entry of l's host, which is in use.
 func (ms *hostTable) entryOf(l storage.Lease) *hostEntry {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -393,7 +393,7 @@ type HostDueStore struct {
 // earned it.
 const hostDueNote = "rest"
 
-// applyStoredHostDue tells limits, before a host is visited for the first time in this process,
+// applyStoredHostDue tells limiter, before a host is visited for the first time in this process,
 // what visits of earlier ones have earned it.
 func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
 	if r == nil || limiter.KnowsHost(host) {

@@ -13,12 +13,15 @@ import (
 // A leasedVisit is a lease on its way through the pipeline, and owns all that must be given back
 // for it. Exactly one of abort and finish ends it; release comes last, when the lease is acked.
 //
-//	taken                          by abort      by finish                     by release
-//	lease, host entry                                                          given back
-//	claim on a tdmrep.json                                                     given back
+//	taken                          by abort      by finish                        by release
+//	lease, host entry                                                             given back
+//	claim on a tdmrep.json                                                        given back
 //	lookup of a robots.txt         given back    left to Gate.RecordFetch
-//	page of the run's budget       given back    stays counted
+//	page of the run's budget       given back    stays counted, but for uncountPage
 //	permit                         unused        back at the end of the transfer
+//
+// A visit whose worker is lost after its request may have been sent, by runtime.Goexit in a callback
+// say, is never ended: its host rests as after a visit when the crawl leaves the SharedHosts.
 type leasedVisit struct {
 	leasedVisitConfig
 	lease       storage.Lease
@@ -26,6 +29,7 @@ type leasedVisit struct {
 	kind        VisitKind         // known when it is cleared
 	permit      politeness.Permit // zero: it has none
 	pageCounted bool              // the budget of the run counts it
+	mayBeSent   bool              // the fetcher was called: something may have been sent
 	ended       bool              // abort or finish was called
 }
 
@@ -88,9 +92,11 @@ func (lv *leasedVisit) finish(end time.Time) {
 	lv.limiter.ReleaseAfterTransfer(lv.permit, end)
 }
 
-// release gives back the lease and the host, and aborts a visit that nobody has ended.
+// release gives back the lease and the host, and aborts a visit that was given up before its request.
 func (lv *leasedVisit) release() {
-	lv.abort()
+	if !lv.mayBeSent {
+		lv.abort()
+	}
 	lv.tdmrepCache.releaseLookup(lv.lease)
 	lv.hosts.releaseHost(lv.lease)
 	lv.activeLeases.removeLease(lv.lease)

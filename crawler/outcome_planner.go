@@ -15,6 +15,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
+// An outcomePlanner decides what becomes of a URL after its visit: whether it is done, visited
+// again, or given up.
+type outcomePlanner struct {
+	policy              politeness.Policy
+	settings            Settings
+	notes               storage.Notes
+	content             *contentReader
+	counters            *counters
+	onRetryScheduled    func(*Visit, FailureClass) // nil: nobody looks on
+	now                 func() time.Time
+	lastmodAccuracyLock *lastmodAccuracyLock
+}
+
 // doneOrRevisit ends a visit that was answered: the page is done, as is all that is not
 // asked for by GET, or rests until its
 // revisit, or has been missing so often that it is given up.
@@ -47,7 +60,7 @@ func (o outcomePlanner) recordRevisitResult(ctx context.Context, v *Visit, chang
 	return o.updateOriginLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
-// revisitResult returns the ack of a page that is visited again after d.
+// revisitResult returns the result of a page that is visited again after d.
 func revisitResult(v *Visit, page storage.VisitHistorySummary, d time.Duration) visitResult {
 	return visitResult{outcome: storage.RevisitAt, notBefore: v.End.Add(d), history: &page}
 }
@@ -93,25 +106,12 @@ func storableValidator(res *decorum.Response, name string) string {
 // URLs that it closes.
 const robotsRefreshInterval = 24 * time.Hour
 
-// robotsRefreshResult ends the errand until the next time.
+// robotsRefreshResult has the origin looked at again the next day, if the crawl goes on for so long.
 func (o outcomePlanner) robotsRefreshResult() visitResult {
 	if !o.settings.Revisit.IsEnabled() {
 		return visitResult{outcome: storage.Done}
 	}
 	return visitResult{outcome: storage.RevisitAt, notBefore: o.now().Add(robotsRefreshInterval)}
-}
-
-// An outcomePlanner decides what becomes of a URL after its visit: whether it is done, visited
-// again, or given up.
-type outcomePlanner struct {
-	policy              politeness.Policy
-	settings            Settings
-	notes               storage.Notes
-	content             *contentReader
-	counters            *counters
-	onRetryScheduled    func(*Visit, FailureClass) // nil: nobody looks on
-	now                 func() time.Time
-	lastmodAccuracyLock *lastmodAccuracyLock
 }
 
 // retryOrGiveUp asks for the page of v again after d, until it has failed too often. What

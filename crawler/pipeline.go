@@ -66,6 +66,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	// refusal is acted on: another URL of the host may be waiting for it.
 	d, err = c.reserve(ctx, lv)
 	if err != nil {
+		lv.abort()
 		return visitResult{outcome: storage.Requeue}, err
 	}
 	if d.Action != decorum.Proceed {
@@ -74,6 +75,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	}
 	ticket, err := c.newTicketForLease(lv)
 	if err != nil {
+		lv.abort()
 		return visitResult{outcome: storage.Requeue}, err
 	}
 	return c.visit(ctx, lv, ticket)
@@ -86,6 +88,7 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (visitRe
 		defer f.ReleaseVisitResources(t)
 	}
 	defer func() { t.data.bodyShare.Close() }() // no step after this uses the body
+	lv.mayBeSent = true
 	v := c.fetch(ctx, lv, t)
 	ledgerErr := c.ledgerEntries.writeLedgerResponse(ctx, v, t)
 	c.faults.attributeFault(ctx, v)

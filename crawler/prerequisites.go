@@ -153,7 +153,7 @@ func (p *prerequisites) unparkAllowed(ctx context.Context, o decorum.Origin) err
 func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (visitResult, error) {
 	result := visitResult{outcome: storage.Requeue}
 	if !v.Lease.RobotsFor.IsZero() {
-		result.outcome = storage.Done // a hop is an errand of its own
+		result.outcome = storage.Done // a redirect is queued by itself
 	}
 	if v.interrupted {
 		p.gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
@@ -175,7 +175,7 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (visitResult
 	if err := recordIfHTTPSUnreachable(ctx, p.frontier, v); err != nil {
 		return result, err
 	}
-	// After a hop to another host, the origins of this one must know of its pause.
+	// After a redirect to another host, the origins of this one must know of its pause.
 	if _, _, err := p.hosts.crawlDelays.hostDelayAndNextAllowedTime(ctx, fetched.Origin, v.End); err != nil {
 		return result, err
 	}
@@ -183,13 +183,13 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (visitResult
 }
 
 // followRobotsRedirectOrSetHold acts on what was learnt of an origin's robots.txt by asking for from;
-// failed is why no answer came, if none did.
+// fetchErr is why no answer came, if none did.
 func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.RecordFetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		// The target is paced on its own host like any visit, and the origin's pages wait for
-		// it. The hold comes first: the visit to the hop ends it. It is short, for a crash may
-		// leave the hold without the hop: see queueRobotsRedirect.
+		// it. The hold comes first: the visit to the target ends it. It is short, for a crash may
+		// leave the hold without the target: see queueRobotsRedirect.
 		until := p.now().Add(recheckDelay)
 		if err := p.frontier.Hold(ctx, result.Origin, until, result.PostponedErr.Suspended); err != nil {
 			return err

@@ -155,7 +155,7 @@ func (p *pageHandler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 // cleanParamReplacement returns the page that l is by the Clean-param rules of its origin, and
 // false if it is that page already. They may not have been known when l was
 // discovered. The gate, asked about l, has just answered cl or d: only where
-// it has judged l are the rules known that hold now. The crawl's own errands
+// it has judged l are the rules known that hold now. The crawl's own files
 // are as the site's robots.txt names them.
 func (n urlCleaner) cleanParamReplacement(l storage.Lease, cl gate.Clearance, d decorum.Decision) (decorum.URL, bool) {
 	judged := d.Reason == decorum.ReasonRobots || d.Reason == decorum.ReasonTDMRep || d.Action == decorum.Proceed && !cl.IsForRobots()

@@ -97,7 +97,7 @@ type sitemapReader struct {
 	firstRefusedCrossSubmitURL decorum.URL             // the first of them
 }
 
-// encodeSitemapDeclaration is the context of an errand to a sitemap, and of those to which it
+// encodeSitemapDeclaration is the CallbackData of a sitemap that is queued, and of those to which it
 // leads: whose robots.txt names it, and as what.
 func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decorum.URL) []byte {
 	w := declaringOrigin.String() + " " + declaredURL.String()
@@ -228,10 +228,10 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 	return p.queueSitemaps(ctx, declaringOrigin, sitemaps)
 }
 
-// queueSitemaps queues sitemaps to which the robots.txt of voucher leads, by itself
+// queueSitemaps queues sitemaps to which the robots.txt of declaringOrigin leads, by itself
 // or by indexes: as many as Settings.MaxSitemapsPerHost grants its host. Who names sitemaps
 // without end takes nothing from what other hosts name, and does not fill the
-// queue: pages are bounded by scope, errands by this.
+// queue: pages are bounded by scope, sitemaps by this.
 func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {

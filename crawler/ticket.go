@@ -30,7 +30,7 @@ type ticketData struct {
 	redeemed           atomic.Bool
 	serverAddrClaimed  atomic.Bool                // a connection was found fit for the request
 	brakedBeforeSend   atomic.Bool                // a brake was put on before
-	sendWasAllowed     atomic.Bool                // Send has let the request leave
+	sendWasAllowed     atomic.Bool                // RecordSend has let the request leave
 	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
 	exchange           *decorum.Exchange          // what the fetcher kept of it
 	bodyShare          *bodymem.Share             // what its body holds; nil: it is not counted

@@ -65,7 +65,7 @@ func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.
 // lifted, so it is short.
 const recheckDelay = 5 * time.Second
 
-// handlePostponed puts off a URL whose origin is closed, and queues the hop that its
+// handlePostponed puts off a URL whose origin is closed, and queues the redirect that its
 // robots.txt waits for.
 func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decorum.Decision) (visitResult, error) {
 	until, o := d.Until, l.URL.Origin()

@@ -55,14 +55,14 @@ func isAnnouncedFeed(l storage.Lease) bool {
 
 // IsPage reports whether the answer is a page's, for the Handler. Other answers are for the crawl
 // itself, and are read whatever their content type.
-func (k VisitKind) IsPage() bool { return k <= FeedVisit }
+func (k VisitKind) IsPage() bool { return k == PageVisit || k == FeedVisit }
 
 // IsRobots reports whether the answer is that of a robots.txt, and is for the gate.
 func (k VisitKind) IsRobots() bool { return k == RobotsVisit || k == RobotsRedirectVisit }
 
 // isConditional reports whether the request has the validators of the visit before. The gate and
 // the reader of tdmrep.json need the file whole.
-func (k VisitKind) isConditional() bool { return k <= SitemapVisit }
+func (k VisitKind) isConditional() bool { return k.IsPage() || k == SitemapVisit }
 
 // Ledger returns what a ledger calls the kind.
 func (k VisitKind) Ledger() string {

@@ -18,7 +18,7 @@ import (
 // others is busy, or by a brake, by host.
 type originsToWake struct {
 	mu           sync.Mutex
-	byHost       map[string]map[decorum.Origin]uint64 // with the number of the coming
+	byHost       map[string]map[decorum.Origin]uint64 // by the number of their arrival
 	arrivalCount uint64
 }
 
@@ -42,7 +42,7 @@ func (w *originsToWake) add(o decorum.Origin) {
 	w.byHost[o.Host()][o] = w.arrivalCount
 }
 
-// removeUnlessNewer forgets an origin that waits no longer, unless it came after a coming.
+// removeUnlessNewer forgets an origin that waits no longer, unless it came after an arrival.
 func (w *originsToWake) removeUnlessNewer(o decorum.Origin, arrival uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *waitlist) wakeAllWaitingOrigins(ctx context.Context) error {
 // requeueAndHoldOrigin gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
 func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (visitResult, error) {
-	if l.RobotsFor == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
+	if l.RobotsFor == l.URL.Origin() { // a redirect of a robots.txt goes ahead of any hold of its own origin
 		return visitResult{outcome: storage.RetryAt, notBefore: timecmp.Earlier(until, w.now().Add(recheckDelay))}, nil
 	}
 	return visitResult{outcome: storage.Requeue}, w.frontier.Hold(ctx, l.URL.Origin(), until, suspended)
