@@ -2,7 +2,7 @@
 
 package bolt
 
-// dropPageCache does nothing: see os_linux.go.
+// dropPageCache does nothing: see page_cache_and_lock_holder_linux.go.
 func dropPageCache(string) {}
 
 // lockHolder says who has the file locked, as far as the system tells.
