@@ -18,7 +18,7 @@ func TestExchangeHeaderOnly(t *testing.T) {
 		{"broken after an interim answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", ""},
 		{"nothing", "", ""},
 	} {
-		x := &decorum.Exchange{RawRequest: []byte("GET / HTTP/1.1\r\n\r\n"), RawResponse: []byte(tt.response)}
+		x := &decorum.RawExchange{RawRequest: []byte("GET / HTTP/1.1\r\n\r\n"), RawResponse: []byte(tt.response)}
 		head := x.HeaderOnly()
 		if string(head.RawResponse) != tt.head || string(head.RawRequest) != string(x.RawRequest) || head.Truncation != decorum.TruncatedUnspecified {
 			t.Errorf("%s: %q", tt.name, head.RawResponse)
@@ -27,7 +27,7 @@ func TestExchangeHeaderOnly(t *testing.T) {
 			t.Errorf("%s: the exchange itself has changed", tt.name)
 		}
 	}
-	if (*decorum.Exchange)(nil).HeaderOnly() != nil {
+	if (*decorum.RawExchange)(nil).HeaderOnly() != nil {
 		t.Error("no exchange has a head")
 	}
 }

@@ -62,9 +62,9 @@ func (r *Response) RetryAfter(now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// An Exchange is one request and its answer, byte for byte as they went over
+// A RawExchange is one request and its answer, byte for byte as they went over
 // the connection (inside of TLS, if there was any). It is HTTP/1.1.
-type Exchange struct {
+type RawExchange struct {
 	RawRequest  []byte           // header and body
 	RawResponse []byte           // as far as it was read; interim answers (1xx) and more may surround it
 	Addr        netip.AddrPort   // of the server
@@ -73,7 +73,7 @@ type Exchange struct {
 
 // HeaderOnly returns the exchange as far as the header of the answer, nil of nil. Where
 // there is no whole header, nothing is left of the answer.
-func (x *Exchange) HeaderOnly() *Exchange {
+func (x *RawExchange) HeaderOnly() *RawExchange {
 	if x == nil {
 		return nil
 	}

@@ -32,8 +32,8 @@ type ticketData struct {
 	brakedBeforeSend   atomic.Bool                // a brake was put on before
 	sendWasAllowed     atomic.Bool                // RecordSend has let the request leave
 	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
-	exchange           *decorum.Exchange          // what the fetcher kept of it
-	bodyShare          *bodymem.Share             // what its body holds; nil: it is not counted
+	exchange           *decorum.RawExchange       // what the fetcher kept of it
+	bodyShare          *bodymem.VisitShare        // what its body holds; nil: it is not counted
 	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil: it is in the Response
 	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
 	ledgerNumber       int64                      // its number in the ledger; 0: it is not there
@@ -223,13 +223,13 @@ func (t Ticket) isUnsafeSendRecorded() bool { return t.state().unsafeSendRecorde
 // SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at
 // all; nil is none.
-func (t Ticket) SetExchange(x *decorum.Exchange) { t.state().exchange = x }
+func (t Ticket) SetExchange(x *decorum.RawExchange) { t.state().exchange = x }
 
 // RetainBodyMemoryForVisit keeps the memory of the answer's body reserved until the visit is over: its
 // handler has returned, and it is archived and recorded. A ticket without a Crawler
 // gives the memory back at once. A Fetcher calls RetainBodyMemoryForVisit before Fetch returns an
 // answer.
-func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.Share) {
+func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.VisitShare) {
 	if t.data == nil || t.data.crawler == nil {
 		s.Close()
 		return

@@ -20,15 +20,15 @@ import (
 
 // A Visit is one request and what came of it.
 type Visit struct {
-	Lease     storage.Lease     // the URL that was in hand: for a robots.txt, the one that needs it
-	Kind      VisitKind         // what the visit is to
-	Clearance gate.Clearance    // what allowed the request
-	Start     time.Time         // of the request
-	End       time.Time         // of the answer; the host rests from here
-	Response  *decorum.Response // nil if no whole answer came
-	Err       error             // why not; or what the handler returned
-	LinkCount int               // how many links the handler returned
-	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
+	Lease     storage.Lease        // the URL that was in hand: for a robots.txt, the one that needs it
+	Kind      VisitKind            // what the visit is to
+	Clearance gate.Clearance       // what allowed the request
+	Start     time.Time            // of the request
+	End       time.Time            // of the answer; the host rests from here
+	Response  *decorum.Response    // nil if no whole answer came
+	Err       error                // why not; or what the handler returned
+	LinkCount int                  // how many links the handler returned
+	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
 	remoteAddr             netip.Addr    // that the request went to; zero: it is not known
 	mayHaveArrived         bool          // its host may have seen an attempt although this machine is to blame
@@ -39,7 +39,7 @@ type Visit struct {
 	pageScanResult         lazy[*extract.ScanResult]
 	contentUsageAssessment lazy[ContentUsageAssessment]
 	bodySHA256             func() [sha256.Size]byte
-	bodyShare              *bodymem.Share           // what the body holds; nil: it is not counted
+	bodyShare              *bodymem.VisitShare      // what the body holds; nil: it is not counted
 	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
 	interrupted            bool                     // the crawl ended it: the server is not to blame
 	unsafeSendRecorded     bool                     // its request must not be sent again

@@ -4,12 +4,12 @@ package politeness
 func (l *Limiter) HostCount() int {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	return len(l.sharedHosts.semaphoresByHost)
+	return len(l.sharedHosts.throttlesByHost)
 }
 
 // AddrCounts returns how many addresses, and homes of hosts, are in memory.
 func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	return len(l.sharedHosts.semaphoresByAddr), len(l.sharedHosts.lastAddrByHost)
+	return len(l.sharedHosts.throttlesByAddr), len(l.sharedHosts.lastAddrByHost)
 }

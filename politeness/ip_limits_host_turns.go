@@ -36,9 +36,9 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
-	for _, p := range []*visitSemaphore{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]} {
+	for _, p := range []*visitThrottle{l.sharedHosts.throttlesByHost[host], l.sharedHosts.throttlesByAddr[l.sharedHosts.lastAddrByHost[w]]} {
 		if p != nil && p.isGranted(w) {
-			return p.grantedStartTimes[w], true
+			return p.earliestStartByGrantee[w], true
 		}
 	}
 	return time.Time{}, false
@@ -70,10 +70,10 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 
 // acquireAddr takes a slot on addr. It requires the lock.
 func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) decorum.Decision {
-	a := l.sharedHosts.semaphoresByAddr[addr]
+	a := l.sharedHosts.throttlesByAddr[addr]
 	if a == nil {
-		a = &visitSemaphore{}
-		l.sharedHosts.semaphoresByAddr[addr] = a
+		a = &visitThrottle{}
+		l.sharedHosts.throttlesByAddr[addr] = a
 	}
 	if a.findCrawlRequirement(l) == nil && !l.cfg.RestartedAt.IsZero() {
 		a.dueAt = timecmp.Later(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
@@ -118,7 +118,7 @@ func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 // turn. It requires the lock.
 func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	addr := l.sharedHosts.lastAddrByHost[w]
-	if a := l.sharedHosts.semaphoresByAddr[addr]; a != nil {
+	if a := l.sharedHosts.throttlesByAddr[addr]; a != nil {
 		a.removeWaiter(w)
 		a.grantSlots(now)
 		l.sharedHosts.pruneAddr(now, addr, a)
@@ -127,7 +127,7 @@ func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 
 // releaseUnusedAddrSlot gives back the slot of a visit that sent nothing. It requires the lock.
 func (l *Limiter) releaseUnusedAddrSlot(now time.Time, g *issuedPermit) {
-	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
+	if a := l.sharedHosts.throttlesByAddr[g.slotAddr]; a != nil {
 		a.removeActiveVisit(l)
 		a.postponeAndGrantSlots(now)
 		l.sharedHosts.pruneAddr(now, g.slotAddr, a)

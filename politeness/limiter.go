@@ -219,7 +219,7 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPer
 // giveUpTurns lets others have the turns of a host that rests for a reason of its own.
 // It requires the lock.
 func (l *Limiter) giveUpTurns(now time.Time, w crawlHostKey) {
-	if p := l.sharedHosts.semaphoresByHost[w.host]; p != nil && p.isGranted(w) {
+	if p := l.sharedHosts.throttlesByHost[w.host]; p != nil && p.isGranted(w) {
 		p.removeWaiter(w)
 		p.grantSlots(now)
 	}
@@ -229,7 +229,7 @@ func (l *Limiter) giveUpTurns(now time.Time, w crawlHostKey) {
 // passAddrTurn lets others have the turn of a host at its address. It requires
 // the lock.
 func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
-	if a := l.sharedHosts.semaphoresByAddr[l.sharedHosts.lastAddrByHost[w]]; a != nil && a.isGranted(w) {
+	if a := l.sharedHosts.throttlesByAddr[l.sharedHosts.lastAddrByHost[w]]; a != nil && a.isGranted(w) {
 		l.giveUpAddrTurn(now, w)
 	}
 }
@@ -243,7 +243,7 @@ func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 		return
 	}
 	l.releaseUnusedAddrSlot(now, g)
-	if host := l.sharedHosts.semaphoresByHost[g.host]; host != nil {
+	if host := l.sharedHosts.throttlesByHost[g.host]; host != nil {
 		host.removeActiveVisit(l)
 		host.postponeAndGrantSlots(now)
 	}
@@ -259,7 +259,7 @@ func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 	if !l.endPermit(g) {
 		return
 	}
-	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
+	if a := l.sharedHosts.throttlesByAddr[g.slotAddr]; a != nil {
 		a.recordVisitEnd(l, end.Sub(g.addrBoundAt), end)
 		l.sharedHosts.pruneAddr(end, g.slotAddr, a)
 	}

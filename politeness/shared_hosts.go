@@ -20,7 +20,7 @@ const pruneThreshold = 4096
 // last visit goes before who had it, and what a visit of one has earned holds
 // for all. Its methods may be called at the same time.
 type SharedHosts struct {
-	// mu guards the fields below, the table of hosts and that of addresses, each visitSemaphore
+	// mu guards the fields below, the table of hosts and that of addresses, each visitThrottle
 	// in them with its line of those who wait, and what is said to be guarded by it in each
 	// Limiter and permit. Every method of a Limiter or a Permit that uses them takes it once, and
 	// holds it to its end. See the package comment for the order of locks.
@@ -28,25 +28,25 @@ type SharedHosts struct {
 	crawlCount       int           // that have NewLimiter
 	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long
 
-	semaphoresByHost map[string]*visitSemaphore
-	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
+	throttlesByHost map[string]*visitThrottle
+	hostPruneSize   int // so many hosts, and those that are due anyway are forgotten
 
-	semaphoresByAddr map[netip.Addr]*visitSemaphore // those in use, and those that rest
-	lastAddrByHost   map[crawlHostKey]netip.Addr    // of hosts that were visited, or turned away there
-	addrPruneSize    int                            // so many homes, and those of no further use are forgotten
-	hasAddrLimits    bool                           // some crawl limits the visits to an address
-	limitsLoopback   bool                           // to loopback addresses too
+	throttlesByAddr map[netip.Addr]*visitThrottle // those in use, and those that rest
+	lastAddrByHost  map[crawlHostKey]netip.Addr   // of hosts that were visited, or turned away there
+	addrPruneSize   int                           // so many homes, and those of no further use are forgotten
+	hasAddrLimits   bool                          // some crawl limits the visits to an address
+	limitsLoopback  bool                          // to loopback addresses too
 
-	breaker            *NetworkBreaker  // of the process
-	machineLoadLimiter LocalLoadLimiter // likewise
+	breaker            *NetworkBreaker    // of the process
+	machineLoadLimiter MachineLoadLimiter // likewise
 
 	limitersToWake []*Limiter // crawls that were called since the lock was taken
 }
 
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
-	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
-		semaphoresByAddr: map[netip.Addr]*visitSemaphore{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+	return &SharedHosts{breaker: newNetworkBreaker(), throttlesByHost: map[string]*visitThrottle{}, hostPruneSize: pruneThreshold,
+		throttlesByAddr: map[netip.Addr]*visitThrottle{}, lastAddrByHost: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.
@@ -67,22 +67,22 @@ func (h *SharedHosts) hasLimitsForAddr(addr netip.Addr) bool {
 }
 
 // getOrCreateHost returns what is known of a host. It requires h.mu.
-func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitSemaphore {
-	p := h.semaphoresByHost[host]
+func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitThrottle {
+	p := h.throttlesByHost[host]
 	if p == nil {
-		if len(h.semaphoresByHost) >= h.hostPruneSize {
-			maps.DeleteFunc(h.semaphoresByHost, func(_ string, p *visitSemaphore) bool { return h.isForgettable(p, now) })
-			h.hostPruneSize = max(pruneThreshold, 2*len(h.semaphoresByHost)) // so that a call costs O(1) on average
+		if len(h.throttlesByHost) >= h.hostPruneSize {
+			maps.DeleteFunc(h.throttlesByHost, func(_ string, p *visitThrottle) bool { return h.isForgettable(p, now) })
+			h.hostPruneSize = max(pruneThreshold, 2*len(h.throttlesByHost)) // so that a call costs O(1) on average
 		}
-		p = &visitSemaphore{skipsCrawlsWithoutWorker: true}
-		h.semaphoresByHost[host] = p
+		p = &visitThrottle{skipsCrawlsWithoutWorker: true}
+		h.throttlesByHost[host] = p
 	}
 	return p
 }
 
 // isForgettable reports whether there is nothing to remember of p: no crawl would be
 // let in later for it, or is. It requires h.mu.
-func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
+func (h *SharedHosts) isForgettable(p *visitThrottle, now time.Time) bool {
 	p.expireRequirementsAndUpdateLimits(now)
 	if h.crawlCount <= 1 {
 		return p.isIdleAndDue(now)
@@ -91,9 +91,9 @@ func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
 }
 
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
-func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphore) {
+func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitThrottle) {
 	if h.isForgettable(p, now) {
-		delete(h.semaphoresByAddr, addr)
+		delete(h.throttlesByAddr, addr)
 	}
 }
 
@@ -101,10 +101,10 @@ func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphor
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
-	maps.DeleteFunc(h.semaphoresByAddr, func(_ netip.Addr, p *visitSemaphore) bool {
+	maps.DeleteFunc(h.throttlesByAddr, func(_ netip.Addr, p *visitThrottle) bool {
 		return h.isForgettable(p, now)
 	})
-	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.semaphoresByAddr[addr] == nil })
+	maps.DeleteFunc(h.lastAddrByHost, func(_ crawlHostKey, addr netip.Addr) bool { return h.throttlesByAddr[addr] == nil })
 }
 
 // SetWorkers says how many visits at a time the crawl can make: not many more
@@ -130,7 +130,7 @@ func (l *Limiter) hasWorkerForAnotherHost() bool {
 func (l *Limiter) KnowsHost(host string) bool {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	return l.sharedHosts.semaphoresByHost[host] != nil
+	return l.sharedHosts.throttlesByHost[host] != nil
 }
 
 // PostponeHost lets nobody visit a host before due, because of a visit that another
@@ -153,10 +153,10 @@ func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time)
 func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
-	for _, p := range l.sharedHosts.semaphoresByHost {
+	for _, p := range l.sharedHosts.throttlesByHost {
 		p.removeCrawl(l, now)
 	}
-	for _, p := range l.sharedHosts.semaphoresByAddr {
+	for _, p := range l.sharedHosts.throttlesByAddr {
 		p.removeCrawl(l, now)
 	}
 	maps.DeleteFunc(l.sharedHosts.lastAddrByHost, func(w crawlHostKey, _ netip.Addr) bool { return w.crawlLimiter == l })

@@ -19,27 +19,27 @@ const grantTimeout = 10 * time.Second
 // nobody calls: a crash could leave it waiting.
 const maxWaitEstimate = 10 * time.Minute
 
-// A visitSemaphore is what several visitors share, the crawls of a host or the hosts of an
+// A visitThrottle is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
 // Who finds no slot is put into the line, and called when it is its turn: the
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
-type visitSemaphore struct {
-	crawlRequirements        []crawlPaceClaim // of the crawls that visit at the same time
-	minRequiredSlots         int              // the least of theirs
-	maxRequiredDelay         time.Duration    // the longest of theirs
-	skipsCrawlsWithoutWorker bool             // nobody is called who has no worker for it: see Limiter.SetWorkers
+type visitThrottle struct {
+	crawlRequirements        []crawlPaceRequirement // of the crawls that visit at the same time
+	minRequiredSlots         int                    // the least of theirs
+	maxRequiredDelay         time.Duration          // the longest of theirs
+	skipsCrawlsWithoutWorker bool                   // nobody is called who has no worker for it: see Limiter.SetWorkers
 
 	activeVisits int       // visits under way
 	lastEnd      time.Time // the last visit
 	dueAt        time.Time // no visit begins before: what visits have earned
 	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
 
-	crawlQueue        []crawlHostKey // who waits, and some that have left
-	headPosition      int            // the place of line[0], counted from when the pool was met
-	queuePositions    map[crawlHostKey]int
-	grantedStartTimes map[crawlHostKey]time.Time // who was called, and from when on it can come
-	meanVisitDuration time.Duration              // how long visits take, a moving mean
+	crawlQueue             []crawlHostKey // who waits, and some that have left
+	headPosition           int            // the place of line[0], counted from when the pool was met
+	queuePositions         map[crawlHostKey]int
+	earliestStartByGrantee map[crawlHostKey]time.Time // who was called, and from when on it can come
+	meanVisitDuration      time.Duration              // how long visits take, a moving mean
 }
 
 // A crawlHostKey is a crawl that wants to visit a host.
@@ -49,13 +49,13 @@ type crawlHostKey struct {
 }
 
 // nextStart is when the next visit may begin.
-func (p *visitSemaphore) nextStart() time.Time {
+func (p *visitThrottle) nextStart() time.Time {
 	return timecmp.Later(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
+func (p *visitThrottle) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
 	if !p.hasWaiters() && p.activeVisits < p.minRequiredSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawlLimiter)
@@ -88,12 +88,12 @@ func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until 
 }
 
 // hasWaiters reports whether anybody waits, or was called.
-func (p *visitSemaphore) hasWaiters() bool {
-	return len(p.queuePositions) > 0 || len(p.grantedStartTimes) > 0
+func (p *visitThrottle) hasWaiters() bool {
+	return len(p.queuePositions) > 0 || len(p.earliestStartByGrantee) > 0
 }
 
 // addActiveVisit counts a visit of crawl that begins.
-func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
+func (p *visitThrottle) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
 	p.adjustActiveOrGrantedVisits(crawl, 1)
 	if c := p.findCrawlRequirement(crawl); c != nil {
@@ -102,7 +102,7 @@ func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
 }
 
 // removeActiveVisit counts a visit of crawl that is over, or is not made.
-func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
+func (p *visitThrottle) removeActiveVisit(crawl *Limiter) {
 	if c := p.findCrawlRequirement(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
@@ -111,14 +111,14 @@ func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
 }
 
 // adjustActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *visitSemaphore) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
+func (p *visitThrottle) adjustActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
 }
 
 // enqueue puts a waiter at the end of the line.
-func (p *visitSemaphore) enqueue(w crawlHostKey) {
+func (p *visitThrottle) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
 	}
@@ -127,13 +127,13 @@ func (p *visitSemaphore) enqueue(w crawlHostKey) {
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *visitSemaphore) grantSlots(now time.Time) {
+func (p *visitThrottle) grantSlots(now time.Time) {
 	p.grantSlotsIncludingCaller(now, crawlHostKey{})
 }
 
 // grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
-func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
-	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minRequiredSlots; {
+func (p *visitThrottle) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
+	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.earliestStartByGrantee) < p.minRequiredSlots; {
 		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
 		waits = waits && position == p.headPosition+i
@@ -157,7 +157,7 @@ func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHo
 }
 
 // compactQueue takes those who have left out of the line.
-func (p *visitSemaphore) compactQueue() {
+func (p *visitThrottle) compactQueue() {
 	i := -1
 	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
 		i++
@@ -170,37 +170,37 @@ func (p *visitSemaphore) compactQueue() {
 }
 
 // isGranted reports whether a slot is kept for w.
-func (p *visitSemaphore) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
+func (p *visitThrottle) isGranted(w crawlHostKey) bool { return !p.earliestStartByGrantee[w].IsZero() }
 
 // grantSlotTo keeps a slot for w.
-func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
-	if p.grantedStartTimes == nil {
-		p.grantedStartTimes = map[crawlHostKey]time.Time{}
+func (p *visitThrottle) grantSlotTo(w crawlHostKey, from time.Time) {
+	if p.earliestStartByGrantee == nil {
+		p.earliestStartByGrantee = map[crawlHostKey]time.Time{}
 	}
 	if !p.isGranted(w) {
 		p.adjustActiveOrGrantedVisits(w.crawlLimiter, 1)
 	}
-	p.grantedStartTimes[w] = from
+	p.earliestStartByGrantee[w] = from
 }
 
 // clearGrant gives the slot back that is kept for w.
-func (p *visitSemaphore) clearGrant(w crawlHostKey) {
+func (p *visitThrottle) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
-		delete(p.grantedStartTimes, w)
+		delete(p.earliestStartByGrantee, w)
 		p.adjustActiveOrGrantedVisits(w.crawlLimiter, -1)
 	}
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
-func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
+func (p *visitThrottle) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
 	p.extendCrawlRequirementUntil(w.crawlLimiter, from)
 	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
 // expireGrants takes back the turns of those who did not come.
-func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
-	for w, since := range p.grantedStartTimes {
+func (p *visitThrottle) expireGrants(now time.Time) (expired bool) {
+	for w, since := range p.earliestStartByGrantee {
 		if now.Sub(since) > grantTimeout {
 			p.clearGrant(w)
 			expired = true
@@ -210,7 +210,7 @@ func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 }
 
 // removeWaiter takes w out of the line, and its turn from it.
-func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
+func (p *visitThrottle) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
 		p.crawlQueue = nil
@@ -222,7 +222,7 @@ func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
 }
 
 // recordVisitEnd counts a visit of crawl that is over, which took so long.
-func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
+func (p *visitThrottle) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
 	p.removeActiveVisit(crawl)
 	took = max(0, took)
 	if p.meanVisitDuration == 0 {
@@ -236,10 +236,10 @@ func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end 
 
 // postponeAndGrantSlots puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
+func (p *visitThrottle) postponeAndGrantSlots(now time.Time) {
 	p.expireRequirementsAndUpdateLimits(now)
 	start := p.nextStart()
-	for w, from := range p.grantedStartTimes {
+	for w, from := range p.earliestStartByGrantee {
 		if start.After(from) {
 			p.grantSlot(w, start)
 		}
@@ -249,8 +249,8 @@ func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
 
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
-func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
-	for _, waiting := range []iter.Seq[crawlHostKey]{maps.Keys(p.grantedStartTimes), maps.Keys(p.queuePositions)} {
+func (p *visitThrottle) removeCrawl(crawl *Limiter, now time.Time) {
+	for _, waiting := range []iter.Seq[crawlHostKey]{maps.Keys(p.earliestStartByGrantee), maps.Keys(p.queuePositions)} {
 		for w := range waiting {
 			if w.crawlLimiter == crawl {
 				p.removeWaiter(w)
@@ -269,7 +269,7 @@ func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
+func (p *visitThrottle) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
@@ -277,12 +277,12 @@ func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 }
 
 // isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *visitSemaphore) isIdleAndDue(now time.Time) bool {
+func (p *visitThrottle) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 
-// A crawlPaceClaim is what a crawl asks for. It holds while visits are out, and until then.
-type crawlPaceClaim struct {
+// A crawlPaceRequirement is what a crawl asks for. It holds while visits are out, and until then.
+type crawlPaceRequirement struct {
 	limiter      *Limiter
 	delay        time.Duration
 	slots        int
@@ -291,10 +291,10 @@ type crawlPaceClaim struct {
 }
 
 // setRequiredDelayAndSlots notes what a crawl asks for from now on.
-func (p *visitSemaphore) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
+func (p *visitThrottle) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.findCrawlRequirement(crawl)
 	if c == nil {
-		p.crawlRequirements = append(p.crawlRequirements, crawlPaceClaim{limiter: crawl})
+		p.crawlRequirements = append(p.crawlRequirements, crawlPaceRequirement{limiter: crawl})
 		c = &p.crawlRequirements[len(p.crawlRequirements)-1]
 	}
 	c.delay, c.slots, c.expires = delay, slots, timecmp.Later(c.expires, now)
@@ -302,7 +302,7 @@ func (p *visitSemaphore) setRequiredDelayAndSlots(crawl *Limiter, now time.Time,
 }
 
 // findCrawlRequirement returns the claim of a crawl, nil if it has none.
-func (p *visitSemaphore) findCrawlRequirement(crawl *Limiter) *crawlPaceClaim {
+func (p *visitThrottle) findCrawlRequirement(crawl *Limiter) *crawlPaceRequirement {
 	for i := range p.crawlRequirements {
 		if p.crawlRequirements[i].limiter == crawl {
 			return &p.crawlRequirements[i]
@@ -312,7 +312,7 @@ func (p *visitSemaphore) findCrawlRequirement(crawl *Limiter) *crawlPaceClaim {
 }
 
 // extendCrawlRequirementUntil keeps the claim of a crawl that can come again at a time.
-func (p *visitSemaphore) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
+func (p *visitThrottle) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
 	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.expires = timecmp.Later(c.expires, at.Add(grantTimeout))
 	}
@@ -320,8 +320,8 @@ func (p *visitSemaphore) extendCrawlRequirementUntil(crawl *Limiter, at time.Tim
 
 // expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *visitSemaphore) expireRequirementsAndUpdateLimits(now time.Time) {
-	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceClaim) bool { return c.activeVisits == 0 && c.expires.Before(now) })
+func (p *visitThrottle) expireRequirementsAndUpdateLimits(now time.Time) {
+	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlRequirements) == 0 {
 		return
 	}

@@ -41,9 +41,9 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 // more user-agent lines and what follows them. A rule, a Crawl-delay or one of the fields
 // ends a run of user-agent lines.
 func (f *File) LinesFor(a Agent, fields ...string) []Line {
-	kinds := make([]syntax.Field, 0, len(fields))
+	kinds := make([]syntax.FieldKind, 0, len(fields))
 	for _, name := range fields {
-		if kind, ok := syntax.ParseField(name); ok {
+		if kind, ok := syntax.ParseFieldKind(name); ok {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -61,7 +61,7 @@ func (f *File) LinesFor(a Agent, fields ...string) []Line {
 
 // recordLines returns the lines of the given kinds of the records that name a with the
 // given rank. See LinesFor.
-func (f *File) recordLines(a Agent, best agentRank, kinds ...syntax.Field) []syntax.Line {
+func (f *File) recordLines(a Agent, best agentRank, kinds ...syntax.FieldKind) []syntax.Line {
 	if best == rankNoMatch || !slices.ContainsFunc(kinds, f.kinds.has) {
 		return nil
 	}

@@ -66,7 +66,7 @@ func (o ParseOptions) Parse(body []byte) *File {
 }
 
 // isOutsideDialect reports whether the field is an extension of the dialect.
-func (o ParseOptions) isOutsideDialect(f syntax.Field) bool {
+func (o ParseOptions) isOutsideDialect(f syntax.FieldKind) bool {
 	return f.IsUnknownToGoogle() && (o.Dialect != Yandex || f >= syntax.RequestRate)
 }
 
@@ -105,7 +105,7 @@ type File struct {
 // A fieldKindSet is a set of kinds of fields, as bits.
 type fieldKindSet uint16
 
-func (s fieldKindSet) has(k syntax.Field) bool { return s&(1<<k) != 0 }
+func (s fieldKindSet) has(k syntax.FieldKind) bool { return s&(1<<k) != 0 }
 
 // A Line is a line of a robots.txt that means something.
 type Line struct {

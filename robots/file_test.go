@@ -161,6 +161,6 @@ func checkRules(t *testing.T, file *File, a Agent) {
 }
 
 // testLine returns the line of a file.
-func testLine(value string, number int32, field syntax.Field) syntax.Line {
+func testLine(value string, number int32, field syntax.FieldKind) syntax.Line {
 	return syntax.Line{Value: value, Number: number, Field: field}
 }

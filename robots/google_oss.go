@@ -23,7 +23,7 @@ const googleOSSBlankChars = " \t\n\v\f\r"
 // plays no part, so that "Disallowed" is Disallow. Common typos are among them.
 var googleOSSFieldPrefixes = [...]struct {
 	prefix string
-	field  syntax.Field
+	field  syntax.FieldKind
 }{
 	{"user-agent", syntax.UserAgent}, {"useragent", syntax.UserAgent}, {"user agent", syntax.UserAgent},
 	{"allow", syntax.Allow},
@@ -73,13 +73,13 @@ func cutMissingColon(s string) (name, value string, ok bool) {
 
 // parseGoogleOSSFieldName returns the field that name begins with. The extensions, which
 // that parser does not know, are spelt in full.
-func parseGoogleOSSFieldName(name string) (syntax.Field, bool) {
+func parseGoogleOSSFieldName(name string) (syntax.FieldKind, bool) {
 	for _, known := range googleOSSFieldPrefixes {
 		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
 			return known.field, true
 		}
 	}
-	return syntax.ParseField(name)
+	return syntax.ParseFieldKind(name)
 }
 
 // equalFoldASCII reports whether s equals ascii, which has no other characters,

@@ -14,7 +14,7 @@ import (
 
 // A rateAndVisitTimes is what the Request-rate and Visit-time lines of a record ask for.
 type rateAndVisitTimes struct {
-	rates      []syntax.Rate
+	rates      []syntax.TimedDelay
 	visitTimes []syntax.TimeOfDayRange
 }
 
@@ -88,7 +88,7 @@ func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 // the pause is kept for the whole day; of further visits nothing is.
 const maxTimeRanges = 32
 
-func (p *rateAndVisitTimes) addRate(r syntax.Rate) {
+func (p *rateAndVisitTimes) addRate(r syntax.TimedDelay) {
 	if len(p.rates) >= maxTimeRanges {
 		r.During = syntax.TimeOfDayRange{}
 	}

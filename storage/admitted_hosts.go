@@ -16,7 +16,7 @@ type HostAdmitter interface {
 	// It becomes durable in order with the other calls of the Store.
 	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]HostLimitResult, error)
 	// AdmittedHostTotalsFor returns how many hosts were counted, and whether h is one of them.
-	AdmittedHostTotalsFor(ctx context.Context, h HostToAdmit) (HostAdmissionCounts, error)
+	AdmittedHostTotalsFor(ctx context.Context, h HostToAdmit) (AdmittedHostTotals, error)
 }
 
 // A HostToAdmit is a host that is offered to AdmitHostsWithinLimits.
@@ -45,15 +45,15 @@ const (
 	HostLimitReached                          // new, and the crawl has HostCountLimits.MaxHosts hosts
 )
 
-// A HostAdmissionCounts is how many hosts were counted.
-type HostAdmissionCounts struct {
+// An AdmittedHostTotals is how many hosts were counted.
+type AdmittedHostTotals struct {
 	Hosts        int  // of the whole crawl
 	DomainHosts  int  // of the domain
 	IncludesHost bool // the host is one of them
 }
 
 // CheckNewHost returns the result of AdmitHostsWithinLimits for a host in the state c.
-func (l HostCountLimits) CheckNewHost(c HostAdmissionCounts, ignoreLimits bool) HostLimitResult {
+func (l HostCountLimits) CheckNewHost(c AdmittedHostTotals, ignoreLimits bool) HostLimitResult {
 	switch {
 	case c.IncludesHost:
 		return HostAlreadyCounted

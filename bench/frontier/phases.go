@@ -27,8 +27,8 @@ const (
 	unflushedURLs = 100_000 // new URLs that nobody flushes
 )
 
-// A frontierBenchmark is the process that is measured.
-type frontierBenchmark struct {
+// A benchmarkRun is the process that is measured.
+type benchmarkRun struct {
 	runOptions
 	ctx                   context.Context
 	order                 linkGenerator
@@ -48,7 +48,7 @@ func runPhases(p runOptions) error {
 		Mode:    frontier.AnyScope,
 		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
 	}, nil)
-	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), order: linkGenerator{p.Origins}, store: s,
+	w := &benchmarkRun{runOptions: p, ctx: context.Background(), order: linkGenerator{p.Origins}, store: s,
 		frontier: frontier.New(s, frontier.Config{Scope: scope})}
 	w.linksOf, w.pagesUntilSitesRepeat = w.order.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {
@@ -81,7 +81,7 @@ func formatRate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", floa
 func formatMiB(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
 
 // runPhase runs a phase, and profiles it if that is asked for.
-func (w *frontierBenchmark) runPhase(name string, run func() error) error {
+func (w *benchmarkRun) runPhase(name string, run func() error) error {
 	if w.ProfileDir == "" {
 		return run()
 	}
@@ -90,7 +90,7 @@ func (w *frontierBenchmark) runPhase(name string, run func() error) error {
 
 // measureDiscoverNew offers the URLs from one goroutine for each CPU, and makes them
 // durable. Making the URLs up is part of the time.
-func (w *frontierBenchmark) measureDiscoverNew() error {
+func (w *benchmarkRun) measureDiscoverNew() error {
 	begin := time.Now()
 	var next, added atomic.Int64
 	err := program.RunWorkers(runtime.NumCPU(), func(int) error {
@@ -132,7 +132,7 @@ func (w *frontierBenchmark) measureDiscoverNew() error {
 	return nil
 }
 
-func (w *frontierBenchmark) logProgress(done int, spent time.Duration) {
+func (w *benchmarkRun) logProgress(done int, spent time.Duration) {
 	info, err := os.Stat(w.StoreFile)
 	if err != nil {
 		return
@@ -141,20 +141,20 @@ func (w *frontierBenchmark) logProgress(done int, spent time.Duration) {
 }
 
 // measureRediscoverSeen offers URLs that are known, each of another page.
-func (w *frontierBenchmark) measureRediscoverSeen() error {
+func (w *benchmarkRun) measureRediscoverSeen() error {
 	r := xorshift64(1)
 	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.linksOf(r.intN(w.URLs / linksPerPage)) })
 }
 
 // measureDiscoverMixed offers pages of which nine of ten links are known.
-func (w *frontierBenchmark) measureDiscoverMixed() error {
+func (w *benchmarkRun) measureDiscoverMixed() error {
 	r := xorshift64(2)
 	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
 }
 
 // mostlyKnownLinks is the links of a page as crawls find them when most is known: the
 // site's navigation, pages seen long ago, and one of ten that is new.
-func (w *frontierBenchmark) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
+func (w *benchmarkRun) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
 	page := r.intN(w.URLs / linksPerPage)
 	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
 	for i := range linksPerPage / 10 {
@@ -171,7 +171,7 @@ func (w *frontierBenchmark) mostlyKnownLinks(r *xorshift64, pageNumber int) []st
 
 // timeDiscover offers pages, of which so many links are new, from one goroutine for
 // each CPU. Only the calls are timed.
-func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
+func (w *benchmarkRun) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
 	const batch = 400
 	var spent time.Duration
 	for n := 0; n*linksPerPage < checks; n += batch {
@@ -205,7 +205,7 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 
 // measureLeaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes
 // that durable.
-func (w *frontierBenchmark) measureLeaseAndAck() error {
+func (w *benchmarkRun) measureLeaseAndAck() error {
 	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
 	begin := time.Now()

@@ -112,7 +112,7 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		all = append(all, w)
 	}
 	for _, w := range all {
-		if err := w.awaitOutputFile(); err != nil {
+		if err := w.awaitStart(); err != nil {
 			return 0, cost, err
 		}
 	}
@@ -180,8 +180,8 @@ func startWorker(project, data, address string) (*workerProcess, error) {
 	return w, cmd.Start()
 }
 
-// awaitOutputFile waits until the worker has begun: then its output is open.
-func (w *workerProcess) awaitOutputFile() error {
+// awaitStart waits until the worker has begun: then its output is open.
+func (w *workerProcess) awaitStart() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A noRequestPeriod is a time in which some hosts must not be asked for anything.
-type noRequestPeriod struct {
+// A quietPeriod is a time in which some hosts must not be asked for anything.
+type quietPeriod struct {
 	reason       string
 	hosts        []string
 	from, to     time.Time
@@ -28,7 +28,7 @@ type operator struct {
 	daemon           *daemonProcess
 	webAddr          string // of the web
 	round            int
-	hostQuietPeriods []noRequestPeriod
+	hostQuietPeriods []quietPeriod
 }
 
 // runRounds goes its rounds until ctx is done.
@@ -48,7 +48,7 @@ func (o *operator) runRounds(ctx context.Context) error {
 
 // brakeAndReleaseHosts stops three hosts for a while.
 func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
-	h := noRequestPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
+	h := quietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
 		h.hosts = append(h.hosts, web.Host((o.round*41+i*7)%o.options.Web.Hosts))
 	}
@@ -75,7 +75,7 @@ func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 // visited all the same.
 func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	jobs := o.options.projects()
-	h := noRequestPeriod{reason: "the project was paused"}
+	h := quietPeriod{reason: "the project was paused"}
 	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
 		h.hosts = append(h.hosts, web.Host(i))
 	}
@@ -128,7 +128,7 @@ const maxClientLag = time.Second
 // mayHaveBeenCutByBrake reports whether a brake may have broken off a request while its answer was on
 // its way: what became of it the client alone knows.
 func (o *operator) mayHaveBeenCutByBrake(x crawltest.Exchange) bool {
-	return slices.ContainsFunc(o.hostQuietPeriods, func(h noRequestPeriod) bool {
+	return slices.ContainsFunc(o.hostQuietPeriods, func(h quietPeriod) bool {
 		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) && slices.Contains(h.hosts, hostOf(x.URL))
 	})
 }

@@ -125,7 +125,7 @@ func TestCounts(t *testing.T) {
 // TestQuietPeriods: a request that comes while a brake is on is told.
 func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
-	o := operator{hostQuietPeriods: []noRequestPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
+	o := operator{hostQuietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + web.Host(host) + "/", Start: now.Add(after)}
 	}

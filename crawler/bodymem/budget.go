@@ -1,6 +1,6 @@
 // Package bodymem bounds the memory that the bodies of answers take.
 //
-// All visits of a process share one Budget. Each visit has a Share of it: the visit
+// All visits of a process share one Budget. Each visit has a VisitShare of it: the visit
 // reserves bytes before it reads them, and holds them until its body is no longer used.
 // A visit that needs more bytes than are free waits. If every visit that holds memory
 // waits, no visit could end; the youngest then ends with a *FullError, which charges
@@ -44,19 +44,19 @@ type Budget struct {
 	size         int64
 	mainPoolSize int64 // bytes of size for what exceeds the first bytes
 
-	mu                 sync.Mutex          // guards the fields below, and those of each Share
-	firstBytesUsed     int64               // bytes in use, of the part for the first bytes
-	mainPoolUsed       int64               // bytes in use, of the other part
-	peak               int64               // the most of both
-	mainPoolHolders    map[*Share]struct{} // that hold bytes beyond the first
-	blockedHolderCount int                 // of the holders, those that wait
-	waiters            []*waiter           // the oldest first
-	changedSinceTick   bool                // memory was reserved or given back since the last tick
-	stallTimer         *time.Timer         // calls tick while a share waits; nil: it does not run
-	lastArrivalNumber  uint64              // of the last Share
-	deniedURLAges      map[string]uint64   // ages of URLs whose visit was ended
-	deniedVisitCount   int64               // visits that were ended
-	lastDenialTime     time.Time           // when the last of them was
+	mu                 sync.Mutex               // guards the fields below, and those of each VisitShare
+	firstBytesUsed     int64                    // bytes in use, of the part for the first bytes
+	mainPoolUsed       int64                    // bytes in use, of the other part
+	peak               int64                    // the most of both
+	mainPoolHolders    map[*VisitShare]struct{} // that hold bytes beyond the first
+	blockedHolderCount int                      // of the holders, those that wait
+	waiters            []*waiter                // the oldest first
+	changedSinceTick   bool                     // memory was reserved or given back since the last tick
+	stallTimer         *time.Timer              // calls tick while a share waits; nil: it does not run
+	lastArrivalNumber  uint64                   // of the last VisitShare
+	deniedURLAges      map[string]uint64        // ages of URLs whose visit was ended
+	deniedVisitCount   int64                    // visits that were ended
+	lastDenialTime     time.Time                // when the last of them was
 }
 
 // New returns a Budget of size bytes. A size below MinSize is an error.
@@ -64,7 +64,7 @@ func New(size int64) (*Budget, error) {
 	if size < MinSize {
 		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, MinSize>>20)
 	}
-	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*Share]struct{}{}, deniedURLAges: map[string]uint64{}}, nil
+	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*VisitShare]struct{}{}, deniedURLAges: map[string]uint64{}}, nil
 }
 
 // NewDefault returns a Budget of DefaultSize.
@@ -127,7 +127,7 @@ func (f *FullError) Error() string {
 func (*FullError) Unwrap() error { return decorum.LocalFailure }
 
 // denyShare counts a visit that got no memory, and returns its error.
-func (m *Budget) denyShare(s *Share) error {
+func (m *Budget) denyShare(s *VisitShare) error {
 	now := time.Now()
 	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() || now.Sub(m.lastDenialTime) > warnInterval}
 	m.lastDenialTime = now

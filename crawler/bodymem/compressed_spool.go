@@ -25,7 +25,7 @@ const (
 // It is kept compressed in chunks, which count in the share of its visit. Only one
 // goroutine at a time may use it.
 type CompressedSpool struct {
-	share              *Share
+	share              *VisitShare
 	ctx                context.Context
 	writer             *s2.Writer
 	chunks             [][]byte
@@ -38,7 +38,7 @@ type CompressedSpool struct {
 
 // NewCompressedSpool returns an empty CompressedSpool. limit is the most compressed bytes that the whole
 // memory can hold: see Budget.MaxBodyLen.
-func (s *Share) NewCompressedSpool(ctx context.Context, limit int64) (*CompressedSpool, error) {
+func (s *VisitShare) NewCompressedSpool(ctx context.Context, limit int64) (*CompressedSpool, error) {
 	if err := s.Reserve(ctx, spoolOverhead); err != nil {
 		return nil, err
 	}

@@ -29,9 +29,9 @@ func newMemory(t *testing.T, size int64) *Budget {
 }
 
 // openShare returns an open share that holds its first bytes and n MiB more.
-func openShare(t *testing.T, m *Budget, url string, n int64) *Share {
+func openShare(t *testing.T, m *Budget, url string, n int64) *VisitShare {
 	t.Helper()
-	s := new(Share)
+	s := new(VisitShare)
 	m.OpenShare(s, url)
 	if err := s.Reserve(t.Context(), firstBytes+n*mib); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestShortBodiesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
 		long := openShare(t, m, "long", 6)
-		unsafe := new(Share)
+		unsafe := new(VisitShare)
 		m.OpenShare(unsafe, "unsafe")
 		ahead := make(chan error, 1)
 		go func() { ahead <- unsafe.ReserveAheadIfNeeded(t.Context(), 8*mib, true) }()
@@ -141,7 +141,7 @@ func TestStall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		ended := make(chan string, 3)
-		var shares [3]Share
+		var shares [3]VisitShare
 		for i, name := range []string{"oldest", "second", "third"} {
 			s := oldest
 			if i > 0 {
@@ -171,7 +171,7 @@ func TestStall(t *testing.T) {
 // memory for what it has sent.
 func TestAnnouncedBytes(t *testing.T) {
 	m := newMemory(t, 64)
-	var s Share
+	var s VisitShare
 	m.OpenShare(&s, "url")
 	sent := 0
 	r := readerFunc(func(b []byte) (int, error) {
@@ -237,7 +237,7 @@ func TestClosedWhileItWaits(t *testing.T) {
 // waiting, and gives it back.
 func TestNeverEnded(t *testing.T) {
 	m := newMemory(t, 10)
-	s := new(Share)
+	s := new(VisitShare)
 	m.OpenShare(s, "form")
 	if err := s.ReserveAheadIfNeeded(t.Context(), 2*mib, true); err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestEveryVisitEnds(t *testing.T) {
 				urls <- u
 			}
 			visit := func(u int) error {
-				s := new(Share)
+				s := new(VisitShare)
 				m.OpenShare(s, fmt.Sprint(u))
 				defer s.Close()
 				if err := s.ReserveAheadIfNeeded(t.Context(), m.mainPoolSize, u%10 == 0); err != nil {
@@ -346,7 +346,7 @@ func TestReadAll(t *testing.T) {
 		for _, announced := range []int64{0, int64(length), 3 * mib} {
 			for _, limit := range []int64{1, 65536, 262144, int64(length) + 1, 4 * mib} {
 				for _, bufSize := range []int{0, 100, 65536, 262144} {
-					s := new(Share)
+					s := new(VisitShare)
 					m.OpenShare(s, "url")
 					r := iotest.HalfReader(bytes.NewReader(text[:length]))
 					got, more, err := s.ReadAll(t.Context(), r, limit, announced, make([]byte, bufSize))

@@ -25,7 +25,7 @@ const (
 // reserves a part of it before it reads the first byte, and more as the body comes. It
 // reads into buf while the body fits.
 // The caller calls ShrinkTo afterwards.
-func (s *Share) ReadAll(
+func (s *VisitShare) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
 ) (body []byte, more bool, err error) {
 	b := bodyBuffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
@@ -63,7 +63,7 @@ func (s *Share) ReadAll(
 // A bodyBuffer holds the body that is being read. It reserves its capacity, or, if the
 // caller lent it, the bytes in use.
 type bodyBuffer struct {
-	share        *Share
+	share        *VisitShare
 	ctx          context.Context
 	bytes        []byte
 	limit        int64 // of the body

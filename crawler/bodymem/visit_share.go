@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A Share is the part of a Budget that one visit holds. The zero Share holds nothing;
+// A VisitShare is the part of a Budget that one visit holds. The zero VisitShare holds nothing;
 // Budget.OpenShare makes it usable. Only one goroutine at a time may reserve; Close may be called
 // at any time.
-type Share struct {
+type VisitShare struct {
 	memory                  *Budget // nil: the share is not open
 	url                     string  // of the URL
 	arrivalNumber           uint64  // a lower age is older
@@ -27,11 +27,11 @@ type Share struct {
 }
 
 // OpenShare begins the share of a visit to url.
-func (m *Budget) OpenShare(s *Share, url string) {
+func (m *Budget) OpenShare(s *VisitShare, url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lastArrivalNumber++
-	*s = Share{memory: m, url: url, arrivalNumber: m.lastArrivalNumber}
+	*s = VisitShare{memory: m, url: url, arrivalNumber: m.lastArrivalNumber}
 	if age, ended := m.deniedURLAges[url]; ended {
 		s.arrivalNumber, s.deniedBefore = age, true
 	}
@@ -41,7 +41,7 @@ func (m *Budget) OpenShare(s *Share, url string) {
 // its request. It does nothing unless always is set or an earlier visit to the URL was
 // ended. It waits some seconds at most, and then returns a *FullError. A visit with
 // always is never ended later: if it needs more than n bytes, it overdraws the memory.
-func (s *Share) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) error {
+func (s *VisitShare) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) error {
 	if !always && !s.deniedBefore {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (s *Share) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) 
 
 // Reserve reserves n more bytes. It waits until they are free, and returns a *Full
 // error if the visit gets none, or if ctx is done first.
-func (s *Share) Reserve(ctx context.Context, n int64) error {
+func (s *VisitShare) Reserve(ctx context.Context, n int64) error {
 	m := s.memory
 	m.mu.Lock()
 	n = s.reserveWithoutWait(n)
@@ -76,7 +76,7 @@ func (s *Share) Reserve(ctx context.Context, n int64) error {
 // reserveWithoutWait reserves as many of n bytes as it can without waiting, from the bytes reserved
 // ahead and from the part for first bytes. It returns how many are missing. It requires
 // the lock.
-func (s *Share) reserveWithoutWait(n int64) int64 {
+func (s *VisitShare) reserveWithoutWait(n int64) int64 {
 	if s.closed {
 		return n
 	}
@@ -95,7 +95,7 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 
 // reserveBeyondFirstBytes reserves n bytes beyond the first. The caller holds the lock, and grow releases
 // it.
-func (s *Share) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time.Duration) error {
+func (s *VisitShare) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
 	if s.err != nil || s.closed || s.bytesFromMainPool+n > m.mainPoolSize {
 		defer m.mu.Unlock()
@@ -121,7 +121,7 @@ var (
 )
 
 // allocateFromMainPool gives n bytes beyond the first to s. It requires the lock.
-func (m *Budget) allocateFromMainPool(s *Share, n int64) {
+func (m *Budget) allocateFromMainPool(s *VisitShare, n int64) {
 	if s.bytesFromMainPool == 0 {
 		m.mainPoolHolders[s] = struct{}{}
 		if s.waiterCount > 0 {
@@ -138,7 +138,7 @@ func (m *Budget) allocateFromMainPool(s *Share, n int64) {
 func (m *Budget) updatePeak() { m.peak = max(m.peak, m.mainPoolUsed+m.firstBytesUsed) }
 
 // releaseToMainPool takes n bytes beyond the first back from s. It requires the lock.
-func (m *Budget) releaseToMainPool(s *Share, n int64) {
+func (m *Budget) releaseToMainPool(s *VisitShare, n int64) {
 	if n == 0 {
 		return
 	}
@@ -156,7 +156,7 @@ func (m *Budget) releaseToMainPool(s *Share, n int64) {
 // Charge counts n bytes, for a copy of a body, without waiting. It may overdraw the
 // memory until other visits give bytes back. It does nothing on a nil or unopened
 // Share.
-func (s *Share) Charge(n int64) {
+func (s *VisitShare) Charge(n int64) {
 	if s == nil || s.memory == nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (s *Share) Charge(n int64) {
 
 // Release gives n reserved bytes back. If the visit reserved ahead, they become
 // available to this visit again.
-func (s *Share) Release(n int64) {
+func (s *VisitShare) Release(n int64) {
 	if s == nil || s.memory == nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (s *Share) Release(n int64) {
 
 // ShrinkTo gives back all but n bytes, the length of the finished body. Close gives these
 // back.
-func (s *Share) ShrinkTo(n int64) {
+func (s *VisitShare) ShrinkTo(n int64) {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Share) ShrinkTo(n int64) {
 }
 
 // Err returns the *FullError that ended the visit; nil if the visit was not ended.
-func (s *Share) Err() error {
+func (s *VisitShare) Err() error {
 	if s == nil || s.memory == nil {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (s *Share) Err() error {
 }
 
 // Close gives all bytes back and ends a wait for more. It may be called more than once.
-func (s *Share) Close() {
+func (s *VisitShare) Close() {
 	if s == nil || s.memory == nil {
 		return
 	}

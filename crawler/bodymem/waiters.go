@@ -9,14 +9,14 @@ import (
 
 // A waiter is a share that waits for memory.
 type waiter struct {
-	share             *Share
+	share             *VisitShare
 	bytes             int64
 	reservationResult chan error // receives nil once the bytes are reserved, or the reason why they are not
 }
 
 // wait returns once the share has n more bytes beyond its first, or gets none. The
 // caller holds the lock, and wait releases it. If limit is 0, only ctx limits the wait.
-func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duration) error {
+func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Duration) error {
 	w := &waiter{share: s, bytes: n, reservationResult: make(chan error, 1)}
 	at, _ := slices.BinarySearchFunc(m.waiters, s.arrivalNumber, func(w *waiter, age uint64) int {
 		if w.share.arrivalNumber <= age {
@@ -67,7 +67,7 @@ func (m *Budget) removeWaiter(w *waiter) {
 
 // cancelWaitsOfShare ends the waits of a share that is closed, since such a share gives no bytes
 // back. It requires the lock.
-func (m *Budget) cancelWaitsOfShare(s *Share) {
+func (m *Budget) cancelWaitsOfShare(s *VisitShare) {
 	for s.waiterCount > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
 		m.removeWaiter(w)
@@ -92,7 +92,7 @@ func (m *Budget) serveOrEndWaiters() {
 			return
 		}
 	}
-	m.denyYoungestEligibleWaiter(func(s *Share) bool { return s.bytesFromMainPool > 0 })
+	m.denyYoungestEligibleWaiter(func(s *VisitShare) bool { return s.bytesFromMainPool > 0 })
 }
 
 func (m *Budget) fitsMainPool(w *waiter) bool { return m.mainPoolUsed+w.bytes <= m.mainPoolSize }
@@ -106,7 +106,7 @@ func (m *Budget) grant(w *waiter) {
 
 // denyYoungestEligibleWaiter ends the youngest waiter that may accepts. Its memory is free once its visit
 // closes the share. It requires the lock.
-func (m *Budget) denyYoungestEligibleWaiter(isEligible func(*Share) bool) {
+func (m *Budget) denyYoungestEligibleWaiter(isEligible func(*VisitShare) bool) {
 	for _, w := range slices.Backward(m.waiters) {
 		if isEligible(w.share) {
 			m.removeWaiter(w)
@@ -131,7 +131,7 @@ func (m *Budget) denyYoungestWaiterIfStalled() {
 		for s := range m.mainPoolHolders {
 			oldest = min(oldest, s.arrivalNumber)
 		}
-		m.denyYoungestEligibleWaiter(func(s *Share) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
+		m.denyYoungestEligibleWaiter(func(s *VisitShare) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
 	}
 	m.changedSinceTick = false
 	m.stallTimer.Reset(stallTimeout)

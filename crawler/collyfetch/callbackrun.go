@@ -195,8 +195,8 @@ func (r *callbackRun) setLinkError(why error) {
 	r.linkErr = why
 }
 
-// tryAddLink takes a link, if it can be returned by Handle.
-func (r *callbackRun) tryAddLink(l crawler.LinkToVisit) bool {
+// tryBufferLink takes a link, if it can be returned by Handle.
+func (r *callbackRun) tryBufferLink(l crawler.LinkToVisit) bool {
 	if r == nil {
 		return false
 	}

@@ -272,7 +272,7 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 // enqueueLink queues a link, which colly counts as so deep, with those of the page that it
 // was found on, or on its own.
 func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int) error {
-	if parent.tryAddLink(l) {
+	if parent.tryBufferLink(l) {
 		return nil
 	}
 	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), CallbackData: l.CallbackData, Request: l.Request}
@@ -293,7 +293,7 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 
 // NamedCallbacks are the callbacks of a program, by the name that a project's handler
 // field calls them by. Each func registers its callbacks on the Collector of one
-// crawl, which may be called by many workers at a time. They are daemon.Handlers.
+// crawl, which may be called by many workers at a time. They are daemon.PageHandlers.
 type NamedCallbacks map[string]func(*Collector)
 
 // Names returns the names whose func is not nil, sorted.

@@ -34,13 +34,13 @@ type Exchange struct {
 // An exchangeLog is the log being written.
 type exchangeLog struct {
 	mu            sync.Mutex
-	entries       []*logEntry
+	entries       []*exchangeRecorder
 	requestsByURL map[string]int
 	unlogged      int
 }
 
-// A logEntry is an exchange being logged.
-type logEntry struct {
+// An exchangeRecorder is an exchange being logged.
+type exchangeRecorder struct {
 	log       *exchangeLog
 	nthForURL int
 	exchange  Exchange
@@ -48,10 +48,10 @@ type logEntry struct {
 
 // addEntryUpToLimit enters an exchange that has begun, if there are less than limit. Of
 // the others no count is kept either.
-func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *logEntry {
+func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *exchangeRecorder {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := &logEntry{log: b, exchange: x}
+	e := &exchangeRecorder{log: b, exchange: x}
 	if len(b.entries) >= limit {
 		b.unlogged++
 		e.nthForURL = b.requestsByURL[x.URL] + 1
@@ -67,7 +67,7 @@ func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *logEntry {
 }
 
 // recordResponseHead enters what the head of the answer says.
-func (e *logEntry) recordResponseHead(d preparedResponse) {
+func (e *exchangeRecorder) recordResponseHead(d preparedResponse) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.Status, e.exchange.Location = d.status, d.header.Get("Location")
@@ -75,14 +75,14 @@ func (e *logEntry) recordResponseHead(d preparedResponse) {
 }
 
 // addBodyBytes counts bytes of the body.
-func (e *logEntry) addBodyBytes(n int) {
+func (e *exchangeRecorder) addBodyBytes(n int) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.BodyBytes += int64(n)
 }
 
 // recordEnd enters the end of the exchange. Only the first end counts.
-func (e *logEntry) recordEnd(incomplete bool) {
+func (e *exchangeRecorder) recordEnd(incomplete bool) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	if e.exchange.End.IsZero() {

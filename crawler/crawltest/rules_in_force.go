@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A robotsRulesStatus is what a crawler may know of an origin's robots.txt.
-type robotsRulesStatus uint8
+// A robotsLookupState is what a crawler may know of an origin's robots.txt.
+type robotsLookupState uint8
 
 const (
-	rulesUnread      robotsRulesStatus = iota // not asked for, or its redirects not followed to their end
+	rulesUnread      robotsLookupState = iota // not asked for, or its redirects not followed to their end
 	rulesUnreachable                          // unreachable: nothing may be visited
 	rulesKnown                                // its rules hold; none, if it answered 4xx
 )
 
 // A rulesInForce is what binds a visitor of an origin at a moment.
 type rulesInForce struct {
-	state  robotsRulesStatus
+	state  robotsLookupState
 	rules  RobotsSpec
 	readAt time.Time // when its last answer had ended
 }

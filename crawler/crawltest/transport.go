@@ -51,7 +51,7 @@ func resetError() error {
 }
 
 // simulateHeaderArrival waits for the head of the answer.
-func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *logEntry) error {
+func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *exchangeRecorder) error {
 	wait := d.headerDelay
 	if d.fault == Hang {
 		wait = forever
@@ -69,7 +69,7 @@ func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *logEntr
 }
 
 // httpResponse returns the answer. undo says to decompress it.
-func (d *preparedResponse) httpResponse(r *http.Request, e *logEntry, decompress bool) *http.Response {
+func (d *preparedResponse) httpResponse(r *http.Request, e *exchangeRecorder, decompress bool) *http.Response {
 	res := &http.Response{
 		Status: statusCodeAndText(d.status), StatusCode: d.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -98,10 +98,10 @@ func (d *preparedResponse) httpResponse(r *http.Request, e *logEntry, decompress
 type pacedBody struct {
 	ctx              context.Context
 	preparedResponse *preparedResponse
-	entry            *logEntry
+	entry            *exchangeRecorder
 	startedAt        time.Time
 	nextPieceIndex   int    // the piece that comes after rest
-	unreadPieceBytes []byte // of the piece being read
+	unreadPiece      []byte // of the piece being read
 	stopCancelWatch  func() bool
 	err              error // for good
 }
@@ -115,10 +115,10 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		b.endExchange(true)
 		return 0, b.err
 	}
-	n := copy(p, b.unreadPieceBytes)
-	b.unreadPieceBytes = b.unreadPieceBytes[n:]
+	n := copy(p, b.unreadPiece)
+	b.unreadPiece = b.unreadPiece[n:]
 	b.entry.addBodyBytes(n)
-	if len(b.unreadPieceBytes) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
+	if len(b.unreadPiece) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
 		b.err = io.EOF
 		b.endExchange(b.preparedResponse.fault == BadGzip)
 		return n, nil
@@ -131,7 +131,7 @@ func (b *pacedBody) awaitData() error {
 	switch {
 	case b.ctx.Err() != nil:
 		return context.Cause(b.ctx)
-	case len(b.unreadPieceBytes) > 0:
+	case len(b.unreadPiece) > 0:
 		return nil
 	case b.nextPieceIndex == b.preparedResponse.bodyPieceCount():
 		return b.stallOrBreakOff()
@@ -140,7 +140,7 @@ func (b *pacedBody) awaitData() error {
 	if err := sleepUnlessCanceled(b.ctx, at-time.Since(b.startedAt)); err != nil {
 		return err
 	}
-	b.unreadPieceBytes, b.nextPieceIndex = data, b.nextPieceIndex+1
+	b.unreadPiece, b.nextPieceIndex = data, b.nextPieceIndex+1
 	return nil
 }
 

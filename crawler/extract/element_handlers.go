@@ -67,7 +67,7 @@ func elementKindByName(name []byte) elementKind {
 
 // handleStartTag reads an element whose start tag was just passed, and says whether
 // the page must be read again.
-func (p *pageReader) handleStartTag(e elementKind) (restart bool) {
+func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 	a := &p.attrs
 	switch e {
 	case anchor:
@@ -101,7 +101,7 @@ func (p *pageReader) handleStartTag(e elementKind) (restart bool) {
 }
 
 // handleForeignTag is element inside svg and math, where only links count.
-func (p *pageReader) handleForeignTag(e elementKind) {
+func (p *pageParser) handleForeignTag(e elementKind) {
 	switch a := &p.attrs; e {
 	case anchor:
 		href := a.href
@@ -115,14 +115,14 @@ func (p *pageReader) handleForeignTag(e elementKind) {
 }
 
 // addSrcset adds the images of a srcset attribute.
-func (p *pageReader) addSrcset() {
+func (p *pageParser) addSrcset() {
 	for url := range srcsetURLs(unescape(p.attrs.srcset)) {
 		p.addLink(Image, url, 0)
 	}
 }
 
 // consumeTextContent passes over content that is text.
-func (p *pageReader) consumeTextContent(e elementKind) {
+func (p *pageParser) consumeTextContent(e elementKind) {
 	switch e {
 	case plaintext:
 		p.pos = len(p.input)
@@ -197,7 +197,7 @@ func parseRel(raw []byte) (rel NoFollowRels) {
 }
 
 // handleMeta reads a meta element.
-func (p *pageReader) handleMeta() (restart bool) {
+func (p *pageParser) handleMeta() (restart bool) {
 	a := &p.attrs
 	content := unescape(a.content)
 	switch equiv := unescape(a.httpEquiv); {

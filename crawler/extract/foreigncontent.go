@@ -19,13 +19,13 @@ type foreignElement struct {
 const maxForeignDepth = 64
 
 // inForeignContent reports whether the walk is in foreign content.
-func (p *pageReader) inForeignContent() bool {
+func (p *pageParser) inForeignContent() bool {
 	n := len(p.foreignElements)
 	return n > 0 && !p.foreignElements[n-1].isIntegrationPoint
 }
 
 // pushForeignElement remembers an island whose start tag was passed.
-func (p *pageReader) pushForeignElement(i foreignElement) {
+func (p *pageParser) pushForeignElement(i foreignElement) {
 	if !p.selfClosing && len(p.foreignElements) < maxForeignDepth {
 		p.foreignElements = append(p.foreignElements, i)
 		p.allowCDATA = true
@@ -33,14 +33,14 @@ func (p *pageReader) pushForeignElement(i foreignElement) {
 }
 
 // popForeignElements forgets the islands from the n-th on.
-func (p *pageReader) popForeignElements(n int) {
+func (p *pageParser) popForeignElements(n int) {
 	p.foreignElements = p.foreignElements[:n]
 	p.allowCDATA = p.isXHTML || p.inForeignContent()
 }
 
 // enterForeignRoot remembers an svg or math element. In foreign content it is but one more
 // element of the namespace that it stands in.
-func (p *pageReader) enterForeignRoot(e elementKind) {
+func (p *pageParser) enterForeignRoot(e elementKind) {
 	svg := e == svg
 	if p.inForeignContent() {
 		svg = p.foreignElements[len(p.foreignElements)-1].isSVG
@@ -50,7 +50,7 @@ func (p *pageReader) enterForeignRoot(e elementKind) {
 
 // trackForeignTag follows a tag of that name, passed while an island is open. It reports
 // whether the element is a foreign one, if the tag is a start tag.
-func (p *pageReader) trackForeignTag(name []byte, end bool) (foreign bool) {
+func (p *pageParser) trackForeignTag(name []byte, end bool) (foreign bool) {
 	top := p.foreignElements[len(p.foreignElements)-1]
 	var buffer [maxForeignName]byte
 	if len(name) > len(buffer) {
@@ -80,7 +80,7 @@ func (p *pageReader) trackForeignTag(name []byte, end bool) (foreign bool) {
 }
 
 // closeForeignElement follows an end tag.
-func (p *pageReader) closeForeignElement(name []byte) {
+func (p *pageParser) closeForeignElement(name []byte) {
 	if p.inForeignContent() && (string(name) == "p" || string(name) == "br") {
 		p.breakOutOfForeignContent()
 		return
@@ -94,7 +94,7 @@ func (p *pageReader) closeForeignElement(name []byte) {
 }
 
 // breakOutOfForeignContent goes back to where HTML was last.
-func (p *pageReader) breakOutOfForeignContent() {
+func (p *pageParser) breakOutOfForeignContent() {
 	n := len(p.foreignElements)
 	for n > 0 && !p.foreignElements[n-1].isIntegrationPoint {
 		n--

@@ -13,7 +13,7 @@ import (
 // speaks of another page, and is passed over. The title and the rules for
 // robots stay empty: ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
 func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanResult {
-	p := s.newPageReader(base)
+	p := s.newPageParser(base)
 	p.reset()
 	for _, field := range header.Values("Link") {
 		p.addLinkHeader([]byte(field))
@@ -26,7 +26,7 @@ func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanRes
 
 // addLinkHeader reads one Link field, which may hold several links, up to where it
 // is no longer one (RFC 8288 §B.2).
-func (p *pageReader) addLinkHeader(s []byte) {
+func (p *pageParser) addLinkHeader(s []byte) {
 	for {
 		s = bytes.TrimLeft(s, optionalWhitespace+",")
 		if len(s) == 0 || s[0] != '<' {
@@ -45,7 +45,7 @@ func (p *pageReader) addLinkHeader(s []byte) {
 }
 
 // resolvesToPageURL reports whether the anchor of a link is the page itself.
-func (p *pageReader) resolvesToPageURL(anchor []byte) bool {
+func (p *pageParser) resolvesToPageURL(anchor []byte) bool {
 	u, err := p.pageURL.ResolveBytes(anchor)
 	return err == nil && u == p.pageURL
 }

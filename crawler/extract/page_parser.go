@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A pageReader is one page while it is being read.
-type pageReader struct {
+// A pageParser is one page while it is being read.
+type pageParser struct {
 	tokenizer
 	scanner          *Scanner
 	result           ScanResult
@@ -31,7 +31,7 @@ type pageReader struct {
 }
 
 // decodeInputToUTF8 settles how the body is encoded, if its mark or the content type says.
-func (p *pageReader) decodeInputToUTF8(body []byte, charset string) {
+func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 	n, markCharset := byteOrderMark(body)
 	if n > 0 {
 		charset = markCharset
@@ -43,7 +43,7 @@ func (p *pageReader) decodeInputToUTF8(body []byte, charset string) {
 // readDocument walks over the page until nothing is learnt too late: a base element
 // after the first link, or an encoding that only the page itself tells, makes
 // it begin again. Each does so once.
-func (p *pageReader) readDocument() *ScanResult {
+func (p *pageParser) readDocument() *ScanResult {
 	for {
 		p.reset()
 		if restart := p.walkTags(); !restart {
@@ -54,14 +54,14 @@ func (p *pageReader) readDocument() *ScanResult {
 }
 
 // document returns what was read.
-func (p *pageReader) document() *ScanResult {
+func (p *pageParser) document() *ScanResult {
 	doc := p.result
 	doc.Links, doc.BaseURL = slices.Clone(p.scanner.links), p.baseURL
 	return &doc
 }
 
 // reset forgets what was read, but not what was learnt.
-func (p *pageReader) reset() {
+func (p *pageParser) reset() {
 	s := p.scanner
 	s.links = s.links[:0]
 	const maxReused = 4096 // clearing a map costs what it has ever held
@@ -74,7 +74,7 @@ func (p *pageReader) reset() {
 }
 
 // walkTags reads the page, and says whether that must be done again.
-func (p *pageReader) walkTags() (restart bool) {
+func (p *pageParser) walkTags() (restart bool) {
 	for {
 		name, end, ok := p.nextTag()
 		if !ok {
@@ -103,7 +103,7 @@ func (p *pageReader) walkTags() (restart bool) {
 }
 
 // switchToWindows1252IfNotUTF8 judges the bytes of a page that nowhere named its encoding.
-func (p *pageReader) switchToWindows1252IfNotUTF8() (restart bool) {
+func (p *pageParser) switchToWindows1252IfNotUTF8() (restart bool) {
 	if p.encodingKnown || utf8.Valid(p.input) {
 		return false
 	}
@@ -112,13 +112,13 @@ func (p *pageReader) switchToWindows1252IfNotUTF8() (restart bool) {
 }
 
 // switchEncoding settles how the body is encoded after part of it was read.
-func (p *pageReader) switchEncoding(enc encoding.Encoding) {
+func (p *pageParser) switchEncoding(enc encoding.Encoding) {
 	p.input, p.encodingKnown = decodeToUTF8(p.input, enc), true
 	p.baseURL, p.hasBase = p.pageURL, false // it may have been read wrongly
 }
 
 // applyDeclaredEncoding learns the encoding that a meta element names.
-func (p *pageReader) applyDeclaredEncoding(charset string) (restart bool) {
+func (p *pageParser) applyDeclaredEncoding(charset string) (restart bool) {
 	if p.encodingKnown {
 		return false
 	}
@@ -135,7 +135,7 @@ func (p *pageReader) applyDeclaredEncoding(charset string) (restart bool) {
 }
 
 // setBase learns from a base element what links are relative to.
-func (p *pageReader) setBase(href []byte) (restart bool) {
+func (p *pageParser) setBase(href []byte) (restart bool) {
 	if href == nil || p.hasBase {
 		return false
 	}
@@ -149,7 +149,7 @@ func (p *pageReader) setBase(href []byte) (restart bool) {
 }
 
 // addLinkKeepingFirstCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
-func (p *pageReader) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
+func (p *pageParser) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
 	if ok && kind == Canonical && p.result.CanonicalURL.IsZero() {
 		p.result.CanonicalURL = u
@@ -157,13 +157,13 @@ func (p *pageReader) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 }
 
 // addLinkFromAttribute adds the link that an attribute holds.
-func (p *pageReader) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollowRels) {
+func (p *pageParser) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollowRels) {
 	p.addLink(kind, p.unescapedRef(raw), rel)
 }
 
 // unescapedRef returns what an attribute that holds a link says, nil if that is too
 // long to be one. It is good until the next call.
-func (p *pageReader) unescapedRef(raw []byte) []byte {
+func (p *pageParser) unescapedRef(raw []byte) []byte {
 	if len(raw) > maxRefBytes {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (p *pageReader) unescapedRef(raw []byte) []byte {
 }
 
 // addLink adds a link, unless it leads nowhere.
-func (p *pageReader) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
+func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false
 	}

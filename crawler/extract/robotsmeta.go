@@ -141,7 +141,7 @@ func (d RobotsDirectives) String() string {
 }
 
 // handleNamedMeta reads a meta element of that name.
-func (p *pageReader) handleNamedMeta(name string, content []byte) {
+func (p *pageParser) handleNamedMeta(name string, content []byte) {
 	switch {
 	case strings.EqualFold(name, "tdm-reservation"):
 		if value := trim(content); len(p.result.TDMReservationMeta) == 0 || string(value) == "1" {
@@ -159,7 +159,7 @@ func (p *pageReader) handleNamedMeta(name string, content []byte) {
 // addRobotsMeta keeps what a meta element of that name asks. Which names are agents
 // cannot be told, so whatever asks something is kept. Most metas can be passed
 // over at once: every directive begins with "no".
-func (p *pageReader) addRobotsMeta(name string, content []byte) {
+func (p *pageParser) addRobotsMeta(name string, content []byte) {
 	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return
 	}

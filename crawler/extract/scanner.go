@@ -130,15 +130,15 @@ func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *S
 	if syntax == notHTML {
 		return nil
 	}
-	p := s.newPageReader(base)
+	p := s.newPageParser(base)
 	p.isXHTML = syntax == xhtmlSyntax
 	p.decodeInputToUTF8(body, charset)
 	return p.readDocument()
 }
 
-// newPageReader returns a page at home that nothing was read of yet.
-func (s *Scanner) newPageReader(home decorum.URL) *pageReader {
-	p := &pageReader{scanner: s, pageURL: home, baseURL: home, maxLinks: cmp.Or(max(s.MaxLinks, 0), DefaultMaxLinks)}
+// newPageParser returns a page at home that nothing was read of yet.
+func (s *Scanner) newPageParser(home decorum.URL) *pageParser {
+	p := &pageParser{scanner: s, pageURL: home, baseURL: home, maxLinks: cmp.Or(max(s.MaxLinks, 0), DefaultMaxLinks)}
 	p.maxTotalURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
 	return p
 }

@@ -24,7 +24,7 @@ type session struct {
 	ctx          context.Context // of the visit: its end closes the connections
 	ticket       crawler.Ticket
 	maxBodyBytes int64                    // bytes of the body
-	memoryShare  bodymem.Share            // of the memory for bodies
+	memoryShare  bodymem.VisitShare       // of the memory for bodies
 	bodySpool    *bodymem.CompressedSpool // the body of a sitemap; nil: it is in the response
 	// memoryShareHeldByTicket is set when the crawl holds the share.
 	memoryShareHeldByTicket bool

@@ -241,7 +241,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := new(bodymem.Share)
+	other := new(bodymem.VisitShare)
 	memory.OpenShare(other, "other")
 	if err := other.Reserve(t.Context(), 6<<20); err != nil {
 		t.Fatal(err)

@@ -186,7 +186,7 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	}
 	req.Header = f.requestHeader(t, extra)
 	err = f.transport.performVisit(req, trip)
-	var exchange *decorum.Exchange
+	var exchange *decorum.RawExchange
 	if trip.recorder != nil {
 		exchange = trip.recorder.stopAndTakeExchange(trip.truncation(ctx, err))
 	}

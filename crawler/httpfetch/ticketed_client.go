@@ -33,7 +33,7 @@ type roundTrip struct {
 	ctx              context.Context          // of the request: once it is done, nothing more is sent
 	cancelRequest    context.CancelCauseFunc  // ends ctx
 	recorder         *wireRecorder            // nil: the exchange is not kept
-	memoryShare      bodymem.Share            // of the memory for bodies
+	memoryShare      bodymem.VisitShare       // of the memory for bodies
 	ticketHoldsShare bool                     // the ticket holds share until the visit is over
 	bodySpool        *bodymem.CompressedSpool // the body of a sitemap; nil: it is in response
 }

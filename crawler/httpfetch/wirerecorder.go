@@ -18,12 +18,12 @@ import (
 
 // A wireRecorder keeps the bytes of one exchange, until stopAndTakeExchange.
 type wireRecorder struct {
-	ctx           context.Context // of the visit
-	memoryShare   *bodymem.Share  // of the visit
-	reservedBytes int64           // bytes of it that are reserved for the response
+	ctx           context.Context     // of the visit
+	memoryShare   *bodymem.VisitShare // of the visit
+	reservedBytes int64               // bytes of it that are reserved for the response
 
 	mu             sync.Mutex // guards the fields below
-	exchange       decorum.Exchange
+	exchange       decorum.RawExchange
 	remainingBytes int64 // bytes of the response that still fit
 	truncated      bool
 	stopped        bool
@@ -35,7 +35,7 @@ const maxWireOverhead = 1 << 20
 
 // newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which
 // count in share.
-func newWireRecorder(ctx context.Context, share *bodymem.Share, maxBodyBytes int64) *wireRecorder {
+func newWireRecorder(ctx context.Context, share *bodymem.VisitShare, maxBodyBytes int64) *wireRecorder {
 	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
 }
 
@@ -94,11 +94,11 @@ func (t *wireRecorder) growResponse(n int) error {
 
 // stopAndTakeExchange ends the recording and returns what was recorded, nil if nothing was
 // sent. The recorder drops it, since a connection that is kept open keeps its recorder.
-func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.Exchange {
+func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.RawExchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.exchange
-	t.exchange, t.stopped = decorum.Exchange{}, true
+	t.exchange, t.stopped = decorum.RawExchange{}, true
 	if len(x.RawRequest) == 0 {
 		return nil
 	}

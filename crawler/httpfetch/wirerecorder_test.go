@@ -108,7 +108,7 @@ func (w *rawServer) requestFor(path string) string {
 // exchangeRecorder is an Archive that keeps exchanges in memory.
 type exchangeRecorder struct {
 	mu        sync.Mutex
-	exchanges map[string]*decorum.Exchange // by URL
+	exchanges map[string]*decorum.RawExchange // by URL
 }
 
 func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
@@ -119,7 +119,7 @@ func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 }
 
 // captureExchanges crawls the pages of a wire and returns what was kept of them by path.
-func captureExchanges(t *testing.T, site string, w *rawServer, cfg httpfetch.Config) map[string]*decorum.Exchange {
+func captureExchanges(t *testing.T, site string, w *rawServer, cfg httpfetch.Config) map[string]*decorum.RawExchange {
 	t.Helper()
 	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []string{"::" + w.Addr().String()}, true, true
 	transport := newTrustingTransport(cfg)
@@ -135,12 +135,12 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg httpfetch.Con
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = time.Millisecond, -1
 	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
-	archive := &exchangeRecorder{exchanges: map[string]*decorum.Exchange{}}
+	archive := &exchangeRecorder{exchanges: map[string]*decorum.RawExchange{}}
 	crawl.Archive = archive
 	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		t.Fatal(err)
 	}
-	byPath := map[string]*decorum.Exchange{}
+	byPath := map[string]*decorum.RawExchange{}
 	for url, x := range archive.exchanges {
 		byPath[strings.TrimPrefix(url, site)] = x
 	}

@@ -30,7 +30,7 @@ func (e *Error) Error() string { return e.location() + plaintext.HideQuoted(e.pr
 
 // unredactedText describes the error with the value, shortened, and the line.
 func (e *Error) unredactedText() string {
-	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
+	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuotedValues(e.problem)) + e.excerpt
 }
 
 // location returns the place of the error. It includes names of headers and hosts, which
@@ -53,7 +53,7 @@ func DetailedErrorText(err error) string {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.unredactedText(), 1)
 	}
-	return plaintext.TruncateQuoted(text)
+	return plaintext.TruncateQuotedValues(text)
 }
 
 // A FieldProblem is a field that cannot stand as it is, and why: what reads well after
@@ -71,7 +71,7 @@ func (d *File) errorAt(at textPosition, field, problem string) error {
 func (d *File) FieldError(f FieldProblem) error {
 	for path := f.FieldPath; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.CommandLineArgByField[path]; ok {
-			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuoted(f.Problem))
+			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuotedValues(f.Problem))
 		}
 		if at, ok := d.positions[path]; ok {
 			return d.errorAt(at, f.FieldPath, f.Problem)
@@ -80,7 +80,7 @@ func (d *File) FieldError(f FieldProblem) error {
 	if d.file != "" {
 		return d.errorAt(textPosition{}, f.FieldPath, f.Problem)
 	}
-	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.Problem), ": "), f.FieldPath))
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuotedValues(f.Problem), ": "), f.FieldPath))
 }
 
 // maxExcerptWidth is how many characters of a line an error shows.

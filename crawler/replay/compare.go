@@ -17,7 +17,7 @@ import (
 )
 
 // compareVisit compares what permitted a visit with what the ledger says of it.
-func (p *Replayer) compareVisit(v *crawler.Visit) {
+func (p *LedgerReplayer) compareVisit(v *crawler.Visit) {
 	recorded := p.currentVisit.ledgerRequest
 	if recorded == nil {
 		return
@@ -47,7 +47,7 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 
 // compareRunSettings compares what the crawl works by with what the recorded one did, as far
 // as verdicts rest on it.
-func (p *Replayer) compareRunSettings(r *ledger.Record) {
+func (p *LedgerReplayer) compareRunSettings(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
 		{"the agent", r.RunStart.ProductToken, p.CurrentRunSettings.ProductToken},
 		{"what stands in for it", joinOrNone(r.RunStart.FallbackTokens), joinOrNone(p.CurrentRunSettings.FallbackTokens)},
@@ -71,7 +71,7 @@ func joinOrNone(list []string) string { return cmp.Or(strings.Join(list, ", "), 
 
 // compareRefusal compares a refusal with the recorded one. Of one by tdmrep.json,
 // which the ledger does not keep, it has the words alone.
-func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, d decorum.Decision) bool {
+func (p *LedgerReplayer) compareRefusal(r *ledger.Record, l storage.Lease, d decorum.Decision) bool {
 	refusal, byRules := errors.AsType[*gate.Refusal](d.Cause)
 	if !byRules && d.Reason != decorum.ReasonScope {
 		return false
@@ -96,7 +96,7 @@ func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, d decorum.D
 
 // compareVerdict compares two verdicts. When the file was fetched is left out: that
 // is in the order of requests.
-func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.RobotsVerdict) {
+func (p *LedgerReplayer) compareVerdict(n int64, url string, was, is *ledger.RobotsVerdict) {
 	if was == nil {
 		p.reportDifference(n, url, "it has no verdict, and would have one")
 		return
@@ -127,7 +127,7 @@ func verdictText(v *ledger.RobotsVerdict) string {
 }
 
 // reportUnreplayed tells of the requests that were not made again.
-func (p *Replayer) reportUnreplayed() {
+func (p *LedgerReplayer) reportUnreplayed() {
 	all := slices.Concat(slices.Collect(maps.Values(p.unreplayedRequests))...)
 	slices.SortFunc(all, func(a, b *ledgerRequest) int { return cmp.Compare(a.recordNumber, b.recordNumber) })
 	for _, a := range all {

@@ -77,8 +77,8 @@ func (s *currentHostStore) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *currentHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	return storage.HostAdmissionCounts{IncludesHost: true}, nil
+func (s *currentHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	return storage.AdmittedHostTotals{IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.

@@ -8,10 +8,10 @@
 // decides is compared with what the ledger says: the order of each host, verdicts and
 // the lines that they rest on, and that the host was due.
 //
-// New makes a Replayer of the records of a ledger (ledger.Records) and the answers of an
-// archive (OpenArchive). A Crawler is put together around the Replayer's Store, its clock
-// Now, and the Replayer itself for the transport of the fetcher; Replay takes it through the
-// records, and Replayer.OnDifference is told of each difference.
+// New makes a LedgerReplayer of the records of a ledger (ledger.Records) and the answers of an
+// archive (OpenArchive). A Crawler is put together around the LedgerReplayer's Store, its clock
+// Now, and the LedgerReplayer itself for the transport of the fetcher; Replay takes it through the
+// records, and LedgerReplayer.OnDifference is told of each difference.
 //
 // It sends nothing and changes nothing. Memory grows with the URLs of the crawl.
 package replay

@@ -33,11 +33,11 @@ func (c *clock) advance(t time.Time) {
 }
 
 // Now returns the time of the replay.
-func (p *Replayer) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
+func (p *LedgerReplayer) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
 
 // A ledgerPacedFetcher has each visit wait for its answer.
 type ledgerPacedFetcher struct {
-	replayer *Replayer
+	replayer *LedgerReplayer
 	inner    crawler.Fetcher
 }
 
@@ -63,9 +63,9 @@ func (f ledgerPacedFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	}
 }
 
-// RoundTrip answers the request that goes on from the archive. It makes the Replayer
+// RoundTrip answers the request that goes on from the archive. It makes the LedgerReplayer
 // the transport of a crawl that it replays.
-func (p *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *LedgerReplayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	recorded := p.currentVisit.ledgerRequest
 	switch {
 	case recorded.answer == nil:

@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A Replayer replays the first run of a ledger. The crawl that is put together for it
-// has the Replayer's Store, its clock (Now), and the Replayer for the transport of its fetcher.
-type Replayer struct {
+// A LedgerReplayer replays the first run of a ledger. The crawl that is put together for it
+// has the LedgerReplayer's Store, its clock (Now), and the LedgerReplayer for the transport of its fetcher.
+type LedgerReplayer struct {
 	// CurrentRunSettings is what the crawl that is put together works by, as a ledger says it.
 	CurrentRunSettings ledger.RunStart
 	// OnDifference is told of each difference.
@@ -86,10 +86,10 @@ type replayedVisit struct {
 // A requestTimes is when the ledger shows a request of a host.
 type requestTimes struct{ start, end time.Time }
 
-// New returns a Replayer of the records of a ledger, which are read twice. Its clock is
+// New returns a LedgerReplayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
-func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
-	p := &Replayer{records: records, archiveIndex: answers,
+func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*LedgerReplayer, error) {
+	p := &LedgerReplayer{records: records, archiveIndex: answers,
 		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*replayedVisit{}, unmatchedVisits: map[string]*replayedVisit{}}
 	p.store = newPerHostStore(p.awaitsReferrer)
 	return p, p.loadFirstRun()
@@ -97,7 +97,7 @@ func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Repl
 
 // Store returns the store of the crawl that is put together. It is in memory, and empty at
 // first; whose turn it is, the ledger says.
-func (p *Replayer) Store() interface {
+func (p *LedgerReplayer) Store() interface {
 	storage.Store
 	storage.Inspector
 	storage.OriginLister
@@ -107,7 +107,7 @@ func (p *Replayer) Store() interface {
 }
 
 // Replay takes the crawl through the records. addSeeds queues its seeds.
-func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func(context.Context) error) (Report, error) {
+func (p *LedgerReplayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func(context.Context) error) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.attachCrawler(c)
@@ -148,7 +148,7 @@ func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func
 }
 
 // attachCrawler has the visits of the crawl wait for their answers.
-func (p *Replayer) attachCrawler(c *crawler.Crawler) {
+func (p *LedgerReplayer) attachCrawler(c *crawler.Crawler) {
 	p.crawler = c
 	c.Fetcher = ledgerPacedFetcher{p, c.Fetcher}
 	visited := c.Hooks.Visited
@@ -162,7 +162,7 @@ func (p *Replayer) attachCrawler(c *crawler.Crawler) {
 }
 
 // replayRecord replays one record.
-func (p *Replayer) replayRecord(ctx context.Context, r *ledger.Record) error {
+func (p *LedgerReplayer) replayRecord(ctx context.Context, r *ledger.Record) error {
 	switch {
 	case r.Request != nil:
 		p.report.Requests++
@@ -178,7 +178,7 @@ func (p *Replayer) replayRecord(ctx context.Context, r *ledger.Record) error {
 
 // replayRequestRecord has the crawl make its next request to the host of a recorded one. What
 // it refuses before costs no request, and no time.
-func (p *Replayer) replayRequestRecord(ctx context.Context, r *ledger.Record) error {
+func (p *LedgerReplayer) replayRequestRecord(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Request.URL)
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)
@@ -210,7 +210,7 @@ func (p *Replayer) replayRequestRecord(ctx context.Context, r *ledger.Record) er
 }
 
 // matchLedgerRequest finds what the ledger has of a visit, and false if it has none.
-func (p *Replayer) matchLedgerRequest(v *replayedVisit) bool {
+func (p *LedgerReplayer) matchLedgerRequest(v *replayedVisit) bool {
 	url := v.ticket.URL().String()
 	requests := p.unreplayedRequests[url]
 	if len(requests) == 0 {
@@ -221,7 +221,7 @@ func (p *Replayer) matchLedgerRequest(v *replayedVisit) bool {
 }
 
 // replayAnswer hands an answer over to the visit that waits for it.
-func (p *Replayer) replayAnswer(r *ledger.Record) error {
+func (p *LedgerReplayer) replayAnswer(r *ledger.Record) error {
 	v := p.openVisits[r.Response.RequestNumber]
 	if v == nil {
 		return nil // its request was not made again
@@ -232,7 +232,7 @@ func (p *Replayer) replayAnswer(r *ledger.Record) error {
 }
 
 // replayRefusal has the crawl refuse what was refused.
-func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
+func (p *LedgerReplayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Refusal.URL)
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)
@@ -256,7 +256,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 
 // stepHostUntilTicket takes the next URL of a host through the pipeline, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
-func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, decorum.Decision)) (*replayedVisit, error) {
+func (p *LedgerReplayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, decorum.Decision)) (*replayedVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {
 		delete(p.unmatchedVisits, host)
 		return v, nil
@@ -276,14 +276,14 @@ func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused
 }
 
 // finishPendingVisit lets a visit go on, with the archived answer or without one, to its end.
-func (p *Replayer) finishPendingVisit(v *replayedVisit, why error) error {
+func (p *LedgerReplayer) finishPendingVisit(v *replayedVisit, why error) error {
 	p.currentVisit = v
 	v.proceedDecision <- why
 	return errors.Join(<-v.stepResult, p.replayErr)
 }
 
 // abandonUnansweredVisits ends the visits of which the ledger has no answer.
-func (p *Replayer) abandonUnansweredVisits() (err error) {
+func (p *LedgerReplayer) abandonUnansweredVisits() (err error) {
 	for _, v := range slices.AppendSeq(slices.Collect(maps.Values(p.openVisits)), maps.Values(p.unmatchedVisits)) {
 		v.ledgerRequest = nil
 		err = errors.Join(err, p.finishPendingVisit(v, errNotInLedger))
@@ -291,7 +291,7 @@ func (p *Replayer) abandonUnansweredVisits() (err error) {
 	return err
 }
 
-func (p *Replayer) reportDifference(record int64, url, format string, args ...any) {
+func (p *LedgerReplayer) reportDifference(record int64, url, format string, args ...any) {
 	p.report.DifferenceCount++
 	if p.OnDifference != nil {
 		p.OnDifference(Difference{record, url, fmt.Sprintf(format, args...)})

@@ -11,7 +11,7 @@ import (
 )
 
 // loadFirstRun finds the requests of the first run, and what came of them.
-func (p *Replayer) loadFirstRun() error {
+func (p *LedgerReplayer) loadFirstRun() error {
 	byNumber := map[int64]*ledgerRequest{}
 	runs := 0
 	for r, err := range p.records {
@@ -49,7 +49,7 @@ func (p *Replayer) loadFirstRun() error {
 type discoveredURL struct{ url, sourceKind string }
 
 // indexDiscovery notes what a URL was found on, the first time.
-func (p *Replayer) indexDiscovery(url, referrer, source string) {
+func (p *LedgerReplayer) indexDiscovery(url, referrer, source string) {
 	if _, known := p.referrers[url]; !known {
 		p.referrers[url] = referrer
 		p.discoveries[referrer] = append(p.discoveries[referrer], discoveredURL{url, source})
@@ -60,7 +60,7 @@ func (p *Replayer) indexDiscovery(url, referrer, source string) {
 // which the answer is awaited: of pages that are read at the same moment, the ledger
 // does not say which was first, but what it says the URL was found on does. Should it
 // not be found there, it is missed.
-func (p *Replayer) awaitsReferrer(e *storage.Entry) bool {
+func (p *LedgerReplayer) awaitsReferrer(e *storage.Entry) bool {
 	referrer, known := p.referrers[e.URL.String()]
 	if !known || referrer == e.Referrer {
 		return false
@@ -76,7 +76,7 @@ func (p *Replayer) awaitsReferrer(e *storage.Entry) bool {
 // discoverLedgerLinksIfHeaderOnly queues what a page led to of which the content is not archived, for it was
 // not to be used: that is the word of the ledger, and what becomes of it is decided
 // again.
-func (p *Replayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error {
+func (p *LedgerReplayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error {
 	if !p.currentVisit.headerOnly {
 		return nil
 	}

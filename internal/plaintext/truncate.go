@@ -17,8 +17,8 @@ func HideQuoted(problem string) string {
 	return ReplaceControlChars(quotedValuePattern.ReplaceAllLiteralString(problem, `"…"`))
 }
 
-// TruncateQuoted returns a text with no more than maxQuotedBytes bytes of each value in it.
-func TruncateQuoted(text string) string {
+// TruncateQuotedValues returns a text with no more than maxQuotedBytes bytes of each value in it.
+func TruncateQuotedValues(text string) string {
 	return quotedValuePattern.ReplaceAllStringFunc(text, func(value string) string {
 		if len(value) <= maxQuotedBytes+2 {
 			return value

@@ -29,8 +29,8 @@ type Violation struct {
 	Problem      string
 }
 
-// A textScanner counts, byte by byte, what the lexer would make of a text.
-type textScanner struct {
+// A lexerCostScanner counts, byte by byte, what the lexer would make of a text.
+type lexerCostScanner struct {
 	text string
 
 	tokenCountUpperBound int  // at least as many as the lexer makes tokens
@@ -49,7 +49,7 @@ type textScanner struct {
 // memory in proportion to its length. It ignores quotes and comments, and so counts too
 // many tokens rather than too few.
 func checkText(text string) *Violation {
-	s := &textScanner{text: text, lineNumber: 1, lineIsBlank: true}
+	s := &lexerCostScanner{text: text, lineNumber: 1, lineIsBlank: true}
 	for i := range len(text) {
 		s.scanByte(i)
 		problem := ""
@@ -72,7 +72,7 @@ func checkText(text string) *Violation {
 }
 
 // scanByte counts the byte at i.
-func (s *textScanner) scanByte(i int) {
+func (s *lexerCostScanner) scanByte(i int) {
 	c := s.text[i]
 	if c == '<' {
 		s.angleBracketsInRow++
@@ -108,7 +108,7 @@ func (s *textScanner) scanByte(i int) {
 }
 
 // beginLine starts a new line after the byte at i. CR, LF and CRLF end a line.
-func (s *textScanner) beginLine(i int) {
+func (s *lexerCostScanner) beginLine(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
 		s.lineStart = i + 1
 		return
@@ -120,7 +120,7 @@ func (s *textScanner) beginLine(i int) {
 }
 
 // restOfLineHasQuotes reports whether a quote may begin or end between i and the end of the line.
-func (s *textScanner) restOfLineHasQuotes(i int) bool {
+func (s *lexerCostScanner) restOfLineHasQuotes(i int) bool {
 	rest := s.text[i:]
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 		rest = rest[:end]
@@ -129,7 +129,7 @@ func (s *textScanner) restOfLineHasQuotes(i int) bool {
 }
 
 // mayBeToken reports whether the lexer may make a separate token of the byte at i.
-func (s *textScanner) mayBeToken(i int) bool {
+func (s *lexerCostScanner) mayBeToken(i int) bool {
 	var before, after byte = '\n', '\n'
 	if i > 0 {
 		before = s.text[i-1]

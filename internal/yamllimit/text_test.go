@@ -19,7 +19,7 @@ func FuzzTokenCount(f *testing.F) {
 		if len(text) > 1<<16 || checkText(text) != nil {
 			return
 		}
-		s := &textScanner{text: text, lineNumber: 1, lineIsBlank: true}
+		s := &lexerCostScanner{text: text, lineNumber: 1, lineIsBlank: true}
 		for i := range len(text) {
 			s.scanByte(i)
 		}

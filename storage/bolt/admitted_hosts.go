@@ -36,8 +36,8 @@ type admittedHostCounter struct {
 }
 
 // count looks up a host and the number of its domain.
-func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
-	count := storage.HostAdmissionCounts{Hosts: c.total, DomainHosts: -1}
+func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	count := storage.AdmittedHostTotals{Hosts: c.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
 	for _, l := range []unwrittenNewHosts{c.pending, c.beingWritten} { // the newest first
 		if _, found := l.hosts[string(key)]; found {
@@ -47,7 +47,7 @@ func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storag
 			count.DomainHosts = n
 		}
 	}
-	bucket := openChecksummedBucket(tx, bucketHostCounts)
+	bucket := newChecksummedBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
 		return count, c.damage.errorf("host %q of %q: %v", h.Host, h.Domain, err)
@@ -95,7 +95,7 @@ func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 		values[string(domainHostKey(domain, ""))] = encodeUvarint(uint64(n))
 	}
 	values[string(domainHostKey("", ""))] = encodeUvarint(uint64(c.totalHostCount))
-	b := openChecksummedBucket(tx, bucketHostCounts)
+	b := newChecksummedBucket(tx, bucketHostCounts)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := b.setOrDelete([]byte(key), values[key]); err != nil {

@@ -18,7 +18,7 @@ func TestAdmittedHostCounter(t *testing.T) {
 		must(t, f.update(c.load))
 		return c
 	}
-	check := func(when string, c *admittedHostCounter, host string, want storage.HostAdmissionCounts) {
+	check := func(when string, c *admittedHostCounter, host string, want storage.AdmittedHostTotals) {
 		t.Helper()
 		must(t, f.view(func(tx *bbolt.Tx) error {
 			if got, err := c.count(tx, storage.HostToAdmit{Host: host, Domain: "a.example"}); err != nil || got != want {
@@ -28,12 +28,12 @@ func TestAdmittedHostCounter(t *testing.T) {
 		}))
 	}
 	c := open()
-	check("new", c, "www.a.example", storage.HostAdmissionCounts{})
+	check("new", c, "www.a.example", storage.AdmittedHostTotals{})
 	c.add(storage.HostToAdmit{Host: "www.a.example", Domain: "a.example"}, 1)
-	check("pending", c, "www.a.example", storage.HostAdmissionCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
+	check("pending", c, "www.a.example", storage.AdmittedHostTotals{Hosts: 1, DomainHosts: 1, IncludesHost: true})
 	first := c.takePending()
 	c.add(storage.HostToAdmit{Host: "m.a.example", Domain: "a.example"}, 2)
-	check("being written", c, "www.a.example", storage.HostAdmissionCounts{Hosts: 2, DomainHosts: 2, IncludesHost: true})
+	check("being written", c, "www.a.example", storage.AdmittedHostTotals{Hosts: 2, DomainHosts: 2, IncludesHost: true})
 	must(t, f.update(first.write))
 	if n := open().total; n != 1 {
 		t.Errorf("the file counts %d hosts after the first write, want 1", n)
@@ -44,6 +44,6 @@ func TestAdmittedHostCounter(t *testing.T) {
 		t.Error("hosts are pending after they were written")
 	}
 	c = open()
-	check("opened again", c, "m.a.example", storage.HostAdmissionCounts{Hosts: 2, DomainHosts: 2, IncludesHost: true})
-	check("opened again", c, "b.a.example", storage.HostAdmissionCounts{Hosts: 2, DomainHosts: 2})
+	check("opened again", c, "m.a.example", storage.AdmittedHostTotals{Hosts: 2, DomainHosts: 2, IncludesHost: true})
+	check("opened again", c, "b.a.example", storage.AdmittedHostTotals{Hosts: 2, DomainHosts: 2})
 }

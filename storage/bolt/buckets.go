@@ -105,7 +105,7 @@ func markClean(tx *bbolt.Tx) error {
 // writeMeta sets keys of the bucket meta; nil deletes.
 func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 	for key, value := range values {
-		if err := openChecksummedBucket(tx, bucketMeta).setOrDelete([]byte(key), value); err != nil {
+		if err := newChecksummedBucket(tx, bucketMeta).setOrDelete([]byte(key), value); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ type checksummedBucket struct {
 	*bbolt.Bucket
 }
 
-func openChecksummedBucket(tx *bbolt.Tx, name string) checksummedBucket {
+func newChecksummedBucket(tx *bbolt.Tx, name string) checksummedBucket {
 	return checksummedBucket{Bucket: tx.Bucket([]byte(name))}
 }
 

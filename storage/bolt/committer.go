@@ -12,7 +12,7 @@ import (
 // A committer is the goroutine that writes the changes of a store to its file: all calls of a
 // moment in one transaction. run is the goroutine, and stop ends it.
 type committer struct {
-	mu          *sync.Mutex // the store's lock: it guards file, journal and outputFiles
+	storeMu     *sync.Mutex // the store's lock: it guards file, journal and outputFiles
 	opts        *Options
 	file        *storeFile
 	journal     *journal
@@ -64,21 +64,21 @@ func (c *committer) wake() {
 // reports whether that went well, and whether it should go on at once. A store that
 // has failed for good writes nothing more.
 func (c *committer) commit() (ok, more bool) {
-	c.mu.Lock()
+	c.storeMu.Lock()
 	if c.file.status.hasFailed() {
-		defer c.mu.Unlock()
+		defer c.storeMu.Unlock()
 		c.file.status.signalAttemptDone()
 		return false, false
 	}
 	w, update, repair := c.journal.nextBatch(), c.file.update, c.file.status.err != nil
-	c.mu.Unlock()
+	c.storeMu.Unlock()
 	var files []OutputFileExtent
 	var err error
 	if w != nil {
 		files, err = c.write(w, update, repair)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.storeMu.Lock()
+	defer c.storeMu.Unlock()
 	if c.file.faulted { // the store faulted meanwhile, and all calls that waited for this write have its error
 		return false, false
 	}
@@ -122,8 +122,8 @@ func (c *committer) changedOutputFiles() []OutputFileExtent {
 		return nil
 	}
 	files := c.opts.ListOutputFiles()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.storeMu.Lock()
+	defer c.storeMu.Unlock()
 	return c.outputFiles.changed(files)
 }
 
@@ -139,7 +139,7 @@ func (c *committer) flush(ctx context.Context) error {
 	}
 	for c.journal.lastWrittenBatchNumber < want {
 		attemptDone := c.file.status.attemptDone
-		c.mu.Unlock()
+		c.storeMu.Unlock()
 		c.wake()
 		var err error
 		select {
@@ -147,7 +147,7 @@ func (c *committer) flush(ctx context.Context) error {
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		c.mu.Lock()
+		c.storeMu.Lock()
 		if err == nil {
 			err = c.file.status.err
 		}

@@ -30,7 +30,7 @@ func TestCommitter(t *testing.T) {
 	must(t, f.view(files.load))
 	var checkpointed []*residentOrigin
 	c := &committer{
-		mu: &mu, opts: &opts, file: f, journal: j, outputFiles: files,
+		storeMu: &mu, opts: &opts, file: f, journal: j, outputFiles: files,
 		checkpointed: func(o *residentOrigin) { checkpointed = append(checkpointed, o) },
 		requests:     make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}

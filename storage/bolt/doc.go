@@ -103,7 +103,7 @@
 //	seenSet              fingerprints
 //	engine               opens, locks, flushes and closes all of the following
 //	committer            writes what the journal has; the only goroutine
-//	originIndex          origins and hosts, in memory and in the file, and their schedule
+//	originCache          origins and hosts, in memory and in the file, and their schedule
 //	headCache            how many URLs are in memory
 //	journal              changes that are not in their place in the file: log and checkpoints
 //	admittedHostCounter  hosts that the crawl admitted

@@ -28,7 +28,7 @@ type engine struct {
 	journal       *journal
 	admittedHosts admittedHostCounter
 	outputFiles   outputFiles
-	index         *originIndex
+	index         *originCache
 	heads         headCache
 }
 
@@ -42,12 +42,12 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals s
 	e.admittedHosts.damage = &e.damage
 	e.journal = &journal{opts: &e.opts, damage: &e.damage, newHosts: &e.admittedHosts, nextSegment: 1}
 	e.heads.opts = &e.opts
-	e.index = &originIndex{
+	e.index = &originCache{
 		opts: &e.opts, damageReporter: &e.damage, journal: e.journal, heads: &e.heads, hosts: make(map[string]*residentHost),
 		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
 	e.committer = &committer{
-		mu: &e.mu, opts: &e.opts, file: &e.file, journal: e.journal, outputFiles: &e.outputFiles,
+		storeMu: &e.mu, opts: &e.opts, file: &e.file, journal: e.journal, outputFiles: &e.outputFiles,
 		checkpointed: e.index.keepRecent,
 		requests:     make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}

@@ -12,7 +12,7 @@ import (
 // host is read back when its turn comes, or when a call changes one of its origins.
 
 // evictHostIfClean makes a host idle, unless the file lacks some of its present state.
-func (x *originIndex) evictHostIfClean(h *residentHost) {
+func (x *originCache) evictHostIfClean(h *residentHost) {
 	if h.hasUnloggedChanges || h.uncheckpointed || !x.schedule.IsHostEvictable(&h.Host, h.originsInMemory) {
 		return
 	}
@@ -29,7 +29,7 @@ func (x *originIndex) evictHostIfClean(h *residentHost) {
 }
 
 // reloadDueEvictedHosts reads back the idle hosts that Lease must know.
-func (x *originIndex) reloadDueEvictedHosts(tx *bbolt.Tx) error {
+func (x *originCache) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 	for evicted := x.schedule.NextHostToRestore(); evicted != nil; evicted = x.schedule.NextHostToRestore() {
 		o, err := x.read(tx, numberKey(evicted.Origins[0].OriginNumber))
 		if err != nil {
@@ -45,7 +45,7 @@ func (x *originIndex) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 
 // restoreHost takes an idle host into memory, with all its origins and o, which may
 // be one of them.
-func (x *originIndex) restoreHost(
+func (x *originCache) restoreHost(
 	tx *bbolt.Tx, h *residentHost, evicted *schedule.EvictedHostStub, o *residentOrigin,
 ) error {
 	// Read all of them first: an error leaves the host idle.
@@ -75,7 +75,7 @@ func (x *originIndex) restoreHost(
 
 // evictedOriginWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
-func (x *originIndex) evictedOriginWaitingSince(h *residentHost, number uint32) (waitingSince int64, ok bool) {
+func (x *originCache) evictedOriginWaitingSince(h *residentHost, number uint32) (waitingSince int64, ok bool) {
 	evicted := x.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {
 		return 0, false

@@ -70,7 +70,7 @@ func TestJournal(t *testing.T) {
 	for writeNextBatch(t, f, j) || j.loggedChangeCount > 0 { // the first finds nothing new, the next one folds
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
-		note, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, 1, "key"))
+		note, err := newChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, 1, "key"))
 		if err != nil || string(note) != "value" {
 			t.Errorf("note %q (%v), want it in its place", note, err)
 		}

@@ -56,7 +56,7 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 		{bucketNotes, (*originCheckpoint).putNotes},
 	}
 	for _, step := range steps {
-		b := openChecksummedBucket(tx, step.bucket)
+		b := newChecksummedBucket(tx, step.bucket)
 		b.FillPercent = fillPercent
 		for i := range w.originCheckpoints {
 			if err := step.put(&w.originCheckpoints[i], b); err != nil {

@@ -86,7 +86,7 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 	if _, err := tx.CreateBucketIfNotExists([]byte(bucketFiles)); err != nil {
 		return err
 	}
-	meta := openChecksummedBucket(tx, bucketMeta)
+	meta := newChecksummedBucket(tx, bucketMeta)
 	for _, key := range []string{keyClean, keyOpenCount, keyMinDue, keyCrashedAt} {
 		if err := meta.setOrDelete([]byte(key), bytes.Clone(meta.Get([]byte(key)))); err != nil {
 			return err
@@ -97,7 +97,7 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 
 // migrateChecksumBatch adds checksums to the next values.
 func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
-	meta := openChecksummedBucket(tx, bucketMeta)
+	meta := newChecksummedBucket(tx, bucketMeta)
 	at, err := meta.get([]byte(keyMigrationProgress))
 	names := append(format3Buckets(), bucketHostCounts)
 	if err != nil || len(at) == 0 || int(at[0]) > len(names) {
@@ -105,7 +105,7 @@ func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
 	}
 	index, last := at[0], bytes.Clone(at[1:]) // the last key of the portion before
 	for ; int(index) < len(names); index, last = index+1, nil {
-		b := openChecksummedBucket(tx, names[index])
+		b := newChecksummedBucket(tx, names[index])
 		if b.Bucket == nil {
 			continue
 		}

@@ -52,7 +52,7 @@ func (n noteTable) ReadNote(ctx context.Context, name decorum.Origin, key string
 				return nil
 			}
 		}
-		v, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
+		v, err := newChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
 		if err != nil {
 			return n.engine.damage.errorf("note %q of %v: %v", key, name, err)
 		}

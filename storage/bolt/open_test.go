@@ -57,7 +57,7 @@ var openErrors = []struct {
 	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
-			return openChecksummedBucket(tx, bucketHosts).setOrDelete(numberKey(1), []byte{0xff})
+			return newChecksummedBucket(tx, bucketHosts).setOrDelete(numberKey(1), []byte{0xff})
 		})
 	}, `host "a.example": damaged record`},
 	{"a host's record of another host", func(t *testing.T, path string) {
@@ -68,7 +68,7 @@ var openErrors = []struct {
 	}, `host "a.example": damaged record`},
 	{"an origin of two numbers", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
-			b := openChecksummedBucket(tx, bucketOrigins)
+			b := newChecksummedBucket(tx, bucketOrigins)
 			return b.setOrDelete(numberKey(3), must1(b.get(numberKey(1))))
 		})
 	}, "origin https://a.example is not to be found by its name"},

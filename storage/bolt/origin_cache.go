@@ -20,10 +20,10 @@ import (
 // most Options.MaxHostsInMemory.
 const maxRecentOrigins = 4096
 
-// An originIndex finds origins and hosts, in memory and in the file. In memory are the origins
+// An originCache finds origins and hosts, in memory and in the file. In memory are the origins
 // that have something to hand out, are changed and not checkpointed, or were just looked at, with
 // their hosts; the schedule says whose turn it is. It requires the lock of the store.
-type originIndex struct {
+type originCache struct {
 	opts           *Options
 	damageReporter *damageReporter
 	journal        *journal
@@ -50,10 +50,10 @@ func (t *storeTotals) add(o *residentOrigin) {
 // load takes into memory the origins that the log has changes of, and those in the file that
 // are in play; of the latter some go into the schedule as idle. It returns what all origins
 // hold.
-func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTotals, err error) {
+func (x *originCache) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTotals, err error) {
 	// In order: a host that is not in the file has the number of its first origin.
 	for _, number := range slices.Sorted(maps.Keys(log.origins)) {
-		if err := x.restoreFromLog(tx, log.origins[number], log); err != nil {
+		if err := x.restoreOriginFromLog(tx, log.origins[number], log); err != nil {
 			return totals, err
 		}
 		totals.add(log.origins[number])
@@ -62,8 +62,8 @@ func (x *originIndex) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTot
 	return totals, err
 }
 
-// restoreFromLog takes an origin out of the log into memory.
-func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *residentOrigin, log *replayedLogState) error {
+// restoreOriginFromLog takes an origin out of the log into memory.
+func (x *originCache) restoreOriginFromLog(tx *bbolt.Tx, o *residentOrigin, log *replayedLogState) error {
 	if x.origins[o.name] != nil {
 		return x.damageReporter.errorf("log: %v has two numbers", o.name)
 	}
@@ -86,8 +86,8 @@ func (x *originIndex) restoreFromLog(tx *bbolt.Tx, o *residentOrigin, log *repla
 
 // loadRemaining adds to totals the origins in the file that are not in memory, and
 // takes those into it that are in play, or into the schedule as idle.
-func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
-	names := openChecksummedBucket(tx, bucketNames)
+func (x *originCache) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
+	names := newChecksummedBucket(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
 		o, err := x.read(tx, key)
 		if err != nil {
@@ -117,7 +117,7 @@ func (x *originIndex) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 }
 
 // find returns the state of an origin; nil if it was never met.
-func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
+func (x *originCache) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	if o := x.origins[name]; o != nil {
 		return o, nil
 	}
@@ -140,7 +140,7 @@ func (x *originIndex) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, 
 }
 
 // getOrCreate returns the state of an origin, new if it was never met.
-func (x *originIndex) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
+func (x *originCache) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	o, err := x.find(tx, name)
 	if o != nil || err != nil {
 		return o, err
@@ -158,8 +158,8 @@ func (x *originIndex) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentO
 
 // number returns the number of an origin in the file, as in keys; nil if the file
 // lacks the origin.
-func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
-	number, err := openChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
+func (x *originCache) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
+	number, err := newChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
 	if err == nil && number != nil && len(number) != 4 {
 		err = binaryrecord.ErrDamaged
 	}
@@ -170,8 +170,8 @@ func (x *originIndex) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 }
 
 // read returns an origin as it is in the file, and without its host.
-func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error) {
-	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
+func (x *originCache) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error) {
+	value, err := newChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
 		return nil, x.damageReporter.errorf("origin %x: %v", number, err)
 	}
@@ -188,9 +188,9 @@ func (x *originIndex) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error)
 // readHost reads number and clock of a host. first is the number of one of its
 // origins: it is the host's if that has none. After an unclean stop the end of
 // the last visit may be what was lost: then it rests.
-func (x *originIndex) readHost(tx *bbolt.Tx, h *residentHost, first uint32) error {
+func (x *originCache) readHost(tx *bbolt.Tx, h *residentHost, first uint32) error {
 	h.number = first
-	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
+	number, err := newChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
 	if err != nil || number != nil && len(number) != 4 {
 		return x.damageReporter.errorf("host %q: number %x", h.name, number)
 	}
@@ -198,7 +198,7 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *residentHost, first uint32) erro
 		h.number = binary.BigEndian.Uint32(number)
 	}
 	h.PostponeUntil(x.minDue)
-	value, err := openChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
+	value, err := newChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
 		return x.damageReporter.errorf("host %q: %v", h.name, err)
 	}
@@ -213,7 +213,7 @@ func (x *originIndex) readHost(tx *bbolt.Tx, h *residentHost, first uint32) erro
 }
 
 // restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (x *originIndex) restoreHostState(h *residentHost, state storage.HostState) {
+func (x *originCache) restoreHostState(h *residentHost, state storage.HostState) {
 	h.SetState(state)
 	if !x.openedAfterCrashAt.IsZero() {
 		h.PostponeUntil(x.openedAfterCrashAt.Add(h.LostVisitDelay))
@@ -222,7 +222,7 @@ func (x *originIndex) restoreHostState(h *residentHost, state storage.HostState)
 
 // attachWithHost takes an origin into memory, and its host. If the host is idle, its other
 // origins come with it.
-func (x *originIndex) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
+func (x *originCache) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
 	if h := x.hosts[o.name.Host()]; h != nil {
 		x.attach(o, h)
 		return nil
@@ -241,7 +241,7 @@ func (x *originIndex) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
 }
 
 // attach makes o an origin of a host that is in memory.
-func (x *originIndex) attach(o *residentOrigin, h *residentHost) {
+func (x *originCache) attach(o *residentOrigin, h *residentHost) {
 	h.originsInMemory++
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	x.origins[o.name] = o
@@ -249,7 +249,7 @@ func (x *originIndex) attach(o *residentOrigin, h *residentHost) {
 }
 
 // detach removes o from memory, and its host with the last of its origins.
-func (x *originIndex) detach(o *residentOrigin) {
+func (x *originCache) detach(o *residentOrigin) {
 	delete(x.origins, o.name)
 	delete(x.originsByNumber, o.number)
 	if o.host.originsInMemory--; o.host.originsInMemory == 0 {
@@ -258,7 +258,7 @@ func (x *originIndex) detach(o *residentOrigin) {
 }
 
 // keepRecent keeps an origin for a while, though it may hold nothing.
-func (x *originIndex) keepRecent(o *residentOrigin) {
+func (x *originCache) keepRecent(o *residentOrigin) {
 	x.recentOrigins = append(x.recentOrigins, o)
 	for len(x.recentOrigins) > min(maxRecentOrigins, x.opts.hostLimit()) {
 		x.forgetOrEvict(x.recentOrigins[0])
@@ -269,7 +269,7 @@ func (x *originIndex) keepRecent(o *residentOrigin) {
 // forgetOrEvict forgets an origin that holds nothing, and its host with the last of
 // its origins: they are in the file. One that holds something it evicts, where
 // there are many hosts.
-func (x *originIndex) forgetOrEvict(o *residentOrigin) {
+func (x *originCache) forgetOrEvict(o *residentOrigin) {
 	if x.originsByNumber[o.number] != o || !o.isFullyCheckpointed() {
 		return
 	}
@@ -282,7 +282,7 @@ func (x *originIndex) forgetOrEvict(o *residentOrigin) {
 }
 
 // info tells of the origin with a number, in memory or in the file.
-func (x *originIndex) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
+func (x *originCache) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
 	o := x.originsByNumber[number]
 	if o != nil {
 		return o.info(), nil
@@ -308,7 +308,7 @@ func (x *originIndex) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 
 // infoByName tells of an origin, which stays in the file if it is not in memory; false if it was
 // never met.
-func (x *originIndex) infoByName(tx *bbolt.Tx, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
+func (x *originCache) infoByName(tx *bbolt.Tx, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
 	number, err := x.number(tx, name)
 	if err != nil || number == nil {
 		return info, false, err
@@ -323,7 +323,7 @@ func (x *originIndex) infoByName(tx *bbolt.Tx, name decorum.Origin) (info storag
 }
 
 // name returns the name of the origin with a number.
-func (x *originIndex) name(tx *bbolt.Tx, number uint32) (decorum.Origin, error) {
+func (x *originCache) name(tx *bbolt.Tx, number uint32) (decorum.Origin, error) {
 	if o := x.originsByNumber[number]; o != nil {
 		return o.name, nil
 	}

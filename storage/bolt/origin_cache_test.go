@@ -12,12 +12,12 @@ import (
 )
 
 // newTestIndex returns an index over a journal, and over what the file has in its log.
-func newTestIndex(t *testing.T, f *storeFile, opts Options) *originIndex {
+func newTestIndex(t *testing.T, f *storeFile, opts Options) *originCache {
 	t.Helper()
 	opts = opts.withDefaults()
 	damage := &damageReporter{onDamaged: func(err error) { t.Error(err) }}
 	j := &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
-	x := &originIndex{
+	x := &originCache{
 		opts: &opts, damageReporter: damage, journal: j, heads: &headCache{opts: &opts}, hosts: make(map[string]*residentHost),
 		origins: make(map[decorum.Origin]*residentOrigin), originsByNumber: make(map[uint32]*residentOrigin),
 	}
@@ -65,7 +65,7 @@ func TestOriginIndex(t *testing.T) {
 	if len(x.origins) != 1 || len(x.hosts) != 1 || len(x.originsByNumber) != 1 || x.origins[b] == nil {
 		t.Errorf("%d origins of %d hosts are in memory, want %v alone", len(x.origins), len(x.hosts), b)
 	}
-	for name, x := range map[string]*originIndex{"same": x, "opened again": newTestIndex(t, f, opts)} {
+	for name, x := range map[string]*originCache{"same": x, "opened again": newTestIndex(t, f, opts)} {
 		must(t, f.view(func(tx *bbolt.Tx) error {
 			info, found, err := x.infoByName(tx, a)
 			if err != nil || !found || !info.HostState.Due.Equal(due) || x.origins[a] != nil {

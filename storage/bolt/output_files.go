@@ -37,7 +37,7 @@ type outputFiles struct {
 // load reads the lengths of all files.
 func (o *outputFiles) load(tx *bbolt.Tx) error {
 	o.extents = make(map[string]OutputFileExtent)
-	return openChecksummedBucket(tx, bucketFiles).ForEach(func(key, value []byte) error {
+	return newChecksummedBucket(tx, bucketFiles).ForEach(func(key, value []byte) error {
 		value, err := verifyAndTrimChecksum(key, value)
 		if err != nil {
 			return err
@@ -77,10 +77,10 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if err := openChecksummedBucket(tx, bucketMeta).Delete([]byte(keyUnchecked)); err != nil {
+	if err := newChecksummedBucket(tx, bucketMeta).Delete([]byte(keyUnchecked)); err != nil {
 		return err
 	}
-	b := openChecksummedBucket(tx, bucketFiles)
+	b := newChecksummedBucket(tx, bucketFiles)
 	for _, f := range files {
 		value := binaryrecord.AppendString(nil, f.Name)
 		value = binary.AppendUvarint(value, uint64(f.Serial))

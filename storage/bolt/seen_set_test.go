@@ -31,7 +31,7 @@ func TestFingerprints(t *testing.T) {
 		}
 		slices.Sort(added)
 		must(t, s.engine.file.db.Update(func(tx *bbolt.Tx) error {
-			return addFingerprints(openChecksummedBucket(tx, bucketFingerprints), origin, added)
+			return addFingerprints(newChecksummedBucket(tx, bucketFingerprints), origin, added)
 		}))
 		for _, p := range added {
 			want[key{origin, p}] = true

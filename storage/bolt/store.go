@@ -293,7 +293,7 @@ func (s *Store) AdmitHostsWithinLimits(
 // AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(
 	ctx context.Context, h storage.HostToAdmit,
-) (count storage.HostAdmissionCounts, err error) {
+) (count storage.AdmittedHostTotals, err error) {
 	err = s.engine.view(ctx, func(tx *bbolt.Tx) error {
 		count, err = s.engine.admittedHosts.count(tx, h)
 		return err
@@ -332,7 +332,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		if k.RobotsFor.IsZero() && !s.seen.addIfNew(c, o, requestFingerprintOf(&k.Entry)) {
 			continue
 		}
-		s.queues.putStored(o, k)
+		s.queues.putByState(o, k)
 	}
 	for _, f := range p.SeenURLFingerprints {
 		s.seen.addIfNew(c, o, urlFingerprint(f))

@@ -23,7 +23,7 @@ type urlQueues struct {
 	journal        *journal
 	damageReporter *damageReporter
 	heads          *headCache
-	index          *originIndex    // says how many origins share the cache
+	index          *originCache    // says how many origins share the cache
 	parkedCount    int             // URLs that are parked
 	keyBuf         [urlKeyLen]byte // room for a key
 	entryBuf       []byte          // room for an entry
@@ -53,8 +53,8 @@ func (q *urlQueues) put(o *residentOrigin, id schedule.LaneID, at int64, e *stor
 	o.AddURLs(id, 1)
 }
 
-// putStored puts a URL into the lane of its state.
-func (q *urlQueues) putStored(o *residentOrigin, k *storage.StoredEntry) {
+// putByState puts a URL into the lane of its state.
+func (q *urlQueues) putByState(o *residentOrigin, k *storage.StoredEntry) {
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		q.put(o, schedule.AwaitingRevisit, schedule.Nanos(k.NotBefore), &k.Entry)
@@ -124,7 +124,7 @@ func (q *urlQueues) listUnleased(
 // forEachSlot calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are valid during the call of yield.
 func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *residentOrigin, from laneSlot, yield func(slotChange) bool) {
-	var sources []slotCursor
+	var sources []laneSlotCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
 			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
@@ -206,7 +206,7 @@ func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *residentOrigin, p urlFinger
 			return laneSlot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
 		}
 	}
-	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
+	key, err := newChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
 		q.damageReporter.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
@@ -227,8 +227,8 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneS
 	return record.ParseEntry(value, name)
 }
 
-// A slotCursor gives slots in order.
-type slotCursor interface {
+// A laneSlotCursor gives slots in order.
+type laneSlotCursor interface {
 	peek() (slotChange, bool)
 	advance()
 }
@@ -253,7 +253,7 @@ func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
 
 // nextMergedSlot takes the first slot of the lane out of the sources. Where several
 // have it, the first of them holds.
-func nextMergedSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
+func nextMergedSlot(sources []laneSlotCursor, from laneSlot) (first slotChange, ok bool) {
 	for _, s := range sources {
 		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
 			first, ok = c, true

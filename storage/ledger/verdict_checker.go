@@ -23,8 +23,8 @@ type verdictChecker struct {
 	agent           robots.Agent
 	robotsOptions   robots.ParseOptions
 	purposes        []string
-	hasSeenRunStart bool                          // the three are: a run has begun
-	rulesByHash     recent.Map[string, fileRules] // of files, read as they say
+	hasSeenRunStart bool                                // the three are: a run has begun
+	rulesByHash     recent.Map[string, robotsFileRules] // of files, read as they say
 }
 
 // cachedRules is how many files are held in memory as rules at least, twice as many at most.
@@ -46,7 +46,7 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 	}
 	j.agent, j.purposes, j.hasSeenRunStart = agent, run.Purposes, true
 	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
-	j.rulesByHash = recent.Map[string, fileRules]{}
+	j.rulesByHash = recent.Map[string, robotsFileRules]{}
 	return nil
 }
 
@@ -111,36 +111,36 @@ func (v *RobotsVerdict) describe() string {
 	return fmt.Sprintf("%s (line %d, %s, group %s)", s, v.RuleLine, v.Rule, v.Group)
 }
 
-// fileRules are what a robots.txt says to the run's agent.
-type fileRules struct {
+// robotsFileRules are what a robots.txt says to the run's agent.
+type robotsFileRules struct {
 	access *robots.Rules
 	usage  *aiuse.Rules
 }
 
 // findRules returns the rules that a verdict rests on, or why there are none.
-func (j *verdictChecker) findRules(v *RobotsVerdict) (rules fileRules, reason string) {
+func (j *verdictChecker) findRules(v *RobotsVerdict) (rules robotsFileRules, reason string) {
 	if !j.hasSeenRunStart {
-		return fileRules{}, "it is not known how its run reads robots.txt"
+		return robotsFileRules{}, "it is not known how its run reads robots.txt"
 	}
 	switch v.FetchOutcome {
 	case gate.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
-			return fileRules{}, "it names a robots.txt, and says that there is none"
+			return robotsFileRules{}, "it names a robots.txt, and says that there is none"
 		}
-		return fileRules{access: robots.AllowAll()}, ""
+		return robotsFileRules{access: robots.AllowAll()}, ""
 	case gate.OutcomeRules.String(), gate.OutcomeCachedRules.String():
 	default:
-		return fileRules{}, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
+		return robotsFileRules{}, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
 	}
 	if rules, ok := j.rulesByHash.Get(v.FileSHA256, cachedRules); ok {
 		return rules, ""
 	}
 	body, reason := j.readVerifiedRobotsFile(v.FileSHA256)
 	if reason != "" {
-		return fileRules{}, reason
+		return robotsFileRules{}, reason
 	}
 	file := j.robotsOptions.Parse(body)
-	rules = fileRules{file.RulesFor(j.agent), aiuse.Compile(file, j.agent)}
+	rules = robotsFileRules{file.RulesFor(j.agent), aiuse.Compile(file, j.agent)}
 	j.rulesByHash.Put(v.FileSHA256, rules, cachedRules)
 	return rules, ""
 }

@@ -12,9 +12,9 @@ type admittedHosts struct {
 	hostCountByDomain map[string]int
 }
 
-func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissionCounts {
+func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
 	_, counted := c.hosts[h.Host]
-	return storage.HostAdmissionCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
@@ -38,9 +38,9 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	if err := m.lockIfOpen(ctx); err != nil {
-		return storage.HostAdmissionCounts{}, err
+		return storage.AdmittedHostTotals{}, err
 	}
 	defer m.mu.Unlock()
 	return m.admittedHosts.hostCountsFor(h), nil

@@ -24,12 +24,12 @@ func hostFingerprintArg(host string) string {
 	return fingerprintArg(h.Sum64())
 }
 
-// hostCounter counts the hosts that a crawl has admitted.
-type hostCounter struct{ client *client.Client }
+// admittedHostCounter counts the hosts that a crawl has admitted.
+type admittedHostCounter struct{ client *client.Client }
 
 // AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
-func (c *hostCounter) AdmitHostsWithinLimits(
+func (c *admittedHostCounter) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
@@ -74,24 +74,24 @@ var admitReplies = map[byte]storage.HostLimitResult{
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (c *hostCounter) AdmittedHostTotalsFor(
+func (c *admittedHostCounter) AdmittedHostTotalsFor(
 	ctx context.Context, h storage.HostToAdmit,
-) (storage.HostAdmissionCounts, error) {
+) (storage.AdmittedHostTotals, error) {
 	ctx, end, err := c.client.BeginCall(ctx)
 	if err != nil {
-		return storage.HostAdmissionCounts{}, err
+		return storage.AdmittedHostTotals{}, err
 	}
 	defer end()
-	var count storage.HostAdmissionCounts
+	var count storage.AdmittedHostTotals
 	err = c.client.RunQuery(ctx, c.client.Partitions()[0], lua.HostCount, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
-		count = storage.HostAdmissionCounts{
+		count = storage.AdmittedHostTotals{
 			Hosts: int(f.ReadInt()), DomainHosts: int(f.ReadInt()), IncludesHost: f.ReadInt() == 1,
 		}
 		return f.Err()
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
-		return storage.HostAdmissionCounts{}, fmt.Errorf("count hosts: %w", err)
+		return storage.AdmittedHostTotals{}, fmt.Errorf("count hosts: %w", err)
 	}
 	return count, nil
 }

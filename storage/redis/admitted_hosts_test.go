@@ -8,9 +8,9 @@ import (
 )
 
 // Hosts are counted once each, within the limits of the crawl and of their domain.
-func TestHostCounter(t *testing.T) {
+func TestAdmittedHostCounter(t *testing.T) {
 	t.Parallel()
-	h := &hostCounter{openTestClient(t)}
+	h := &admittedHostCounter{openTestClient(t)}
 	var hosts []storage.HostToAdmit
 	for _, name := range []string{"a.x.example", "b.x.example", "c.x.example", "a.x.example", "y.example", "z.example"} {
 		domain := name[max(0, len(name)-len("x.example")):]
@@ -22,7 +22,7 @@ func TestHostCounter(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("hosts are admitted as %v, want %v", got, want)
 	}
-	for i, want := range map[int]storage.HostAdmissionCounts{
+	for i, want := range map[int]storage.AdmittedHostTotals{
 		0: {Hosts: 3, DomainHosts: 2, IncludesHost: true}, 2: {Hosts: 3, DomainHosts: 2}, 5: {Hosts: 3},
 	} {
 		if got := must1(h.AdmittedHostTotalsFor(t.Context(), hosts[i])); got != want {

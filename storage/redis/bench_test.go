@@ -146,7 +146,7 @@ func BenchmarkScripts(b *testing.B) {
 			return err
 		}},
 		{"ask", func() error {
-			return s.leaser.summaries.refresh(b.Context(), s.client.Partitions()[n%64:n%64+1])
+			return s.urlLeaser.summaries.refresh(b.Context(), s.client.Partitions()[n%64:n%64+1])
 		}},
 		{"lease", func() error {
 			l, _, err := s.Lease(b.Context(), now(), time.Hour, 1)

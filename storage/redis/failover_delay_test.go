@@ -127,7 +127,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Wait) {
 	t.Helper()
 	for {
-		must(t, s.leaser.summaries.refreshAll(t.Context()))
+		must(t, s.urlLeaser.summaries.refreshAll(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
 		if s.client.Partitions().Reachable() == len(s.client.Partitions()) && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {

@@ -61,7 +61,7 @@ func (i *importItem) scriptArgs() []string {
 }
 
 // appendImportItems appends the items of a dump, in their order.
-func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDump) []importItem {
+func appendImportItems(c *client.ScriptClock, items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
 		hold := []string{c.TimeArg(p.HeldUntil), client.BoolArg(p.Suspended)}
 		items = append(items, importItem{"h", p.Origin, append(hold, hostStateArgs(c, p.HostState)...)})
@@ -80,7 +80,7 @@ func appendImportItems(c *client.Clock, items []importItem, p *storage.OriginDum
 }
 
 // storedURLArgs returns a URL as import.lua takes it.
-func storedURLArgs(c *client.Clock, k *storage.StoredEntry) []string {
+func storedURLArgs(c *client.ScriptClock, k *storage.StoredEntry) []string {
 	e, lane, state, at, fingerprint := &k.Entry, schedule.LaneOf(&k.Entry), "q", c.TimeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:

@@ -129,8 +129,8 @@ func (n *inspector) Origin(ctx context.Context, o decorum.Origin) (storage.Origi
 	return infos[0], true, nil
 }
 
-// A queueID is records of one rank in one lane.
-type queueID struct {
+// A laneRank is records of one rank in one lane.
+type laneRank struct {
 	lane schedule.LaneID
 	rank int64
 }
@@ -175,7 +175,7 @@ func (n *inspector) OriginURLsInState(
 // that are leased, and the time of the server.
 func (n *inspector) listOriginQueuesAndLeases(
 	ctx context.Context, o decorum.Origin,
-) (queues []queueID, leased []string, now int64, err error) {
+) (queues []laneRank, leased []string, now int64, err error) {
 	err = n.client.RunQuery(ctx, n.client.PartitionOfHost(o.Host()), lua.ListQueues, func(m client.Reply) error {
 		f := client.NewReplyReader(m)
 		now = f.ReadInt()
@@ -184,7 +184,7 @@ func (n *inspector) listOriginQueuesAndLeases(
 		queues = queues[:0]
 		for _, m := range all {
 			f := client.NewReplyReader(m)
-			queues = append(queues, queueID{schedule.LaneID(f.ReadInt()), f.ReadInt()})
+			queues = append(queues, laneRank{schedule.LaneID(f.ReadInt()), f.ReadInt()})
 			if f.Err() != nil {
 				return f.Err()
 			}
@@ -196,7 +196,7 @@ func (n *inspector) listOriginQueuesAndLeases(
 
 // forEachInQueue calls yield with the URLs of a queue. Records that make no sense are passed by.
 func (n *inspector) forEachInQueue(
-	ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool,
+	ctx context.Context, o decorum.Origin, l laneRank, now int64, yield func(storage.Entry, time.Time) bool,
 ) (more bool, err error) {
 	step := 1
 	if l.lane.IsTimed() {

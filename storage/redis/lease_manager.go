@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/internal/lua"
 )
 
-// leaseHolder renews and ends the leases that this process has.
-type leaseHolder struct {
+// leaseManager renews and ends the leases that this process has.
+type leaseManager struct {
 	client           *client.Client
 	held             *heldLeases
 	ttls             *leaseTTLRecorder
@@ -28,7 +28,7 @@ type leaseHolder struct {
 }
 
 // Renew implements storage.Store.
-func (h *leaseHolder) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+func (h *leaseManager) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (h *leaseHolder) Renew(ctx context.Context, l storage.Lease, now time.Time,
 }
 
 // MarkSent implements storage.Store. It is as safe as Add, at once.
-func (h *leaseHolder) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+func (h *leaseManager) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	ctx, end, err := h.client.BeginCall(ctx)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (h *leaseHolder) MarkSent(ctx context.Context, l storage.Lease, sent bool) 
 
 // Ack implements storage.Store. An ack that had to be sent again is not called
 // stale: the lease may have been ended by the first.
-func (h *leaseHolder) Ack(ctx context.Context, acks []storage.Ack) error {
+func (h *leaseManager) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (h *leaseHolder) Ack(ctx context.Context, acks []storage.Ack) error {
 
 // mustReplicateHostDue reports whether an ack delays its host for longer than a server that
 // takes over gives nothing out.
-func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
+func (h *leaseManager) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
@@ -138,7 +138,7 @@ func (h *leaseHolder) mustReplicateHostDue(a *storage.Ack) bool {
 }
 
 // replicateDueTimes has replicas confirm the due times that acks have given their hosts.
-func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
+func (h *leaseManager) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := h.client.Partitions().Batches(len(acks), func(i int) (string, []string) {
 		name, state := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
 		return name, []string{name, h.client.ScriptClock().TimeArg(state.Due), client.DurationArg(state.LostVisitDelay)}
@@ -148,7 +148,7 @@ func (h *leaseHolder) replicateDueTimes(ctx context.Context, acks []*storage.Ack
 
 // ackArgs returns an ack as ack.lua takes it. An entry that is in no seen set stays a hop
 // of a robots.txt, and one that was marked as sent stays so.
-func ackArgs(c *client.Clock, a *storage.Ack, held heldURLLease) []string {
+func ackArgs(c *client.ScriptClock, a *storage.Ack, held heldURLLease) []string {
 	e := a.Lease.Entry
 	if held.Partition != nil {
 		e.RobotsFor, e.Sent = held.robotsFor, held.sent
@@ -178,7 +178,7 @@ func damagedLeaseAckArgs(token uint64, origin string) []string {
 }
 
 // returnAll gives all leases back that this process has, within a call or at its close.
-func (h *leaseHolder) returnAll(ctx context.Context) error {
+func (h *leaseManager) returnAll(ctx context.Context) error {
 	tokens := h.held.tokensByPartition()
 	partitions := slices.Collect(maps.Keys(tokens))
 	return client.InParallel(ctx, partitions, func(p *client.Partition) error {

@@ -173,11 +173,11 @@ func TestParkingReschedule(t *testing.T) {
 	}
 }
 
-// newTestLeaser returns a leaser and a holder of its leases.
-func newTestLeaser(c *client.Client) (*leaser, *leaseHolder) {
+// newTestURLLeaser returns a leaser and a holder of its leases.
+func newTestURLLeaser(c *client.Client) (*urlLeaser, *leaseManager) {
 	held, ttls := newHeldLeases(), newLeaseTTLRecorder(c, time.Second)
-	return &leaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
-		&leaseHolder{client: c, held: held, ttls: ttls, beforeAck: func() error { return nil }}
+	return &urlLeaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
+		&leaseManager{client: c, held: held, ttls: ttls, beforeAck: func() error { return nil }}
 }
 
 // importTestHosts imports a POST of each of so many hosts, each due a second after the one
@@ -196,13 +196,13 @@ func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
 
 // A leaser takes leases of the hosts first that are due longest, whatever their partitions,
 // and says when the next host is due. A record that makes no sense is given up.
-func TestLeaser(t *testing.T) {
+func TestURLLeaser(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	const hosts, due = 20, 10
 	importTestHosts(t, c, hosts, begin)
-	l, _ := newTestLeaser(c)
+	l, _ := newTestURLLeaser(c)
 	var damaged []error
 	l.onDamaged = func(err error) { damaged = append(damaged, err) }
 	now := begin.Add((due - 1) * time.Second)
@@ -240,13 +240,13 @@ func TestLeaser(t *testing.T) {
 	}
 }
 
-// A leaseHolder renews, marks and ends the leases that are held, and returns the others.
-func TestLeaseHolder(t *testing.T) {
+// A leaseManager renews, marks and ends the leases that are held, and returns the others.
+func TestLeaseManager(t *testing.T) {
 	t.Parallel()
 	c := openTestClient(t)
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	importTestHosts(t, c, 3, begin.Add(-time.Hour))
-	l, h := newTestLeaser(c)
+	l, h := newTestURLLeaser(c)
 	leases, _, err := l.Lease(t.Context(), begin, time.Minute, 3)
 	if err != nil || len(leases) != 3 {
 		t.Fatal(leases, err)

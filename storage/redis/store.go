@@ -22,11 +22,11 @@ type Store struct {
 	client       *client.Client
 	flushTimeout time.Duration // how long a Flush waits for servers
 
-	leaser
-	leaseHolder
+	urlLeaser
+	leaseManager
 	parking
 	noteStore
-	hostCounter
+	admittedHostCounter
 	inspector
 	importer
 }
@@ -173,15 +173,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return &Store{
 		client:       c,
 		flushTimeout: flushTimeouts * opts.Timeout,
-		leaser:       leaser{client: c, summaries: summaries, held: held, ttls: ttls, onDamaged: opts.OnDamaged},
-		leaseHolder: leaseHolder{
+		urlLeaser:    urlLeaser{client: c, summaries: summaries, held: held, ttls: ttls, onDamaged: opts.OnDamaged},
+		leaseManager: leaseManager{
 			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
 		},
-		parking:     parking{c, opts.OnDamaged},
-		noteStore:   noteStore{c},
-		hostCounter: hostCounter{c},
-		inspector:   inspector{c},
-		importer:    importer{c},
+		parking:             parking{c, opts.OnDamaged},
+		noteStore:           noteStore{c},
+		admittedHostCounter: admittedHostCounter{c},
+		inspector:           inspector{c},
+		importer:            importer{c},
 	}, nil
 }
 
@@ -220,7 +220,7 @@ func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil
 const chunkSize = 256
 
 // readHostState reads the state of a host from a reply that gives the server's time as now.
-func readHostState(f *client.ReplyReader, c *client.Clock, now int64) storage.HostState {
+func readHostState(f *client.ReplyReader, c *client.ScriptClock, now int64) storage.HostState {
 	h := storage.HostState{
 		Due: c.ToLocalTime(f.ReadInt(), now), LostVisitDelay: client.MicrosToDuration(f.ReadInt()),
 		Slots: int(f.ReadInt()), ConsecutiveFailures: int(f.ReadInt()),
@@ -232,7 +232,7 @@ func readHostState(f *client.ReplyReader, c *client.Clock, now int64) storage.Ho
 }
 
 // hostStateArgs returns the state of a host as scripts take it: see setHostState in schedule.lua.
-func hostStateArgs(c *client.Clock, h *storage.HostState) []string {
+func hostStateArgs(c *client.ScriptClock, h *storage.HostState) []string {
 	return []string{c.TimeArg(h.Due), client.DurationArg(h.LostVisitDelay), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }

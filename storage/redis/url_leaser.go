@@ -19,8 +19,8 @@ import (
 // unreachableRetryDelay is how often servers that do not answer are asked again.
 const unreachableRetryDelay = time.Second
 
-// leaser leases URLs, of the hosts first that are due longest.
-type leaser struct {
+// urlLeaser leases URLs, of the hosts first that are due longest.
+type urlLeaser struct {
 	client    *client.Client
 	summaries *summaryRefresher
 	held      *heldLeases
@@ -31,7 +31,7 @@ type leaser struct {
 // Lease implements storage.Store. It goes by what calls have said of the
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
-func (l *leaser) Lease(
+func (l *urlLeaser) Lease(
 	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
 ) ([]storage.Lease, storage.Wait, error) {
 	ctx, end, err := l.client.BeginCall(ctx)
@@ -63,7 +63,7 @@ func (l *leaser) Lease(
 }
 
 // leaseLongestDue takes leases, of the hosts first that are due longest.
-func (l *leaser) leaseLongestDue(
+func (l *urlLeaser) leaseLongestDue(
 	ctx context.Context, now time.Time, ttl time.Duration, maxLeases int,
 ) (leases []storage.Lease, err error) {
 	if err := l.summaries.refreshExpired(ctx, now); err != nil {
@@ -91,7 +91,7 @@ func (l *leaser) leaseLongestDue(
 
 // recordLeaseTTLOfRequests returns those requests whose partitions have noted that leases run
 // so long. Where no replica confirms it nothing is leased.
-func (l *leaser) recordLeaseTTLOfRequests(
+func (l *urlLeaser) recordLeaseTTLOfRequests(
 	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) ([]partitionLeaseRequest, error) {
 	partitions := make([]*client.Partition, len(requests))
@@ -105,7 +105,7 @@ func (l *leaser) recordLeaseTTLOfRequests(
 }
 
 // leaseFromPartitions takes leases by requests. A server that does not answer gives none.
-func (l *leaser) leaseFromPartitions(
+func (l *urlLeaser) leaseFromPartitions(
 	ctx context.Context, requests []partitionLeaseRequest, ttl time.Duration,
 ) (leases []storage.Lease, err error) {
 	calls := make([]client.ScriptCall, len(requests))
@@ -146,7 +146,7 @@ func ignoreTransient(ctx context.Context, c *client.Client, p *client.Partition,
 
 // leaseArgs returns the arguments of lease.lua.
 func leaseArgs(
-	c *client.Clock, ttl time.Duration, dueBy int64, interruptedDelay time.Duration, maxLeases int,
+	c *client.ScriptClock, ttl time.Duration, dueBy int64, interruptedDelay time.Duration, maxLeases int,
 ) []string {
 	args := []string{client.DurationArg(ttl), c.LocalMicrosArg(dueBy), client.DurationArg(interruptedDelay)}
 	for range maxLeases {
@@ -163,7 +163,7 @@ type leaseWithHostDueTime struct {
 
 // parseAndTrackLeases reads what lease.lua returns, or why there is none. Records that make
 // no sense are given up.
-func (l *leaser) parseAndTrackLeases(
+func (l *urlLeaser) parseAndTrackLeases(
 	ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time,
 ) ([]leaseWithHostDueTime, error) {
 	if r.Err != nil {
@@ -192,7 +192,7 @@ func (l *leaser) parseAndTrackLeases(
 
 // parseLease reads one lease, the name of its origin, and its record.
 func parseLease(
-	c *client.Clock, m client.Reply, now int64, sentAt time.Time,
+	c *client.ScriptClock, m client.Reply, now int64, sentAt time.Time,
 ) (l leaseWithHostDueTime, origin, encoded string, err error) {
 	f := client.NewReplyReader(m)
 	l.Token = f.ReadUint64()
@@ -213,7 +213,7 @@ func parseLease(
 }
 
 // nextWait returns when to ask again. What is on a server that does not answer is waited for.
-func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
+func (l *urlLeaser) nextWait(callerNow time.Time) storage.Wait {
 	now := l.client.ScriptClock().CallerOrLocalMicros(callerNow)
 	all, up := l.client.Partitions().Total()
 	next := waitOfSummary(&all, now)
@@ -229,7 +229,7 @@ func (l *leaser) nextWait(callerNow time.Time) storage.Wait {
 }
 
 // waitOfSummary returns what is left, as package schedule says it.
-func waitOfSummary(s *client.Summary, now int64) storage.Wait {
+func waitOfSummary(s *client.PartitionSummary, now int64) storage.Wait {
 	switch {
 	case s.LeasedURLs > 0 && (s.NextHostDue() == client.Never || s.NextLeaseExpiry < s.NextHostDue()):
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: client.MicrosToTime(s.NextLeaseExpiry)}
@@ -255,7 +255,7 @@ type partitionLeaseRequest struct {
 // partitionLeaseRequests returns which partitions are to give leases of the hosts that are due
 // longest, at most maxLeases. The due times of the first hosts of a partition are known:
 // what is due after the last of them, where there may be more, is left to another call.
-func (l *leaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLeaseRequest {
+func (l *urlLeaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLeaseRequest {
 	type dueHost struct {
 		request int // index in all
 		at      int64
@@ -295,7 +295,7 @@ func (l *leaser) partitionLeaseRequests(now int64, maxLeases int) []partitionLea
 // faster: processes that wait for the same hosts would all call for each of them, and one
 // would get it. So the fastest goes on alone, as long as it has workers, and the others look
 // what is left.
-func (l *leaser) backOffPartitionIfOvertaken(h *partitionLeaseRequest) {
+func (l *urlLeaser) backOffPartitionIfOvertaken(h *partitionLeaseRequest) {
 	if sum, up := h.LastSummary(); up && sum.Version != h.summaryVersion {
 		h.LeaveUpcomingHostsToOthers(time.Now().Add(l.summaries.interval + rand.N(l.summaries.interval)).UnixMicro())
 	}

@@ -93,7 +93,7 @@ var durableTests = []struct {
 		d.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantAdmittedHostTotals("2.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		d.wantAdmittedHostTotals("2.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
 		d.mustAddExactly(1, linkEntry("https://a.example/1"))

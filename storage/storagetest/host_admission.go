@@ -28,7 +28,7 @@ func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, ho
 }
 
 // wantAdmittedHostTotals wants so many hosts to be counted.
-func (f *fixture) wantAdmittedHostTotals(host, domain string, want storage.HostAdmissionCounts) {
+func (f *fixture) wantAdmittedHostTotals(host, domain string, want storage.AdmittedHostTotals) {
 	f.Helper()
 	got, err := f.store.AdmittedHostTotalsFor(f.Context(), newHostCandidate(host, domain))
 	f.must(err)
@@ -42,16 +42,16 @@ var hostCounterTests = []testCase{
 		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
 		f.wantHostAdmission(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantAdmittedHostTotals("1.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
-		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2})
-		f.wantAdmittedHostTotals("c.example", "c.example", storage.HostAdmissionCounts{Hosts: 3})
+		f.wantAdmittedHostTotals("1.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2})
+		f.wantAdmittedHostTotals("c.example", "c.example", storage.AdmittedHostTotals{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
 		l := storage.HostCountLimits{MaxHostsPerDomain: 2}
 		f.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 3, DomainHosts: 2})
+		f.wantAdmittedHostTotals("3.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
 		l := storage.HostCountLimits{MaxHosts: 2}
@@ -84,7 +84,7 @@ var hostCounterTests = []testCase{
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantAdmittedHostTotals("seed.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
+		f.wantAdmittedHostTotals("seed.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 1, DomainHosts: 1, IncludesHost: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
@@ -97,8 +97,8 @@ var hostCounterTests = []testCase{
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantAdmittedHostTotals("h0.a.example", "a.example", storage.HostAdmissionCounts{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
-		f.wantAdmittedHostTotals(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostAdmissionCounts{Hosts: n - 1, DomainHosts: n - 1})
+		f.wantAdmittedHostTotals("h0.a.example", "a.example", storage.AdmittedHostTotals{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
+		f.wantAdmittedHostTotals(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostTotals{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
@@ -114,7 +114,7 @@ var hostCounterTests = []testCase{
 			})
 		}
 		wg.Wait()
-		f.wantAdmittedHostTotals("x.a.example", "a.example", storage.HostAdmissionCounts{Hosts: 50, DomainHosts: 50})
+		f.wantAdmittedHostTotals("x.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
 		for _, h := range []storage.HostToAdmit{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {

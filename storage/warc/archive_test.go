@@ -28,7 +28,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 
 // newVisit returns a visit that got these bytes.
 func newVisit(received string) *Visit {
-	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.Exchange{
+	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.RawExchange{
 		RawRequest: []byte(requestText), RawResponse: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
 	}}
 }

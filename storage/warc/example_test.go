@@ -29,7 +29,7 @@ func Example() {
 	}
 	_, err = archive.WriteVisit(&warc.Visit{
 		URL: "https://example.com/", Date: time.Now(),
-		Exchange: &decorum.Exchange{
+		Exchange: &decorum.RawExchange{
 			RawRequest:  []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"),
 			RawResponse: []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
 		},

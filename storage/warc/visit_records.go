@@ -17,7 +17,7 @@ import (
 type Visit struct {
 	URL             string                // as it was asked for: WARC-Target-URI
 	Date            time.Time             // when the request began; kept to the millisecond
-	Exchange        *decorum.Exchange     // not nil
+	Exchange        *decorum.RawExchange  // not nil
 	MetadataFields  []Field               // lines of the metadata record; none: no such record
 	PreviousCapture *CaptureDateAndDigest // where the URL was archived before; nil: not known
 }

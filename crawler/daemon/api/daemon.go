@@ -56,15 +56,15 @@ type Daemon interface {
 
 	// CheckReady returns nil if every project that should run does, or why not.
 	CheckReady(ctx context.Context) error
-	// CrawlerInfo is what site owners may know.
-	CrawlerInfo() CrawlerInfo
+	// CrawlerIdentities is what site owners may know.
+	CrawlerIdentities() CrawlerIdentities
 	// PublishedSigningKeys returns the directory of the keys that requests are signed with,
 	// for who asks for that of a host, which may have a port; nil: there is none.
 	PublishedSigningKeys(host string) *botauth.KeyDirectory
 }
 
-// CrawlerInfo is what a site owner may know of the crawler.
-type CrawlerInfo struct {
+// CrawlerIdentities is what a site owner may know of the crawler.
+type CrawlerIdentities struct {
 	Identities []CrawlerIdentity `json:"products"` // of all projects, each once
 	Version    string            `json:"version"`  // of decorum
 }

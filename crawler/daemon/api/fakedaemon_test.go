@@ -241,7 +241,10 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 	return d.recordCall("lift", host)
 }
 func (d *fakeDaemon) CheckReady(context.Context) error { return d.readyErr }
-func (d *fakeDaemon) CrawlerInfo() CrawlerInfo         { a, _ := fakeAnswer[CrawlerInfo](d); return a }
+func (d *fakeDaemon) CrawlerIdentities() CrawlerIdentities {
+	a, _ := fakeAnswer[CrawlerIdentities](d)
+	return a
+}
 
 func (d *fakeDaemon) PublishedSigningKeys(string) *botauth.KeyDirectory {
 	k, err := botauth.GenerateKey()

@@ -99,7 +99,7 @@ func (s *Server) listAuditEntries(_ http.ResponseWriter, r *http.Request) (reply
 }
 
 func (s *Server) getAbout(http.ResponseWriter, *http.Request) (reply, error) {
-	return reply{body: s.daemon.CrawlerInfo()}, nil
+	return reply{body: s.daemon.CrawlerIdentities()}, nil
 }
 
 func (s *Server) getSigningKeyDirectory(_ http.ResponseWriter, r *http.Request) (reply, error) {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// crawlHandlers are the handlers of calls that an Inspector answers: that of a daemon's project,
+// inspectorHandlers are the handlers of calls that an Inspector answers: that of a daemon's project,
 // or of a crawl in the foreground.
-type crawlHandlers struct {
+type inspectorHandlers struct {
 	inspectorOf  func(ctx context.Context, project string) (Inspector, error)
 	eventStreams *eventStreams // whose end ends answers, too
 	log          *slog.Logger
 }
 
-func (h *crawlHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	u := r.URL.Query().Get("url")
 	if u == "" {
 		return reply{}, newProblem(http.StatusBadRequest, "url is compulsory: the URL to explain")
@@ -27,7 +27,7 @@ func (h *crawlHandlers) explainURL(i Inspector, _ http.ResponseWriter, r *http.R
 	return jsonReply(i.ExplainURL(r.Context(), u))
 }
 
-func (h *crawlHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
 	w.Header().Set("Vary", "Accept")
 	q := r.URL.Query()
 	reportQuery := ReportQuery{Host: q.Get("host"), Limit: queryNumber(q, "limit", 100)}
@@ -39,13 +39,13 @@ func (h *crawlHandlers) getReport(i Inspector, w http.ResponseWriter, r *http.Re
 	return jsonReply(FullReport(r.Context(), i.Report, reportQuery))
 }
 
-func (h *crawlHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) getFrontierStats(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	return jsonReply(i.FrontierStats(r.Context()))
 }
 
 // listFrontierURLs streams URLs of the frontier. What callbacks gave a URL, and the body of
 // its request, may be secret: only who may operate gets them.
-func (h *crawlHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
 	urlQuery := FrontierURLQuery{
 		Host: q.Get("host"), Origin: q.Get("origin"), State: q.Get("state"), Limit: queryNumber(q, "limit", 0),
@@ -65,7 +65,7 @@ func (h *crawlHandlers) listFrontierURLs(i Inspector, _ http.ResponseWriter, r *
 	}), nil
 }
 
-func (h *crawlHandlers) listLedgerRecords(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) listLedgerRecords(i Inspector, _ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := r.URL.Query()
 	return h.streamReply(r, jsonLinesType, func(w io.Writer) error {
 		return writeJSONLines(w, i.LedgerRecords(r.Context(), LedgerQuery{URL: q.Get("url"), Host: q.Get("host")}))
@@ -74,7 +74,7 @@ func (h *crawlHandlers) listLedgerRecords(i Inspector, _ http.ResponseWriter, r 
 
 // addURLs queues what the body names. It is read as fast as it is taken, and the
 // call goes on for as long as something comes.
-func (h *crawlHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
+func (h *inspectorHandlers) addURLs(i Inspector, w http.ResponseWriter, r *http.Request) (reply, error) {
 	body := &idleTimeoutReader{body: r.Body, serverStopping: h.eventStreams.stopContext.Done(), setDeadline: http.NewResponseController(w).SetReadDeadline}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {

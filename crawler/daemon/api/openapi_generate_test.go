@@ -322,7 +322,7 @@ func allowNull(p schema, t reflect.Type) schema {
 // componentNames are the names of the OpenAPI document's schemas. Clients are
 // generated from them, so a type that is renamed in Go keeps its name here.
 var componentNames = map[reflect.Type]string{
-	reflect.TypeFor[CrawlerInfo]():            "About",
+	reflect.TypeFor[CrawlerIdentities]():      "About",
 	reflect.TypeFor[AuditEntry]():             "AuditEntry",
 	reflect.TypeFor[AuditPage]():              "AuditPage",
 	reflect.TypeFor[Brake]():                  "Brake",

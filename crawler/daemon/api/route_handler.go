@@ -63,11 +63,11 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 	if rt.handleCrawl == nil {
 		return rt.handle(s, w, r)
 	}
-	i, err := s.crawlHandlers.inspectorOf(r.Context(), r.PathValue("project"))
+	i, err := s.inspectorHandlers.inspectorOf(r.Context(), r.PathValue("project"))
 	if err != nil {
 		return reply{}, err
 	}
-	return rt.handleCrawl(&s.crawlHandlers, i, w, r)
+	return rt.handleCrawl(&s.inspectorHandlers, i, w, r)
 }
 
 // authorize says who makes a call: its token is looked at first, then whether a

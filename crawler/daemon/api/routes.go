@@ -42,7 +42,7 @@ type route struct {
 	responseMediaType     string   // its content type; empty: application/json
 	mayCreate             bool     // 201 instead of 204
 	handle                func(*Server, http.ResponseWriter, *http.Request) (reply, error)
-	handleCrawl           func(*crawlHandlers, Inspector, http.ResponseWriter, *http.Request) (reply, error) // in the place of handle
+	handleCrawl           func(*inspectorHandlers, Inspector, http.ResponseWriter, *http.Request) (reply, error) // in the place of handle
 }
 
 // A queryParam is a parameter of a query.
@@ -89,7 +89,7 @@ var routes = []route{
 	{method: "POST", path: projectPathPattern + "/urls", operationID: "addURLs", role: RoleOperate, summary: "Queue URLs, as many as you like",
 		description: "JSON Lines (a URL in quotes, or an object with url, depth and referrer), one JSON array of such, or plain text with a URL a line. " +
 			"The body is read as fast as the store takes it. What was taken before a call breaks off stays taken.",
-		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, handleCrawl: (*crawlHandlers).addURLs},
+		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, handleCrawl: (*inspectorHandlers).addURLs},
 	{method: "GET", path: projectPathPattern + "/hosts", operationID: "hosts", role: RoleRead, summary: "The hosts of a project",
 		queryParams: []queryParam{
 			{name: "q", jsonType: "string", description: "part of the name"},
@@ -104,26 +104,26 @@ var routes = []route{
 		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
 	{method: "DELETE", path: projectPathPattern + "/hosts/{host}/brake", operationID: "liftHostBrake", role: RoleOperate, summary: "Take the brake off a host", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
 	{method: "GET", path: projectPathPattern + "/explain", operationID: "explain", role: RoleRead, summary: "All that a crawl makes of a URL",
-		queryParams: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: URLExplanation{}, handleCrawl: (*crawlHandlers).explainURL},
+		queryParams: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: URLExplanation{}, handleCrawl: (*inspectorHandlers).explainURL},
 	{method: "GET", path: projectPathPattern + "/report", operationID: "report", role: RoleRead, summary: "How a crawl stands",
 		description: "With Accept: application/x-ndjson, the totals and then each host, a line each.",
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "limit", jsonType: "integer", maxValue: 1 << 40,
 				description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
-		responseBodyPrototype: CrawlReport{}, handleCrawl: (*crawlHandlers).getReport},
+		responseBodyPrototype: CrawlReport{}, handleCrawl: (*inspectorHandlers).getReport},
 	{method: "GET", path: projectPathPattern + "/frontier", operationID: "frontier", role: RoleRead, summary: "How much a crawl's frontier holds",
-		responseBodyPrototype: FrontierStats{}, handleCrawl: (*crawlHandlers).getFrontierStats},
+		responseBodyPrototype: FrontierStats{}, handleCrawl: (*inspectorHandlers).getFrontierStats},
 	{method: "GET", path: projectPathPattern + "/frontier/urls", operationID: "frontierURLs", role: RoleRead, summary: "The URLs of a crawl's frontier",
 		description: "JSON Lines, of each origin in the order in which they would be visited. context and body are for the role operate.",
 		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "origin", jsonType: "string", description: "of this origin only, as https://example.com"},
 			{name: "state", jsonType: "string", enum: frontierURLStates, description: "only URLs in it"},
 			{name: "limit", jsonType: "integer", maxValue: 1 << 40, description: "at most so many; 0: all"}},
-		responseBodyPrototype: FrontierURL{}, responseMediaType: jsonLinesType, handleCrawl: (*crawlHandlers).listFrontierURLs},
+		responseBodyPrototype: FrontierURL{}, responseMediaType: jsonLinesType, handleCrawl: (*inspectorHandlers).listFrontierURLs},
 	{method: "GET", path: projectPathPattern + "/ledger", operationID: "ledger", role: RoleRead, summary: "What permitted each request",
 		description:           "JSON Lines: the requests, answers and refusals that the ledger has, the oldest first, and where runs begin.",
 		queryParams:           []queryParam{{name: "url", jsonType: "string", description: "of this URL only"}, {name: "host", jsonType: "string", description: "of this host only"}},
-		responseBodyPrototype: ledger.Record{}, responseMediaType: jsonLinesType, handleCrawl: (*crawlHandlers).listLedgerRecords},
+		responseBodyPrototype: ledger.Record{}, responseMediaType: jsonLinesType, handleCrawl: (*inspectorHandlers).listLedgerRecords},
 	{method: "GET", path: projectPathPattern + "/robots/{origin}", operationID: "robots", role: RoleRead, summary: "The robots.txt of an origin, as it was fetched",
 		description: "The origin is percent-encoded, as https%3A%2F%2Fexample.com.",
 		queryParams: []queryParam{{name: "version", jsonType: "string", description: "SHA-256 of an older one"},
@@ -145,7 +145,7 @@ var routes = []route{
 		queryParams: []queryParam{
 			{name: "before", jsonType: "integer", maxValue: 1 << 60, description: "only entries with a lower seq"}, limitParam},
 		responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
-	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: CrawlerInfo{}, handle: (*Server).getAbout},
+	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: CrawlerIdentities{}, handle: (*Server).getAbout},
 	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
 		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryMediaType, handle: (*Server).getSigningKeyDirectory},
 	{method: "POST", path: loginPath, operationID: "login", role: RolePublic, summary: "Trade a token for a session, as browsers do",

@@ -39,7 +39,7 @@ type ServerConfig struct {
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
 	daemon                 Daemon // nil: a crawl in the foreground is served
-	crawlHandlers          crawlHandlers
+	inspectorHandlers      inspectorHandlers
 	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
@@ -87,7 +87,7 @@ func newUnroutedServer(cfg ServerConfig, inspectorOf func(context.Context, strin
 	streams := &eventStreams{max: cfg.MaxEventStreams, stopContext: ctx, stopAll: stop}
 	return &Server{
 		cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), eventStreams: streams,
-		crawlHandlers: crawlHandlers{inspectorOf: inspectorOf, eventStreams: streams, log: cfg.Log},
+		inspectorHandlers: inspectorHandlers{inspectorOf: inspectorOf, eventStreams: streams, log: cfg.Log},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // streamReply answers with what write writes. An error before anything has left is answered
 // as a problem; after that it breaks the connection, so that no reader takes a part for the
 // whole.
-func (h *crawlHandlers) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
+func (h *inspectorHandlers) streamReply(r *http.Request, mediaType string, write func(io.Writer) error) reply {
 	return reply{writeBody: func(w http.ResponseWriter) error {
 		out := &streamWriter{w: w, mediaType: mediaType, stopContext: h.eventStreams.stopContext}
 		out.setDeadline(time.Time{}) // what write does before it writes may take long

@@ -21,7 +21,7 @@ const maxFormBytes = 4 << 20
 // the form once more, with what is wrong.
 type formResult struct {
 	redirectTo, message string
-	redisplayedPage     *pageView
+	redisplayedPage     *pageResult
 }
 
 // formHandler does what a form asks for, and leads to a page that says so.

@@ -58,7 +58,9 @@ func (bareDaemon) ProjectThroughput(context.Context, string, bool) ([]api.Throug
 	return nil, nil
 }
 
-func (bareDaemon) CrawlerInfo() api.CrawlerInfo { return api.CrawlerInfo{Version: "1.2.3"} }
+func (bareDaemon) CrawlerIdentities() api.CrawlerIdentities {
+	return api.CrawlerIdentities{Version: "1.2.3"}
+}
 
 func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	return &api.AddURLsResult{Added: 1}, nil
@@ -162,8 +164,8 @@ func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version str
 
 func (d fullDaemon) CheckReady(context.Context) error { return errors.New("books has failed") }
 
-func (d fullDaemon) CrawlerInfo() api.CrawlerInfo {
-	about := d.fakeDaemon.CrawlerInfo()
+func (d fullDaemon) CrawlerIdentities() api.CrawlerIdentities {
+	about := d.fakeDaemon.CrawlerIdentities()
 	about.Identities[0].SigningKeyDirectoryURL = "https://example.org/keys"
 	return about
 }

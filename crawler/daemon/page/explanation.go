@@ -10,13 +10,13 @@ import (
 )
 
 // redirectToExplanation leads to the page of the host of the URL that the query names.
-func (s *webUI) redirectToExplanation(r *http.Request) (pageView, error) {
+func (s *webUI) redirectToExplanation(r *http.Request) (pageResult, error) {
 	text := r.URL.Query().Get("url")
 	u, err := decorum.ParseURL(strings.TrimSpace(text))
 	if err != nil {
-		return pageView{}, api.InvalidInput("%q cannot be explained: %w", text, err)
+		return pageResult{}, api.InvalidInput("%q cannot be explained: %w", text, err)
 	}
-	return pageView{redirectTo: hostPath(r.PathValue("project"), u.Origin().Host()) + "?" + url.Values{"url": {text}}.Encode() + "#explain"}, nil
+	return pageResult{redirectTo: hostPath(r.PathValue("project"), u.Origin().Host()) + "?" + url.Values{"url": {text}}.Encode() + "#explain"}, nil
 }
 
 func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNotFound }

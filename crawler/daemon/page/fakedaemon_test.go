@@ -200,8 +200,8 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 
 func (d *fakeDaemon) CheckReady(context.Context) error { return nil }
 
-func (d *fakeDaemon) CrawlerInfo() api.CrawlerInfo {
-	return api.CrawlerInfo{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
+func (d *fakeDaemon) CrawlerIdentities() api.CrawlerIdentities {
+	return api.CrawlerIdentities{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 
 // Tokens of the tests.

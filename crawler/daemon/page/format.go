@@ -30,13 +30,13 @@ func templateFuncs(a assets) template.FuncMap {
 		"underscoresToSpaces": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 		"stateLabel":          stateLabelOf,
 		"hostPath":            func(project, host string) string { return hostPath(project, host) },
-		"pair":                func(a, b any) valuePair { return valuePair{a, b} },
+		"pair":                func(a, b any) templateArgPair { return templateArgPair{a, b} },
 		"queryEscape":         url.QueryEscape,
 	}
 }
 
-// A valuePair is two values for a template that takes one.
-type valuePair struct{ A, B any }
+// A templateArgPair is two values for a template that takes one.
+type templateArgPair struct{ A, B any }
 
 // hostPath is where the page of a host is.
 func hostPath(project, host string) string {

@@ -19,16 +19,16 @@ type hostView struct {
 
 // hostPage shows a host of a project, and explains the URL that the query names. One
 // that the crawl has not met can be explained as well.
-func (s *webUI) hostPage(r *http.Request) (pageView, error) {
+func (s *webUI) hostPage(r *http.Request) (pageResult, error) {
 	v, l, err := s.loadProjectView(r, "host")
 	if err != nil {
-		return pageView{}, err
+		return pageResult{}, err
 	}
 	h := &hostView{Name: r.PathValue("host"), ExplainURL: r.URL.Query().Get("url")}
 	v.title, l.Content = h.Name+" · "+l.Name, h
 	if h.Host, err = s.daemon.HostDetail(r.Context(), l.Name, h.Name); err != nil {
 		if h.ExplainURL == "" || !isNotFound(err) {
-			return pageView{}, err
+			return pageResult{}, err
 		}
 	}
 	if h.Host != nil {
@@ -37,7 +37,7 @@ func (s *webUI) hostPage(r *http.Request) (pageView, error) {
 	if h.ExplainURL != "" {
 		i, err := s.daemon.Inspector(r.Context(), l.Name)
 		if err != nil {
-			return pageView{}, err
+			return pageResult{}, err
 		}
 		if e, err := i.ExplainURL(r.Context(), h.ExplainURL); err != nil {
 			h.ExplainProblem = err.Error()

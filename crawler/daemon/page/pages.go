@@ -30,10 +30,10 @@ type projectsOverview struct {
 	NotReadyReason        string           // why
 }
 
-func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
+func (s *webUI) projectsPage(r *http.Request) (pageResult, error) {
 	projects, err := s.daemon.Projects(r.Context())
 	if err != nil {
-		return pageView{}, err
+		return pageResult{}, err
 	}
 	var o projectsOverview
 	for _, p := range projects {
@@ -47,12 +47,12 @@ func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 		}
 	}
 	if o.Brakes, err = s.daemon.Brakes(r.Context()); err != nil {
-		return pageView{}, err
+		return pageResult{}, err
 	}
 	if err := s.daemon.CheckReady(r.Context()); err != nil {
 		o.NotReadyReason = err.Error()
 	}
-	return pageView{templateName: "projects", title: "Projects", data: o}, nil
+	return pageResult{templateName: "projects", title: "Projects", data: o}, nil
 }
 
 // A projectView of a project is what all of its pages show, and what one of them does.
@@ -63,13 +63,13 @@ type projectView struct {
 }
 
 // loadProjectView begins a page of the project that is named in the path.
-func (s *webUI) loadProjectView(r *http.Request, tab string) (pageView, *projectView, error) {
+func (s *webUI) loadProjectView(r *http.Request, tab string) (pageResult, *projectView, error) {
 	p, err := s.daemon.Project(r.Context(), r.PathValue("project"))
 	if err != nil {
-		return pageView{}, nil, err
+		return pageResult{}, nil, err
 	}
 	l := &projectView{Project: *p, Tab: tab}
-	return pageView{templateName: tab, title: p.Name, data: l}, l, nil
+	return pageResult{templateName: tab, title: p.Name, data: l}, l, nil
 }
 
 // A projectDashboard is what a project does now.
@@ -82,8 +82,8 @@ type projectDashboard struct {
 
 // projectTab returns a page of the project that is named in the path, whose content is what content
 // returns.
-func (s *webUI) projectTab(tab string, content func(*http.Request, *api.Project) (any, error)) pageBuilder {
-	return func(r *http.Request) (pageView, error) {
+func (s *webUI) projectTab(tab string, content func(*http.Request, *api.Project) (any, error)) pageFunc {
+	return func(r *http.Request) (pageResult, error) {
 		v, l, err := s.loadProjectView(r, tab)
 		if err == nil {
 			l.Content, err = content(r, &l.Project)
@@ -120,25 +120,25 @@ func (s *webUI) blockedURLs(r *http.Request, p *api.Project) (any, error) {
 	return api.FullReport(r.Context(), i.Report, api.ReportQuery{Limit: maxRefusals})
 }
 
-func (s *webUI) brakesPage(r *http.Request) (pageView, error) {
+func (s *webUI) brakesPage(r *http.Request) (pageResult, error) {
 	brakes, err := s.daemon.Brakes(r.Context())
-	return pageView{templateName: "brakes", title: "Brakes", data: brakes}, err
+	return pageResult{templateName: "brakes", title: "Brakes", data: brakes}, err
 }
 
 // auditEntriesPerPage is how many calls are on a page of the audit.
 const auditEntriesPerPage = 100
 
-func (s *webUI) auditPage(r *http.Request) (pageView, error) {
+func (s *webUI) auditPage(r *http.Request) (pageResult, error) {
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if err != nil {
 		before = 0 // the newest
 	}
 	page, err := s.audit.Page(before, auditEntriesPerPage)
-	return pageView{templateName: "audit", title: "Audit", data: page}, err
+	return pageResult{templateName: "audit", title: "Audit", data: page}, err
 }
 
-func (s *webUI) botPage(*http.Request) (pageView, error) {
-	return pageView{templateName: "bot", title: "About this bot", data: s.daemon.CrawlerInfo()}, nil
+func (s *webUI) botPage(*http.Request) (pageResult, error) {
+	return pageResult{templateName: "bot", title: "About this bot", data: s.daemon.CrawlerIdentities()}, nil
 }
 
 // A loginForm is what the page of the login says.
@@ -148,7 +148,7 @@ type loginForm struct {
 	WaitSeconds string // seconds, after too many attempts
 }
 
-func (s *webUI) loginPage(r *http.Request) (pageView, error) {
+func (s *webUI) loginPage(r *http.Request) (pageResult, error) {
 	q := r.URL.Query()
-	return pageView{templateName: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
+	return pageResult{templateName: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
 }

@@ -28,9 +28,9 @@ func unreadableFormProblem(err error) *api.Problem {
 }
 
 // problemView is the page of an error.
-func problemView(err error) pageView {
+func problemView(err error) pageResult {
 	p := problemOf(err)
-	return pageView{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
+	return pageResult{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
 }
 
 // problemOf returns an error as the API tells it.

@@ -30,29 +30,29 @@ politeness:
   delay: 2s
 `
 
-func (s *webUI) projectCreationPage(*http.Request) (pageView, error) {
-	return pageView{templateName: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
+func (s *webUI) projectCreationPage(*http.Request) (pageResult, error) {
+	return pageResult{templateName: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
 }
 
 func (s *webUI) createProject(r *http.Request) (formResult, error) {
 	form := projectFileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: submittedProjectFile(r)}
-	return s.putProjectOrRedisplay(r, form.Name, form.Text, func(problem string) (pageView, error) {
+	return s.putProjectOrRedisplay(r, form.Name, form.Text, func(problem string) (pageResult, error) {
 		form.Problem = problem
-		return pageView{templateName: "new", title: "New project", data: form}, nil
+		return pageResult{templateName: "new", title: "New project", data: form}, nil
 	})
 }
 
-func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
+func (s *webUI) projectFilePage(r *http.Request) (pageResult, error) {
 	if !api.CallerFromContext(r.Context()).Role.Allows(api.RoleOperate) {
-		return pageView{}, forbiddenProblem("a project file may hold passwords: only who may operate sees it")
+		return pageResult{}, forbiddenProblem("a project file may hold passwords: only who may operate sees it")
 	}
 	v, l, err := s.loadProjectView(r, "file")
 	if err != nil {
-		return pageView{}, err
+		return pageResult{}, err
 	}
 	text, err := s.daemon.ReadProjectFile(r.Context(), l.Name)
 	if err != nil && !isNotFound(err) { // a file that has gone can be written again
-		return pageView{}, err
+		return pageResult{}, err
 	}
 	l.Content = projectFileForm{Text: string(text), Problem: l.FileError}
 	return v, nil
@@ -60,7 +60,7 @@ func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
 
 func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
 	text := submittedProjectFile(r)
-	return s.putProjectOrRedisplay(r, r.PathValue("project"), text, func(problem string) (pageView, error) {
+	return s.putProjectOrRedisplay(r, r.PathValue("project"), text, func(problem string) (pageResult, error) {
 		v, l, err := s.loadProjectView(r, "file")
 		if err == nil {
 			l.Content = projectFileForm{Text: text, Problem: problem}
@@ -75,7 +75,7 @@ func submittedProjectFile(r *http.Request) string {
 }
 
 // putProjectOrRedisplay makes or changes a project. A file that is refused is shown again.
-func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageView, error)) (formResult, error) {
+func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageResult, error)) (formResult, error) {
 	created, err := s.daemon.PutProject(r.Context(), name, []byte(text))
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		v, err := redisplay(p.Error())

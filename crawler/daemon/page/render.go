@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A pageView is a page that is about to be shown.
-type pageView struct {
+// A pageResult is a page that is about to be shown.
+type pageResult struct {
 	templateName string // of its template
 	title        string
 	status       int    // 0: 200
@@ -21,8 +21,8 @@ type pageView struct {
 	data         any
 }
 
-// A pageBuilder makes the page that a request asks for.
-type pageBuilder func(*http.Request) (pageView, error)
+// A pageFunc makes the page that a request asks for.
+type pageFunc func(*http.Request) (pageResult, error)
 
 // A templateData is what every template is given.
 type templateData struct {
@@ -62,7 +62,7 @@ func loadTemplates(a assets) pageTemplates {
 var refreshSeconds = map[string]int{"projects": 2, "project": 2, "host": 5, "brakes": 5}
 
 // pageHandler shows what is looked at, or why it cannot be.
-func (s *webUI) pageHandler(build pageBuilder) http.Handler {
+func (s *webUI) pageHandler(build pageFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := build(r)
 		if err != nil {
@@ -73,13 +73,13 @@ func (s *webUI) pageHandler(build pageBuilder) http.Handler {
 }
 
 // renderPage writes a view.
-func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageView) {
+func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageResult) {
 	if v.redirectTo != "" {
 		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
 		return
 	}
 	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
-		Version: s.daemon.CrawlerInfo().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
+		Version: s.daemon.CrawlerIdentities().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
 	var b bytes.Buffer
 	if err := s.templates[v.templateName].ExecuteTemplate(&b, "page", f); err != nil {

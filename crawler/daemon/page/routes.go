@@ -27,7 +27,7 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
-	for pattern, page := range map[string]pageBuilder{
+	for pattern, page := range map[string]pageFunc{
 		"/{$}":                             s.projectsPage,
 		"/new":                             s.projectCreationPage,
 		"/projects/{project}":              s.projectTab("project", s.projectDashboard),
@@ -56,6 +56,6 @@ func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplate
 		mux.Handle("POST "+pattern, s.formHandler(submit))
 	}
 	mux.HandleFunc("GET /projects/{project}/robots.txt", s.serveRawRobots)
-	mux.Handle("/", s.pageHandler(func(*http.Request) (pageView, error) { return pageView{}, api.NotFound("there is no such page") }))
+	mux.Handle("/", s.pageHandler(func(*http.Request) (pageResult, error) { return pageResult{}, api.NotFound("there is no such page") }))
 	return mux
 }

@@ -2,11 +2,11 @@ package syntax
 
 import "strings"
 
-// A Field is what a line is about. Those from CrawlDelay on are extensions.
-type Field uint8
+// A FieldKind is what a line is about. Those from CrawlDelay on are extensions.
+type FieldKind uint8
 
 const (
-	UserAgent Field = iota
+	UserAgent FieldKind = iota
 	Allow
 	Disallow
 	Sitemap
@@ -37,17 +37,17 @@ var FieldNames = [...]string{
 }
 
 // String returns the name of the field, in lower case.
-func (f Field) String() string { return FieldNames[f] }
+func (f FieldKind) String() string { return FieldNames[f] }
 
 // IsUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
-func (f Field) IsUnknownToGoogle() bool { return f >= CrawlDelay }
+func (f FieldKind) IsUnknownToGoogle() bool { return f >= CrawlDelay }
 
 // A Line is one that means something: a known field and its value, without
 // comment and outer space.
 type Line struct {
 	Value  string
 	Number int32 // counted from 1
-	Field  Field
+	Field  FieldKind
 }
 
 // BlankChars is the white space that counts: space and tab (SYN-03).
@@ -76,7 +76,7 @@ func ParseLine(s string) (Line, bool) {
 	if colon < 0 {
 		return Line{}, false
 	}
-	f, ok := ParseField(trimBlanks(s[:colon]))
+	f, ok := ParseFieldKind(trimBlanks(s[:colon]))
 	return Line{Field: f, Value: trimBlanks(s[colon+1:])}, ok
 }
 
@@ -93,12 +93,12 @@ func trimBlanks(s string) string {
 
 func isSpaceOrTab(c byte) bool { return c == ' ' || c == '\t' }
 
-func ParseField(name string) (Field, bool) {
+func ParseFieldKind(name string) (FieldKind, bool) {
 	for f, known := range FieldNames {
 		// With equal lengths folding stays within ASCII: no letter beyond it
 		// that folds to one of these is a single byte.
 		if len(name) == len(known) && strings.EqualFold(name, known) {
-			return Field(f), true
+			return FieldKind(f), true
 		}
 	}
 	return 0, false

@@ -52,8 +52,8 @@ func ParseAbsoluteURL(s string) (decorum.URL, bool) {
 // at its end not counted. A line with more is ignored.
 const MaxCleanParamWildcards = 16
 
-// A Rate asks for a pause during some time of the day.
-type Rate struct {
+// A TimedDelay asks for a pause during some time of the day.
+type TimedDelay struct {
 	Delay  time.Duration
 	During TimeOfDayRange
 }
@@ -93,12 +93,12 @@ func (d TimeOfDayRange) String() string {
 
 // ParseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
 // seconds, minutes, hours or days. A rate of no documents says nothing.
-func ParseRequestRate(s string) (Rate, bool) {
+func ParseRequestRate(s string) (TimedDelay, bool) {
 	rate, during, timed := strings.Cut(strings.ReplaceAll(s, "\t", " "), " ")
 	documents, span, ok := strings.Cut(rate, "/")
 	n, okN := parseWholeNumber(documents)
 	if !ok || !okN || n == 0 {
-		return Rate{}, false
+		return TimedDelay{}, false
 	}
 	unit := time.Second
 	if end := len(span) - 1; end > 0 {
@@ -107,7 +107,7 @@ func ParseRequestRate(s string) (Rate, bool) {
 		}
 	}
 	m, ok := parseWholeNumber(span)
-	r := Rate{Delay: maxDelay}
+	r := TimedDelay{Delay: maxDelay}
 	if delay := m / n * float64(unit); delay < float64(maxDelay) {
 		r.Delay = time.Duration(math.Ceil(delay))
 	}

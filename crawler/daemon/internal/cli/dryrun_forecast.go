@@ -33,8 +33,8 @@ const (
 	bytesFromBoth         = "assumed, and of an earlier crawl"
 )
 
-// A forecastStats is what a crawl would do at one host, or at all.
-type forecastStats struct {
+// A forecastTotals is what a crawl would do at one host, or at all.
+type forecastTotals struct {
 	Requests        int64            `json:"requests"`
 	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
 	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
@@ -51,7 +51,7 @@ type forecastStats struct {
 type hostForecast struct {
 	RecordType string `json:"type"` // host
 	Host       string `json:"host"`
-	forecastStats
+	forecastTotals
 	VisitDuration   api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
 	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
 	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
@@ -67,7 +67,7 @@ type dryRunForecast struct {
 	HostCount  int       `json:"hosts"`
 	EndReason  string    `json:"ends"` // why
 	Unknowns   []string  `json:"unknown"`
-	forecastStats
+	forecastTotals
 	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
 	hosts           []*hostForecast
 	parkedByRule    []api.RefusalSummary
@@ -140,7 +140,7 @@ func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostF
 	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
-		forecastStats: forecastStats{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
+		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesSource: bytesAssumed}}
 	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
 	average, hasAverage := f.averagesByHost[h.Host]
@@ -339,7 +339,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 }
 
 // writeForecastRow writes one row of the table.
-func (o *forecastStats) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
+func (o *forecastTotals) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
 	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
 		plaintext.FormatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }

@@ -242,7 +242,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 			requests, lastRequestEnds := requestsByHost(log)
 			for _, h := range f.hosts {
 				if h.Requests != h.RobotsRequests+h.TDMRepRequests+h.SitemapRequests+h.PageRequests {
-					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.forecastStats)
+					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.forecastTotals)
 				}
 				n := requests[h.Host]
 				delete(requests, h.Host)

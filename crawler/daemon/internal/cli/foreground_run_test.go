@@ -161,7 +161,7 @@ func TestRotatedOutput(t *testing.T) {
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
-	rotated, err := sinks.RotatedFiles(out)
+	rotated, err := sinks.RotatedJSONLFiles(out)
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}

@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 func testFullDisk(t *testing.T, s diskShortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
-	web := daemontest.KillWeb(delay, 30, nil)
+	web := daemontest.KillTestWeb(delay, 30, nil)
 	server := daemontest.StartWeb(t, web)
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",

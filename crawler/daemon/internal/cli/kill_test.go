@@ -145,7 +145,7 @@ func newKilledCrawl(t *testing.T, web *crawltest.Web, server *crawltest.Server) 
 // runAndKill runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
 func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
-	web := daemontest.KillWeb(killDelay, 15, rnd)
+	web := daemontest.KillTestWeb(killDelay, 15, rnd)
 	server, err := web.Start("")
 	if err != nil {
 		return 0, err
@@ -213,7 +213,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, datadir.OutputFile)
 	testfile.RotatedLines(v.t, out, killOutputFileSize)
-	if full, err := sinks.RotatedFiles(out); err != nil || len(full) < 10 {
+	if full, err := sinks.RotatedJSONLFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
 	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(v.t, out)))
@@ -222,7 +222,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	}
 	checkArchived(v.t, v.archiveDir(), got)
 	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
-	if limit := int64(len(v.kills) * daemontest.KillHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
+	if limit := int64(len(v.kills) * daemontest.KillTestHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
 		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.UnansweredRequests, unsent)
 	}
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",

@@ -23,7 +23,7 @@ func TestCrawlOnRedis(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 3, 1)
 	var got [2][]string
 	for i, yaml := range []string{"project: shop\n", daemontest.RedisField(c, ", lease: 10s")} {
-		web := daemontest.KillWeb(0, 15, nil)
+		web := daemontest.KillTestWeb(0, 15, nil)
 		v := daemontest.NewWebFixture(t)
 		v.Web, v.Server = web, daemontest.StartWeb(t, web)
 		v.Addr = v.Server.Addr

@@ -119,7 +119,7 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 }
 
 // replayRecordedCrawl puts a crawl together on the player, and plays it.
-func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
+func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.LedgerReplayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engine.Config{
 		Stores:  datadir.CrawlStores{Frontier: replayer.Store(), Robots: memory.New(memory.Config{})},

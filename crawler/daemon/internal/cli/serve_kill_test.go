@@ -35,12 +35,12 @@ func TestServeKill(t *testing.T) {
 	}
 	t.Parallel()                    // it mostly waits
 	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
-	f := &commandFixture{supervisortest.NewFixtureOn(t, daemontest.KillWeb(killDelay, pages, nil))}
+	f := &commandFixture{supervisortest.NewFixtureOn(t, daemontest.KillTestWeb(killDelay, pages, nil))}
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
 	for name, hosts := range projects {
 		var seeds []string
 		for _, h := range hosts {
-			seeds = append(seeds, "http://"+daemontest.KillWebHostName(h)+"/")
+			seeds = append(seeds, "http://"+daemontest.KillTestHostName(h)+"/")
 		}
 		f.PutProjectFile(name, f.ProjectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
 	}
@@ -49,7 +49,7 @@ func TestServeKill(t *testing.T) {
 		f.DoActions(name, api.ActionStart)
 	}
 	f.DoActions("five", api.ActionPause)
-	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillWebHostName(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
+	if err := f.SetBrake(t.Context(), api.Brake{Host: daemontest.KillTestHostName(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	f.WaitForState("five", api.StatePaused)
@@ -74,7 +74,7 @@ func TestServeKill(t *testing.T) {
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
-	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillWebHostName(5) || brakes[0].Reason != "its owner asked" {
+	if err != nil || len(brakes) != 1 || brakes[0].Host != daemontest.KillTestHostName(5) || brakes[0].Reason != "its owner asked" {
 		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
 	}
 	f.Stop()
@@ -88,7 +88,7 @@ func TestServeKill(t *testing.T) {
 	}
 	for _, x := range f.Web.Log() {
 		for _, h := range []int{5, 6, 7} {
-			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+daemontest.KillWebHostName(h)+"/") {
+			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+daemontest.KillTestHostName(h)+"/") {
 				t.Errorf("%s was asked for at %v", x.URL, x.Start)
 			}
 		}
@@ -139,7 +139,7 @@ func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pa
 	t.Helper()
 	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.Web.ReachablePages() {
-		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillWebHostName(h)+"/") })
+		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillTestHostName(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
 			pages = append(pages, url)

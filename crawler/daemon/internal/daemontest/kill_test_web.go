@@ -10,23 +10,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// KillHosts is how many hosts the web has that crawls are killed on.
-const KillHosts = 8
+// KillTestHosts is how many hosts the web has that crawls are killed on.
+const KillTestHosts = 8
 
-// KillWebHostName returns the name of one of them.
-func KillWebHostName(i int) string { return fmt.Sprintf("h%d.example", i%KillHosts) }
+// KillTestHostName returns the name of one of them.
+func KillTestHostName(i int) string { return fmt.Sprintf("h%d.example", i%KillTestHosts) }
 
-// KillWeb is a web of sites that take some seconds to crawl, with what makes a
+// KillTestWeb is a web of sites that take some seconds to crawl, with what makes a
 // restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
 // behind a redirect, closed pages, redirects, a sitemap; and, if chance is not
 // nil, slow answers, and servers in trouble who ask to be left alone or reset
 // connections.
-func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
+func KillTestWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
-	for i := range KillHosts {
+	for i := range KillTestHosts {
 		sites = append(sites, killSite(i, delay, pages, rnd))
-		seeds = append(seeds, "http://"+KillWebHostName(i)+"/")
+		seeds = append(seeds, "http://"+KillTestHostName(i)+"/")
 	}
 	web := crawltest.New(sites...)
 	web.CrawlSettings = crawltest.CrawlSettings{Seeds: seeds, MaxDepth: 100}
@@ -34,7 +34,7 @@ func KillWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 }
 
 func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
-	host := KillWebHostName(i)
+	host := KillTestHostName(i)
 	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
 	if i == 0 {
 		text, requiredDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
@@ -48,10 +48,10 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 		// Each page links to the next two, so that a lost link loses the rest.
 		pages[fmt.Sprintf("/%d", p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
-			p+1, p+2, p, KillWebHostName(i+1), p)))
+			p+1, p+2, p, KillTestHostName(i+1), p)))
 	}
 	pages[fmt.Sprintf("/%d", n)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently,
-		fmt.Sprintf("http://%s/moved", KillWebHostName(i+3))))
+		fmt.Sprintf("http://%s/moved", KillTestHostName(i+3))))
 	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
 	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
 	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",

@@ -29,22 +29,22 @@ const (
 // beyond the projects: the brakes, and long rests of hosts.
 type CrossProcessBrakes struct {
 	StoreID   string // which they are
-	openStore func(context.Context) (storage.Store, sharedValues, error)
+	openStore func(context.Context) (storage.Store, sharedValueStore, error)
 	merge     mergeBrakesFunc
 	log       *slog.Logger
 
 	storeOpened        chan struct{} // closed when store is there
 	store              storage.Store
-	values             sharedValues  // of store
-	freshUntil         atomic.Int64  // until then the brakes are known, as Unix nanoseconds
-	finishedWriteCount atomic.Uint64 // that have ended
+	values             sharedValueStore // of store
+	freshUntil         atomic.Int64     // until then the brakes are known, as Unix nanoseconds
+	finishedWriteCount atomic.Uint64    // that have ended
 
 	cancelPoll    context.CancelFunc
 	pollWaitGroup sync.WaitGroup
 }
 
-// sharedValues are a *coord.SharedValues.
-type sharedValues interface {
+// sharedValueStore are a *coord.SharedValues.
+type sharedValueStore interface {
 	ReadIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error)
 	CompareAndSet(ctx context.Context, name, value, old string) (stored bool, err error)
 }
@@ -64,7 +64,7 @@ func SharedBrakesID(r *project.RedisSettings) string {
 
 // NewCrossProcessBrakes returns shared brakes over values that are open, which nothing polls: the caller calls
 // Sync.
-func NewCrossProcessBrakes(id string, values sharedValues, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
+func NewCrossProcessBrakes(id string, values sharedValueStore, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
 	c := &CrossProcessBrakes{StoreID: id, values: values, merge: merge, log: log, storeOpened: make(chan struct{}), cancelPoll: func() {}}
 	close(c.storeOpened)
 	return c
@@ -74,7 +74,7 @@ func NewCrossProcessBrakes(id string, values sharedValues, merge mergeBrakesFunc
 // until Close is called.
 func StartCrossProcessBrakes(r project.RedisSettings, confinement *confine.ProjectAccess, merge mergeBrakesFunc, log *slog.Logger) *CrossProcessBrakes {
 	c := &CrossProcessBrakes{StoreID: SharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
-	c.openStore = func(ctx context.Context) (storage.Store, sharedValues, error) {
+	c.openStore = func(ctx context.Context) (storage.Store, sharedValueStore, error) {
 		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
 		if err != nil {
 			return nil, nil, err

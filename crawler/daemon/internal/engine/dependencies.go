@@ -18,7 +18,7 @@ import (
 type Dependencies struct {
 	Log            *slog.Logger
 	StandardOutput io.Writer       // for output.jsonl: "-"
-	Handlers       Handlers        // of the program
+	Handlers       PageHandlers    // of the program
 	BodyMemory     *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
 	OnDiskFull     func(error)     // called when outputs wait for room on the disk, see sinks.Config; may be nil
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A DiscoverFunc queues entries, as frontier.Frontier.DiscoverReportingRefusals does.
-type DiscoverFunc func(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (int, error)
+// An EnqueueFunc queues entries, as frontier.Frontier.DiscoverReportingRefusals does.
+type EnqueueFunc func(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (int, error)
 
 // AddURLs queues what lines name until they end, or with an error, and returns what became of
 // it. What came before the error is taken.
-func AddURLs(ctx context.Context, discover DiscoverFunc, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+func AddURLs(ctx context.Context, discover EnqueueFunc, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	in := &urlBatchAdder{discover: discover, refusals: RefusalTally{}}
 	err := in.addAll(ctx, lines)
 	in.counts.Refusals = in.refusals.Sorted()
@@ -31,7 +31,7 @@ func AddURLs(ctx context.Context, discover DiscoverFunc, lines iter.Seq2[string,
 // A urlBatchAdder takes URLs that somebody names, many at a time, and counts what becomes of
 // them. It holds a batch, and what discover has not taken yet has to wait.
 type urlBatchAdder struct {
-	discover DiscoverFunc
+	discover EnqueueFunc
 	counts   api.AddURLsResult
 	refusals RefusalTally
 	batch    []storage.Entry

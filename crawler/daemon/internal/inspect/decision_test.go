@@ -102,7 +102,7 @@ func testDecision(t *testing.T, tt decisionCase) {
 	}
 	made, explained := decorum.Decision{}, decorum.Decision{Action: 99}
 	explain := func() {
-		q.Time = time.Now()
+		q.AsOf = time.Now()
 		e, err := q.explainURL(t.Context(), page.String())
 		if err != nil {
 			t.Fatal(err)

@@ -108,19 +108,19 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 // decideVisit decides about a visit to u all but its scope, which is decided by then.
 func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explainedURL) (err error) {
 	d := &e.decisions
-	if d.rules, err = crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.Time, u); err != nil {
+	if d.rules, err = crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.AsOf, u); err != nil {
 		return err
 	}
-	delay, opensAt, err := q.Gate.DelayAndNextAllowedTime(ctx, u.Origin(), q.Time)
+	delay, opensAt, err := q.Gate.DelayAndNextAllowedTime(ctx, u.Origin(), q.AsOf)
 	if err != nil {
 		return err
 	}
 	if e.hostReport != nil { // another origin of the host may have asked for more
 		delay = max(delay, time.Duration(e.hostReport.CrawlDelay))
 	}
-	policy := q.Project.PolitenessPolicy().ForHost(u.Origin().Host(), q.Time)
-	d.visitHours = crawler.VisitHoursDecision(policy, opensAt, q.Time)
-	d.crawlDelay = crawler.CrawlDelayDecision(policy, delay, q.Time)
+	policy := q.Project.PolitenessPolicy().ForHost(u.Origin().Host(), q.AsOf)
+	d.visitHours = crawler.VisitHoursDecision(policy, opensAt, q.AsOf)
+	d.crawlDelay = crawler.CrawlDelayDecision(policy, delay, q.AsOf)
 	rules, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
 	d.port, _ = decorum.DecisionOf(dialrules.CheckPort(u.Origin(), rules))
 	return nil
@@ -230,7 +230,7 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
 	file, fileErr := q.Gate.LastFetchSummary(ctx, o)
-	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.Time, o)
+	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.AsOf, o)
 	tdmrep, tdmrepErr := crawler.ReadCachedTDMRep(ctx, q.FrontierStore, o)
 	evaluate, evaluateErr := crawler.NewVerdictFunc(ctx, q.Gate, q.FrontierStore, o)
 	err := cmp.Or(fileErr, postponedErr, tdmrepErr, evaluateErr)
@@ -359,7 +359,7 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 		v.Reason += ", and its robots.txt is fetched first"
 	}
 	postpone := func(at time.Time, why string) {
-		if at.After(q.Time) && at.After(v.NotBefore) {
+		if at.After(q.AsOf) && at.After(v.NotBefore) {
 			v = api.ExplainedNextVisit{When: "at", NotBefore: at.UTC(), Reason: why}
 		}
 	}
@@ -369,8 +369,8 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
 	if e.decisions.visitHours.Action == decorum.Postpone {
-		policy := q.Project.PolitenessPolicy().ForHost(host, q.Time)
-		postpone(policy.VisitWindow.NextOpen(q.Time), "the hours of visits begin then")
+		policy := q.Project.PolitenessPolicy().ForHost(host, q.AsOf)
+		postpone(policy.VisitWindow.NextOpen(q.AsOf), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"
 	if e.FrontierState.State == StateNames[storage.StateAwaitingRevisit] {
@@ -382,7 +382,7 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 		if e.hostReport != nil {
 			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
 		}
-		firstVisit := timecmp.Later(q.Time, v.NotBefore)
+		firstVisit := timecmp.Later(q.AsOf, v.NotBefore)
 		v = api.ExplainedNextVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
 			Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
 				e.FrontierState.URLsAhead, DelayText(api.Milliseconds(delay)), FormatTime(firstVisit), v.Reason)}

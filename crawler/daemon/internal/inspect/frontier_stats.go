@@ -14,7 +14,7 @@ import (
 // FrontierStats returns the numbers of the frontier, and of the files that hold it. It reads
 // one host after the other.
 func (q *Inspector) FrontierStats(ctx context.Context) (*api.FrontierStats, error) {
-	s := &api.FrontierStats{At: q.Time.UTC(), HostsByState: map[string]int{}}
+	s := &api.FrontierStats{At: q.AsOf.UTC(), HostsByState: map[string]int{}}
 	err := q.ForEachHostReport(ctx, false, func(h *HostReport) { addHostToStats(s, h) })
 	if err != nil {
 		return nil, err

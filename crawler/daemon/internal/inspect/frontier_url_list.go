@@ -110,7 +110,7 @@ func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state st
 			return RefusalText(r) + " of " + place
 		}
 		return RefusalText(r)
-	case o.HeldUntil.After(l.Time):
+	case o.HeldUntil.After(l.AsOf):
 		return "its origin is held until " + FormatTime(o.HeldUntil)
 	case e.FailedAttempts > 0:
 		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)

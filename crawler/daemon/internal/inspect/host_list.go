@@ -41,7 +41,7 @@ type hostSortEntry struct {
 // NewHostList lists the hosts. 100,000 of them take about 16 MiB.
 func (q *Inspector) NewHostList(ctx context.Context) (*HostListSnapshot, error) {
 	r := &HostListSnapshot{
-		CreatedAt: q.Time.UTC(), CountByState: map[string]int{}, indexesBySort: map[string][]int32{},
+		CreatedAt: q.AsOf.UTC(), CountByState: map[string]int{}, indexesBySort: map[string][]int32{},
 	}
 	if err := q.ForEachHostReport(ctx, false, r.addHost); err != nil {
 		return nil, err

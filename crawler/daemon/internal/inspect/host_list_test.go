@@ -50,7 +50,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &Inspector{Project: project.Default(), FrontierStore: open(datadir.StoreFile), Time: time.Now(),
+	q := &Inspector{Project: project.Default(), FrontierStore: open(datadir.StoreFile), AsOf: time.Now(),
 		Scope: func() *frontier.Scope { return frontier.NewScope(frontier.ScopeConfig{}, nil) }}
 	q.Gate = gate.New(gate.Config{}, open(datadir.RobotsFile))
 	var entries []storage.Entry
@@ -60,12 +60,12 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 			tb.Fatal(err)
 		}
 		entries = append(entries, storage.Entry{URL: u})
-		c, err := q.Gate.Check(ctx, q.Time, u)
+		c, err := q.Gate.Check(ctx, q.AsOf, u)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
-		if _, err := q.Gate.RecordFetch(ctx, q.Time.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+		if _, err := q.Gate.RecordFetch(ctx, q.AsOf.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -74,14 +74,14 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 	}
 	stats := encodedHostStats(tb)
 	for done := 0; done < hosts; {
-		leases, _, err := q.FrontierStore.Lease(ctx, q.Time, time.Hour, 1000)
+		leases, _, err := q.FrontierStore.Lease(ctx, q.AsOf, time.Hour, 1000)
 		if err != nil || len(leases) == 0 {
 			tb.Fatalf("%d leases, %v", len(leases), err)
 		}
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
-				HostState: &storage.HostState{Due: q.Time.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
+				HostState: &storage.HostState{Due: q.AsOf.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
 		}
 		if err := q.FrontierStore.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)

@@ -129,7 +129,7 @@ func (q *Inspector) SetHostHoldReason(ctx context.Context, h *HostReport) error 
 	if h.heldOrigin.IsZero() {
 		return nil
 	}
-	postponed, err := q.Gate.PostponedReason(ctx, q.Time, h.heldOrigin)
+	postponed, err := q.Gate.PostponedReason(ctx, q.AsOf, h.heldOrigin)
 	maxPages, maxBytes := int64(q.Project.Scope.MaxPagesPerHost), int64(q.Project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 // are judged; done must not ask the store. Besides what done keeps, ForEachHostReport holds
 // nine bytes an origin, and the names of the origins that it reads again.
 func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yield func(*HostReport)) error {
-	marks, err := q.newHostReportMarks(ctx)
+	marks, err := q.newReportedHostTracker(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (q *Inspector) ForEachHostReport(ctx context.Context, withParked bool, yiel
 			incomplete = append(incomplete, o.Origin)
 		default:
 			h := q.newHostReport(name, &o.HostState)
-			h.addOrigin(&o, q.Time)
+			h.addOrigin(&o, q.AsOf)
 			q.completeHostReport(h)
 			yield(h)
 		}
@@ -72,7 +72,7 @@ func (q *Inspector) ReadHost(
 		if h == nil {
 			h = q.newHostReport(name.Host(), &o.HostState)
 		}
-		h.addOrigin(&o, q.Time)
+		h.addOrigin(&o, q.AsOf)
 	}
 	if h == nil {
 		return nil, nil
@@ -113,8 +113,8 @@ const (
 	hostReported
 )
 
-// newHostReportMarks lists the names of all origins.
-func (q *Inspector) newHostReportMarks(ctx context.Context) (*reportedHostTracker, error) {
+// newReportedHostTracker lists the names of all origins.
+func (q *Inspector) newReportedHostTracker(ctx context.Context) (*reportedHostTracker, error) {
 	marks := reportedHostTracker{hashSeed: maphash.MakeSeed()}
 	err := q.FrontierStore.OriginNames(ctx, func(o decorum.Origin) bool {
 		marks.hostNameHashes = append(marks.hostNameHashes, maphash.String(marks.hashSeed, o.Host()))

@@ -68,7 +68,7 @@ func inspectorOfHosts(t testing.TB, n int) *Inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), Time: now,
+	return &Inspector{Project: p, FrontierStore: store, Gate: gate.New(gateConfig, memory.New(memory.Config{})), AsOf: now,
 		Scope: func() *frontier.Scope { return nil }}
 }
 
@@ -82,7 +82,7 @@ func hostReportsInMemory(t *testing.T, q *Inspector, also func(*storage.OriginIn
 			h := q.newHostReport(name, &o.HostState)
 			hosts[name] = h
 		}
-		hosts[name].addOrigin(&o, q.Time)
+		hosts[name].addOrigin(&o, q.AsOf)
 		also(&o)
 		return true
 	})
@@ -100,7 +100,7 @@ func reportInMemory(t *testing.T, q *Inspector, limit int) *api.CrawlReport {
 	t.Helper()
 	var parked []decorum.Origin
 	maxDelay := api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)
-	r := &api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
+	r := &api.CrawlReport{AsOf: q.AsOf.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
 		if o.ParkedURLs > 0 {

@@ -24,7 +24,7 @@ type Inspector struct {
 	Gate          *gate.Gate
 	Scope         func() *frontier.Scope // returns nil, to which every URL belongs, if it is not known
 	ParamCleaner  *frontier.ParamCleaner
-	Time          time.Time
+	AsOf          time.Time
 	// AnyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// reach into private networks.
 	AnyProjectReachesPrivate bool
@@ -33,7 +33,7 @@ type Inspector struct {
 // New returns an inspector of a crawl at the present moment.
 func New(r *engine.Engine) *Inspector {
 	return &Inspector{Project: r.Project, FrontierStore: r.Stores.Frontier, RobotsStore: r.Stores.Robots, Gate: r.Gate,
-		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), Time: time.Now()}
+		Scope: func() *frontier.Scope { return r.Scope }, ParamCleaner: r.Frontier.ParamCleaner(), AsOf: time.Now()}
 }
 
 // ParseHostParam returns the name of a host in canonical form; empty: none is asked for.

@@ -70,8 +70,8 @@ type HostDuplicates struct {
 	CanonicalElsewhere int    `json:"canonical_elsewhere"`
 }
 
-// An outputPage is what of a line of output is read.
-type outputPage struct {
+// A pageOutputLine is what of a line of output is read.
+type pageOutputLine struct {
 	URL       string `json:"url"`
 	Status    int    `json:"status"`
 	Bytes     int    `json:"bytes"`
@@ -82,7 +82,7 @@ type outputPage struct {
 
 // forEachOutputPage reads the output, and calls do for each page that has a body. Lines that
 // are none are passed over: the last of a killed crawl may be cut.
-func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, outputPage, uint64)) error {
+func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, pageOutputLine, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -94,7 +94,7 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, plaintext.ErrLineTooLong):
 			return err
 		}
-		var p outputPage
+		var p pageOutputLine
 		if json.Unmarshal(line, &p) == nil && p.Status == http.StatusOK && p.Bytes > 0 && p.SHA256 != "" {
 			u, parseErr := decorum.ParseURL(p.URL)
 			if parseErr == nil && (s.onlyHost == "" || u.Origin().Host() == s.onlyHost) {
@@ -111,7 +111,7 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
 	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[hostDirectoryParam]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
-	for _, do := range []func(decorum.URL, outputPage, uint64){s.countPage, s.comparePage} {
+	for _, do := range []func(decorum.URL, pageOutputLine, uint64){s.countPage, s.comparePage} {
 		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
@@ -121,7 +121,7 @@ func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnaly
 
 // countPage takes note of a page and its body. A page counts once: what the subset
 // lets go of is known for a revisit by what the line says of it.
-func (s *QueryParamAnalysis) countPage(u decorum.URL, p outputPage, hash uint64) {
+func (s *QueryParamAnalysis) countPage(u decorum.URL, p pageOutputLine, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.values[key]
 	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
@@ -150,7 +150,7 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p outputPage, hash uint64)
 
 // comparePage compares a page with those that have one parameter less, or another
 // value of it.
-func (s *QueryParamAnalysis) comparePage(u decorum.URL, p outputPage, hash uint64) {
+func (s *QueryParamAnalysis) comparePage(u decorum.URL, p pageOutputLine, hash uint64) {
 	key := hashForSample(u.String())
 	if w, isSampled := s.pagesByURL.values[key]; isSampled {
 		if w.bodyHash != hash || w.isCompared {

@@ -34,7 +34,7 @@ func (q *Inspector) Report(ctx context.Context, query api.ReportQuery, use func(
 func (q *Inspector) streamedReport(
 	ctx context.Context, onlyHost string, limit, maxInMemory int,
 ) (*api.StreamedReport, error) {
-	r := api.CrawlReport{AsOf: q.Time.UTC(), HostsByState: map[string]int{},
+	r := api.CrawlReport{AsOf: q.AsOf.UTC(), HostsByState: map[string]int{},
 		CrawlDelayLimit: api.Milliseconds(q.Project.Politeness.MaxCrawlDelay)}
 	ranking, refusals := hostRanking{limit: limit, maxFullReports: maxInMemory}, RefusalTally{}
 	addHost := func(h *HostReport) {
@@ -71,23 +71,23 @@ func (q *Inspector) streamedReport(
 	return &api.StreamedReport{Totals: r, Hosts: q.readRankedHosts(ctx, ranking.hosts)}, nil
 }
 
-// A reportPart is one of the parts that a report is yielded in: the totals first, then the hosts.
-type reportPart struct {
+// A reportTotalsOrHost is one of the parts that a report is yielded in: the totals first, then the hosts.
+type reportTotalsOrHost struct {
 	totals *api.CrawlReport
 	host   *api.Host
 }
 
 // reportParts yields a report in parts. An error is yielded last.
-func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportPart, error] {
-	return func(yield func(*reportPart, error) bool) {
+func (q *Inspector) reportParts(ctx context.Context, query api.ReportQuery) iter.Seq2[*reportTotalsOrHost, error] {
+	return func(yield func(*reportTotalsOrHost, error) bool) {
 		isRead := true
 		err := q.Report(ctx, query, func(s *api.StreamedReport) error {
-			isRead = yield(&reportPart{totals: &s.Totals}, nil)
+			isRead = yield(&reportTotalsOrHost{totals: &s.Totals}, nil)
 			for h, err := range s.Hosts {
 				if err != nil || !isRead {
 					return err
 				}
-				isRead = yield(&reportPart{host: h}, nil)
+				isRead = yield(&reportTotalsOrHost{host: h}, nil)
 			}
 			return nil
 		})

@@ -15,9 +15,9 @@ import (
 // RobotsFileInfo tells of the robots.txt of an origin, but for its text.
 func (q *Inspector) RobotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
 	status, statusErr := q.Gate.LastFetchSummary(ctx, o)
-	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.Time, o)
+	postponed, postponedErr := q.Gate.PostponedReason(ctx, q.AsOf, o)
 	expiresAt, expiresErr := q.Gate.ExpiresAt(ctx, o)
-	crawlDelay, _, delayErr := q.Gate.DelayAndNextAllowedTime(ctx, o, q.Time)
+	crawlDelay, _, delayErr := q.Gate.DelayAndNextAllowedTime(ctx, o, q.AsOf)
 	sitemaps, sitemapsErr := q.Gate.Sitemaps(ctx, o)
 	mainMirror, mirrorErr := q.Gate.MainMirror(ctx, o)
 	versions, versionsErr := q.Gate.FileVersions(ctx, o)

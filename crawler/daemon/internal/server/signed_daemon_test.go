@@ -110,7 +110,7 @@ func TestSignedDaemon(t *testing.T) {
 	if res, err := http.Post("http://"+g.botListener.Addr().String()+botauth.DirectoryPath, "", nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a POST to the directory: %v, %v", res, err)
 	}
-	if about := d.CrawlerInfo(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
+	if about := d.CrawlerIdentities(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
 		t.Errorf("%+v", about)
 	}
 	if err := d.ControlProject(t.Context(), "signed", api.ActionStart); err != nil {

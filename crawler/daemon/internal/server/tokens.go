@@ -101,7 +101,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.Line, exceeded.Column, exceeded.Problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usage.Errorf("--tokens: %s: %s", file, plaintext.TruncateQuoted(yaml.FormatError(err, false, false)))
+		return nil, usage.Errorf("--tokens: %s: %s", file, plaintext.TruncateQuotedValues(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
 		key, err := e.apiKey(keys)

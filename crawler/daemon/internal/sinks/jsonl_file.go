@@ -19,7 +19,7 @@ import (
 
 // A jsonlFile is a file of lines, which are appended. One that would grow beyond
 // its size gets a name with the time and its number instead, and a new one is
-// begun: see RotatedFiles. Its methods may be called at the same time.
+// begun: see RotatedJSONLFiles. Its methods may be called at the same time.
 type jsonlFile struct {
 	name      string
 	dir       confinedDir // the directory of name
@@ -135,7 +135,7 @@ func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}
-	rotated, err := rotatedFilesIn(f.dir, filepath.Base(f.name))
+	rotated, err := rotatedJSONLFilesIn(f.dir, filepath.Base(f.name))
 	if err != nil {
 		return err
 	}

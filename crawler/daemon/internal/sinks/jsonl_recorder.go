@@ -60,12 +60,12 @@ func refuseOverwrite(name string, resume bool) error {
 	if resume {
 		return nil
 	}
-	existing, err := RotatedFiles(name)
+	existing, err := RotatedJSONLFiles(name)
 	if err != nil {
 		return usage.Errorf("cannot look for earlier files of the output: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		existing = append(existing, RotatedFile{Path: name})
+		existing = append(existing, RotatedJSONLFile{Path: name})
 	}
 	if len(existing) == 0 {
 		return nil

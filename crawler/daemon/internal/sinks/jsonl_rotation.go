@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A RotatedFile is a file of lines that was full.
-type RotatedFile struct {
+// A RotatedJSONLFile is a file of lines that was full.
+type RotatedJSONLFile struct {
 	Path   string
 	Serial int
 }
@@ -25,28 +25,28 @@ type RotatedFile struct {
 // was closed, in UTC, and its number.
 var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 
-// RotatedFiles returns the closed files of a file of lines, oldest first. They
+// RotatedJSONLFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
-func RotatedFiles(name string) ([]RotatedFile, error) {
-	return rotatedFilesIn(confinedDir{path: filepath.Dir(name)}, filepath.Base(name))
+func RotatedJSONLFiles(name string) ([]RotatedJSONLFile, error) {
+	return rotatedJSONLFilesIn(confinedDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
 // rotatedFileNames returns the names of the closed files of a file of lines, in its directory.
 func rotatedFileNames(name string) (names []string, err error) {
-	rotated, err := RotatedFiles(name)
+	rotated, err := RotatedJSONLFiles(name)
 	for _, f := range rotated {
 		names = append(names, filepath.Base(f.Path))
 	}
 	return names, err
 }
 
-// rotatedFilesIn is RotatedFiles for an open directory.
-func rotatedFilesIn(dir confinedDir, name string) ([]RotatedFile, error) {
+// rotatedJSONLFilesIn is RotatedJSONLFiles for an open directory.
+func rotatedJSONLFilesIn(dir confinedDir, name string) ([]RotatedJSONLFile, error) {
 	entries, err := dir.readDirEntries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var rotated []RotatedFile
+	var rotated []RotatedJSONLFile
 	stem, ext := splitExt(name)
 	for _, e := range entries {
 		suffix, hasStem := strings.CutPrefix(e.Name(), stem)
@@ -56,9 +56,9 @@ func rotatedFilesIn(dir confinedDir, name string) ([]RotatedFile, error) {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		rotated = append(rotated, RotatedFile{filepath.Join(dir.path, e.Name()), serial})
+		rotated = append(rotated, RotatedJSONLFile{filepath.Join(dir.path, e.Name()), serial})
 	}
-	slices.SortFunc(rotated, func(a, b RotatedFile) int { return cmp.Compare(a.Serial, b.Serial) })
+	slices.SortFunc(rotated, func(a, b RotatedJSONLFile) int { return cmp.Compare(a.Serial, b.Serial) })
 	return rotated, err
 }
 
@@ -123,7 +123,7 @@ func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 			return err
 		}
 	}
-	rotated, err := RotatedFiles(name)
+	rotated, err := RotatedJSONLFiles(name)
 	switch {
 	case err != nil:
 		return err

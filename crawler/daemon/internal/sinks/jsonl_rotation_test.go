@@ -67,7 +67,7 @@ func TestOutputIsRotated(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d lines in all files, want %d, each once", len(got), len(want))
 	}
-	full, err := RotatedFiles(name)
+	full, err := RotatedJSONLFiles(name)
 	if err != nil || len(full) < 50 {
 		t.Errorf("%d full files (%v), want more", len(full), err)
 	}
@@ -114,7 +114,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 			if err := ForEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
-			if got, err := RotatedFiles(name); err != nil || len(got) != tt.whole {
+			if got, err := RotatedJSONLFiles(name); err != nil || len(got) != tt.whole {
 				t.Errorf("full files %v (%v), want %d", got, err, tt.whole)
 			}
 		})
@@ -171,7 +171,7 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 	}
 	defer last.Close()
 	fmt.Fprintln(f, 3) // what is open now is no longer the last
-	full, err := RotatedFiles(name)
+	full, err := RotatedJSONLFiles(name)
 	if err != nil || len(full) != 3 {
 		t.Fatalf("%v, %v", full, err)
 	}

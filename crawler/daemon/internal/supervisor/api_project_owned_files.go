@@ -58,7 +58,7 @@ func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
 const maxKnownOutputs = 100
 
 func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiProjectOwnedFiles)) error {
-	return w.update(func(t *daemonState) {
+	return w.update(func(t *savedDaemonState) {
 		r := t.APIProjects[project]
 		change(&r)
 		t.APIProjects[project] = r

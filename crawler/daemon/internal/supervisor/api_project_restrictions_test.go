@@ -144,7 +144,7 @@ func TestInterruptedPut(t *testing.T) {
 	if err := w.setAPIProjectFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
 		t.Errorf("%v; the file before is still noted", err)
 	}
-	if err := w.update(func(t *daemonState) { delete(t.APIProjects, "p") }); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
+	if err := w.update(func(t *savedDaemonState) { delete(t.APIProjects, "p") }); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
 		t.Errorf("%v; a deleted project is still noted", err)
 	}
 }

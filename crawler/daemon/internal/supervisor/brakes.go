@@ -170,7 +170,7 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 func (o *operatorBrakes) save() error { return o.saveList(o.active.All()) }
 
 func (o *operatorBrakes) saveList(brakes []politeness.Brake) error {
-	return o.stateStore.update(func(t *daemonState) {
+	return o.stateStore.update(func(t *savedDaemonState) {
 		t.Brakes = nil
 		for _, b := range brakes {
 			t.Brakes = append(t.Brakes, toAPIBrake(b))

@@ -122,7 +122,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
-		err = s.stateStore.update(func(t *daemonState) { delete(t.DesiredStates, name); delete(t.APIProjects, name) })
+		err = s.stateStore.update(func(t *savedDaemonState) { delete(t.DesiredStates, name); delete(t.APIProjects, name) })
 	}
 	if err != nil {
 		s.reloadProject(name) // it is not deleted
@@ -197,9 +197,9 @@ func (r *projectRunner) readinessError() error {
 	return nil
 }
 
-// CrawlerInfo returns, for site owners, the identities under which the daemon crawls.
-func (s *Supervisor) CrawlerInfo() api.CrawlerInfo {
-	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
+// CrawlerIdentities returns, for site owners, the identities under which the daemon crawls.
+func (s *Supervisor) CrawlerIdentities() api.CrawlerIdentities {
+	about := api.CrawlerIdentities{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	for _, loaded := range s.runners.loadedProjects() {
 		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
 			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}

@@ -28,12 +28,12 @@ type daemonStateStore struct {
 	filePath string
 
 	mu         sync.Mutex // guards the fields below
-	state      daemonState
+	state      savedDaemonState
 	needsWrite bool // the disk lacks a part of state: see updateEvenIfFull
 }
 
-// daemonState is the content of the file.
-type daemonState struct {
+// savedDaemonState is the content of the file.
+type savedDaemonState struct {
 	DesiredStates map[string]desiredState `json:"projects"`
 	Brakes        []api.Brake             `json:"brakes"`
 	// LastSharedBrakes are the brakes that each Redis store had when it was read last: one that it
@@ -76,7 +76,7 @@ func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Ti
 	if previousEnd.IsZero() {
 		update = w.update
 	}
-	return previousEnd, update(func(t *daemonState) { t.EndedAt = time.Time{} })
+	return previousEnd, update(func(t *savedDaemonState) { t.EndedAt = time.Time{} })
 }
 
 // retryWrite writes the changes for which updateEvenIfFull found no room. No visit may begin until it
@@ -88,23 +88,23 @@ func (w *daemonStateStore) retryWrite() error {
 	if !needsWrite {
 		return nil
 	}
-	return w.update(func(*daemonState) {})
+	return w.update(func(*savedDaemonState) {})
 }
 
 // update makes a change that is on the disk when it returns; or, if it returns an
 // error, was not made.
-func (w *daemonStateStore) update(apply func(*daemonState)) error {
+func (w *daemonStateStore) update(apply func(*savedDaemonState)) error {
 	return w.updateOrKeep(apply, false)
 }
 
 // updateEvenIfFull is update, but does not fail on a full disk: the change takes effect, and the next
 // one writes it.
-func (w *daemonStateStore) updateEvenIfFull(apply func(*daemonState)) error {
+func (w *daemonStateStore) updateEvenIfFull(apply func(*savedDaemonState)) error {
 	return w.updateOrKeep(apply, true)
 }
 
 // updateOrKeep is update, or, if evenIfFull is set, updateEvenIfFull.
-func (w *daemonStateStore) updateOrKeep(apply func(*daemonState), evenIfFull bool) error {
+func (w *daemonStateStore) updateOrKeep(apply func(*savedDaemonState), evenIfFull bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.state
@@ -123,7 +123,7 @@ func (w *daemonStateStore) updateOrKeep(apply func(*daemonState), evenIfFull boo
 }
 
 // current returns the state as it is now, to be read only: update replaces it.
-func (w *daemonStateStore) current() daemonState {
+func (w *daemonStateStore) current() savedDaemonState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state

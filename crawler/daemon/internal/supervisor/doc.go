@@ -5,7 +5,7 @@
 // Begin reading at Open and Supervisor.Run, then at projectRunner in runner.go, which owns
 // the goroutine of one project. decorum serve calls it; package server serves it.
 //
-// The parts of a Supervisor are runnerSet (all runners), projectFolder and projectLoader (the
+// The parts of a Supervisor are runnerSet (all runners), projectFilesFolder and projectLoader (the
 // project files), operatorBrakes, retiredKeyrings, memoryKillRecorder, daemonStateStore (the
 // file of what must survive) and eventBroker. Those of a projectRunner are runnerState (its
 // command, and what it does), currentEngine, storeHandle, storeAvailability, projectOutputs

@@ -30,8 +30,8 @@ const (
 	maxMemoryKills = 2
 )
 
-// A memoryKillRecord is the daemon's record of its memory while it runs.
-type memoryKillRecord struct {
+// A memoryUsageRecord is the daemon's record of its memory while it runs.
+type memoryUsageRecord struct {
 	RecordedAt   time.Time `json:"at"`
 	EndedCleanly bool      `json:"ended"` // the process ended in order
 	memoryUsage
@@ -51,7 +51,7 @@ type memoryUsage struct {
 
 // killEvidence returns the sign that the process that left the note ended by a memory kill;
 // empty: it ended otherwise.
-func (n *memoryKillRecord) killEvidence(usage memoryUsage) string {
+func (n *memoryUsageRecord) killEvidence(usage memoryUsage) string {
 	switch {
 	case n.EndedCleanly:
 		return ""
@@ -64,8 +64,8 @@ func (n *memoryKillRecord) killEvidence(usage memoryUsage) string {
 }
 
 // newRecord returns the note of the starting process, given the previous process's note.
-func (n *memoryKillRecord) newRecord(usage memoryUsage, at time.Time) memoryKillRecord {
-	record := memoryKillRecord{RecordedAt: at, memoryUsage: usage, PreviousKillEvidence: n.killEvidence(usage)}
+func (n *memoryUsageRecord) newRecord(usage memoryUsage, at time.Time) memoryUsageRecord {
+	record := memoryUsageRecord{RecordedAt: at, memoryUsage: usage, PreviousKillEvidence: n.killEvidence(usage)}
 	if record.PreviousKillEvidence == "" || n.DominantProject == "" {
 		return record // nothing is suspected any more
 	}
@@ -86,7 +86,7 @@ type memoryKillRecorder struct {
 	log        *slog.Logger
 
 	mu          sync.Mutex // guards what follows
-	record      memoryKillRecord
+	record      memoryUsageRecord
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
@@ -105,10 +105,10 @@ func openMemoryKillRecorder(file string, readUsage func() memoryUsage, log *slog
 		}
 	}
 	w := &memoryKillRecorder{recordPath: file, readUsage: readUsage, log: log}
-	var previous memoryKillRecord
+	var previous memoryUsageRecord
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &previous) != nil {
-		previous = memoryKillRecord{EndedCleanly: true}
+		previous = memoryUsageRecord{EndedCleanly: true}
 	}
 	w.record = previous.newRecord(readUsage(), time.Now().UTC())
 	w.writeRecordLocked()
@@ -206,7 +206,7 @@ func (w *memoryKillRecorder) markStoppedAfterMemoryKills(stateStore *daemonState
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
 		"and start it again", maxMemoryKills, w.record.PreviousKillEvidence)
 	stopped := desiredState{State: api.StateStopped, Reason: reason}
-	if err := stateStore.updateEvenIfFull(func(t *daemonState) { t.DesiredStates[project] = stopped }); err != nil {
+	if err := stateStore.updateEvenIfFull(func(t *savedDaemonState) { t.DesiredStates[project] = stopped }); err != nil {
 		return err
 	}
 	w.log.Error("the project comes up stopped", "project", project, "why", reason)

@@ -44,7 +44,7 @@ func TestMemoryKillRule(t *testing.T) {
 		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note := (&memoryKillRecord{EndedCleanly: true}).newRecord(memoryUsage{1, 1000, first}, time.Time{})
+		note := (&memoryUsageRecord{EndedCleanly: true}).newRecord(memoryUsage{1, 1000, first}, time.Time{})
 		for i, e := range processEnds {
 			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
 			note = note.newRecord(memoryUsage{1, 1000, e.oomKills}, time.Time{})

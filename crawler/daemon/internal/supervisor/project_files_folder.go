@@ -19,9 +19,9 @@ import (
 // projectExt is how the names of project files end.
 const projectExt = ".yaml"
 
-// A projectFolder is the directory of project files. It knows which file belongs to which
+// A projectFilesFolder is the directory of project files. It knows which file belongs to which
 // project, and reports changes of what it cannot use once.
-type projectFolder struct {
+type projectFilesFolder struct {
 	path   string
 	events *eventBroker
 	log    *slog.Logger
@@ -33,7 +33,7 @@ type projectFolder struct {
 
 // list returns the names of the projects that have a file, and the files that look like one
 // and belong to no project, with the reason.
-func (d *projectFolder) list() (names map[string]bool, nonProject map[string]string, err error) {
+func (d *projectFilesFolder) list() (names map[string]bool, nonProject map[string]string, err error) {
 	entries, err := os.ReadDir(d.path)
 	d.reportReadError(err)
 	if err != nil {
@@ -69,7 +69,7 @@ func parseProjectFileName(file string) (name, why string) {
 }
 
 // reportReadError reports, once each, that the folder cannot be read, and that it can be again.
-func (d *projectFolder) reportReadError(err error) {
+func (d *projectFilesFolder) reportReadError(err error) {
 	problem := ""
 	if err != nil {
 		problem = err.Error()
@@ -89,7 +89,7 @@ func (d *projectFolder) reportReadError(err error) {
 
 // reportNonProjectFiles warns, once each, of files that look like project files and belong to no
 // project, and returns them as refused. nonProject says why, by file.
-func (d *projectFolder) reportNonProjectFiles(nonProject map[string]string) (result []api.ProjectReloadResult) {
+func (d *projectFilesFolder) reportNonProjectFiles(nonProject map[string]string) (result []api.ProjectReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(nonProject)) {
 		if d.nonProjectFiles[file] == "" {
 			d.log.Warn("a file in the folder of project files is passed by", "file", file, "why", nonProject[file])
@@ -109,7 +109,7 @@ const (
 
 // watch calls reload when files in the folder have changed, and every rescanInterval, until ctx
 // is done.
-func (d *projectFolder) watch(ctx context.Context, reload func()) {
+func (d *projectFilesFolder) watch(ctx context.Context, reload func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		d.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)

@@ -11,13 +11,13 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A projectFolder lists the projects that have a file, says what is wrong with other files,
+// A projectFilesFolder lists the projects that have a file, says what is wrong with other files,
 // and reports an unreadable folder, and its return, once each.
 func TestProjectFolder(t *testing.T) {
 	events := &eventBroker{}
 	ctx, stop := context.WithCancel(t.Context())
 	all := events.subscribe(ctx, "")
-	d := &projectFolder{path: filepath.Join(t.TempDir(), "projects"), events: events, log: slog.New(slog.DiscardHandler)}
+	d := &projectFilesFolder{path: filepath.Join(t.TempDir(), "projects"), events: events, log: slog.New(slog.DiscardHandler)}
 	for range 2 {
 		if _, _, err := d.list(); err == nil || d.readError == "" {
 			t.Fatalf("a folder that does not exist: %v, kept %q", err, d.readError)
@@ -58,7 +58,7 @@ func TestProjectFolder(t *testing.T) {
 
 // watch reloads when it begins, and when a file changes.
 func TestProjectFolderWatch(t *testing.T) {
-	d := &projectFolder{path: t.TempDir(), events: &eventBroker{}, log: slog.New(slog.DiscardHandler)}
+	d := &projectFilesFolder{path: t.TempDir(), events: &eventBroker{}, log: slog.New(slog.DiscardHandler)}
 	ctx, stop := context.WithCancel(t.Context())
 	reloads, ended := make(chan struct{}), make(chan struct{})
 	go func() {

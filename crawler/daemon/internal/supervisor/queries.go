@@ -99,7 +99,7 @@ func hostWithDetails(
 		return h.Host, err
 	}
 	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
-	if b, ok := brakes.ForHost(h.Host.Host, q.Time); ok {
+	if b, ok := brakes.ForHost(h.Host.Host, q.AsOf); ok {
 		h.Brake = new(toAPIBrake(b))
 	}
 	return h.Host, nil

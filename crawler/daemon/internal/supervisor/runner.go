@@ -259,7 +259,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		Hooks: hooks, OnNewURLQueued: r.metrics.CountNewURLQueued, OnRefused: r.metrics.CountRefusedURL, SharedResources: r.SharedResources,
 		RestartedAt: r.HostDueStore.RestartedAt, WaitForRevisitsAndSuspensions: true,
 	}
-	if g.SharedBrakes = r.brakes.sharedBrakesOf(loaded); g.SharedBrakes != nil {
+	if g.SharedBrakes = r.brakes.getOrStartSharedBrakes(loaded); g.SharedBrakes != nil {
 		hostDueStore := *r.HostDueStore
 		hostDueStore.Store, err = g.SharedBrakes.WaitForStore(ctx)
 		g.HostDueStore = &hostDueStore

@@ -233,7 +233,7 @@ func (rs *runnerState) setDesired(s api.ProjectState) error {
 	}
 	// Record the desired state. A start that is not recorded does not happen; a pause or a stop
 	// does.
-	err := rs.stateStore.update(func(t *daemonState) { t.DesiredStates[rs.name] = desiredState{State: s} })
+	err := rs.stateStore.update(func(t *savedDaemonState) { t.DesiredStates[rs.name] = desiredState{State: s} })
 	switch {
 	case err != nil && s == api.StateRunning:
 		return err
@@ -300,7 +300,7 @@ func (rs *runnerState) pauseAtLimit(version int, limit error) {
 	if rs.command.revision != version {
 		return
 	}
-	if err := rs.stateStore.update(func(t *daemonState) { t.DesiredStates[rs.name] = desired }); err != nil {
+	if err := rs.stateStore.update(func(t *savedDaemonState) { t.DesiredStates[rs.name] = desired }); err != nil {
 		rs.log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
 	rs.command.desired = desired

@@ -27,7 +27,7 @@ const projectFileEdits = 100
 func TestServeReloadsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const delay = 10 * time.Millisecond
-	web := daemontest.KillWeb(delay, 150, nil)
+	web := daemontest.KillTestWeb(delay, 150, nil)
 	f := newDaemonFixtureOn(t, web)
 	nonsense := []struct{ line, says string }{
 		{"limits: {workers: none}", `limits.workers: "…" is not a whole number`},

@@ -107,7 +107,7 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 
 // saveLastSharedAndLocalBrakes records what a Redis store has, and which brakes are on.
 func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
-	err := o.stateStore.update(func(t *daemonState) {
+	err := o.stateStore.update(func(t *savedDaemonState) {
 		t.LastSharedBrakes[key] = shared
 	})
 	if err = errors.Join(err, o.save()); err != nil {
@@ -156,9 +156,9 @@ func (o *operatorBrakes) setOrRemoveBrakeInRedis(ctx context.Context, host, enco
 	return err
 }
 
-// sharedBrakesOf returns the brakes of the Redis store that a project uses, and starts them if
+// getOrStartSharedBrakes returns the brakes of the Redis store that a project uses, and starts them if
 // they are new; nil if the project uses none.
-func (o *operatorBrakes) sharedBrakesOf(loaded *loadedProject) *engine.CrossProcessBrakes {
+func (o *operatorBrakes) getOrStartSharedBrakes(loaded *loadedProject) *engine.CrossProcessBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
 		return nil
@@ -189,7 +189,7 @@ func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.CrossProcessBrakes 
 func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 	used := map[string]bool{}
 	for _, loaded := range projects {
-		if o.sharedBrakesOf(loaded) != nil {
+		if o.getOrStartSharedBrakes(loaded) != nil {
 			used[engine.SharedBrakesID(&loaded.project.Store.Redis)] = true
 		}
 	}

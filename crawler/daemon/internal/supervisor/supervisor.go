@@ -42,7 +42,7 @@ type Supervisor struct {
 	eventBroker        eventBroker
 	runners            *runnerSet
 	retiredKeyrings    retiredKeyrings
-	folder             *projectFolder
+	folder             *projectFilesFolder
 	*operatorBrakes
 	loader *projectLoader
 
@@ -82,7 +82,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
 		},
 	}
-	s.folder = &projectFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
+	s.folder = &projectFilesFolder{path: projectFilesDir, events: &s.eventBroker, log: env.Log}
 	s.Metrics = metrics.New(s.Projects, env.Log)
 	if env.BodyMemory != nil {
 		s.Metrics.RegisterBodyMemory(env.BodyMemory)
@@ -212,7 +212,7 @@ func (s *Supervisor) Close() (err error) {
 		err = errors.Join(err, s.robotsStore.Close())
 	}
 	if s.HostDueStore != nil {
-		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
+		err = errors.Join(err, s.stateStore.update(func(t *savedDaemonState) { t.EndedAt = time.Now() }))
 		s.memoryKillRecorder.recordCleanEnd()
 	}
 	return errors.Join(err, s.directoryLock.Close())

@@ -38,7 +38,7 @@ func (c *Client) Close(last func() error) error {
 func (c *Client) Partitions() Partitions { return c.partitions }
 
 // ScriptClock returns the clock of the scripts.
-func (c *Client) ScriptClock() *Clock { return c.clock }
+func (c *Client) ScriptClock() *ScriptClock { return c.clock }
 
 // PartitionOfHost returns the partition of a host.
 func (c *Client) PartitionOfHost(host string) *Partition { return c.partitions.ofHost(host) }
@@ -50,7 +50,7 @@ func (c *Client) Failovers() uint64 { return c.failovers.Load() }
 // applySummary keeps the summary of a partition, and tells if no server is stalled any
 // more. It returns the time of the server.
 func (c *Client) applySummary(p *Partition, startSeq uint64, m Reply) (serverNow int64, err error) {
-	sum, serverNow, err := parseSummary(c.clock, m)
+	sum, serverNow, err := parsePartitionSummary(c.clock, m)
 	if err != nil {
 		return 0, err
 	}

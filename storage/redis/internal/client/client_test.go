@@ -126,7 +126,7 @@ func startTransport(t *testing.T, cluster *redistest.Cluster, partitions Partiti
 	must(t, err)
 	t.Cleanup(conn.Close)
 	return &scriptTransport{
-		conn: conn, clock: &Clock{}, timeout: 500 * time.Millisecond, awaitsReplicas: true,
+		conn: conn, clock: &ScriptClock{}, timeout: 500 * time.Millisecond, awaitsReplicas: true,
 		servers: &partitionServers{conn: conn, partitions: partitions, timeout: time.Second},
 	}
 }

@@ -25,7 +25,7 @@ type Config struct {
 	CacheBytes         int           // how much of the hashes that were read is kept in memory, of each server
 	Timeout            time.Duration // how long a server may take to answer, before the call is made again
 	OnStallChange      func(error)   // called with why a server does not answer, and with nil when all do again
-	UsesCallerTime     bool          // whether the clock is what Clock.AdvanceTo was given; for tests
+	UsesCallerTime     bool          // whether the clock is what ScriptClock.AdvanceTo was given; for tests
 }
 
 // Values of Config.Durability: see redis.Durability.
@@ -53,7 +53,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	partitions := makePartitions(cfg.Prefix, cfg.Partitions)
 	transport := &scriptTransport{
-		conn: conn, clock: &Clock{usesCallerTime: cfg.UsesCallerTime}, timeout: cfg.Timeout,
+		conn: conn, clock: &ScriptClock{usesCallerTime: cfg.UsesCallerTime}, timeout: cfg.Timeout,
 		servers:        &partitionServers{conn: conn, partitions: partitions, timeout: cfg.Timeout},
 		awaitsReplicas: cfg.Durability != DurabilityNone,
 	}

@@ -14,7 +14,7 @@
 // Its goroutines are those of a call that asks several servers: they end before the call
 // does. The connections and their goroutines are those of rueidis, from Open to Close.
 //
-// The mutexes of callTracker, partitionServers, Clock, each Partition and the dialer guard
+// The mutexes of callTracker, partitionServers, ScriptClock, each Partition and the dialer guard
 // the fields below them. A call holds that of callTracker for reading until it ends; Close
 // holds it for writing while it does what is left. The others are held for a moment, no two
 // at a time, but that partitionServers is locked while it asks the cluster.

@@ -17,7 +17,7 @@ type Partition struct {
 	slot      int64
 
 	mu                     sync.Mutex // guards the fields below
-	summary                Summary
+	summary                PartitionSummary
 	summaryReplySeq        uint64 // when summary was received, as Client.replySeq counts
 	unreachable            bool   // its server did not answer last time
 	leftToOthersUntil      int64  // until then hosts that come due are left to others
@@ -72,8 +72,8 @@ func (all Partitions) ofHost(host string) *Partition {
 
 // Total adds up what is known of all partitions. It returns false if the server of one
 // did not answer last time.
-func (all Partitions) Total() (sum Summary, complete bool) {
-	sum = Summary{NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
+func (all Partitions) Total() (sum PartitionSummary, complete bool) {
+	sum = PartitionSummary{NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never}
 	complete = true
 	for _, p := range all {
 		one, answers := p.LastSummary()
@@ -95,7 +95,7 @@ func (all Partitions) Reachable() (n int) {
 // cacheSummaryIfNewer keeps the summary that a call returned, unless a newer one is known:
 // calls overtake each other. startSeq is Client.replySeq before the call. It reports whether
 // the partition is served under another replication id than before.
-func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new Summary) (failedOver bool) {
+func (p *Partition) cacheSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new PartitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.Version >= p.summary.Version || p.summaryReplySeq <= startSeq || p.unreachable {
@@ -118,7 +118,7 @@ func (p *Partition) LeaveUpcomingHostsToOthers(until int64) {
 
 // LastSummary returns the last summary of the partition, and false if its server has not
 // answered since.
-func (p *Partition) LastSummary() (Summary, bool) {
+func (p *Partition) LastSummary() (PartitionSummary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.summary, !p.unreachable

@@ -13,8 +13,8 @@ const (
 	maxBatchBytes = 1 << 20
 )
 
-// A Batch is what goes to one partition in one call.
-type Batch struct {
+// A PartitionBatch is what goes to one partition in one call.
+type PartitionBatch struct {
 	*Partition
 	Args     []string
 	Indexes  []int // of its items
@@ -22,15 +22,15 @@ type Batch struct {
 }
 
 // Batches sorts n items into calls, in their order for each partition.
-func (all Partitions) Batches(n int, item func(i int) (host string, args []string)) []*Batch {
-	var batches []*Batch
-	current := make(map[*Partition]*Batch)
+func (all Partitions) Batches(n int, item func(i int) (host string, args []string)) []*PartitionBatch {
+	var batches []*PartitionBatch
+	current := make(map[*Partition]*PartitionBatch)
 	for i := range n {
 		host, args := item(i)
 		p := all.ofHost(host)
 		b := current[p]
 		if b == nil || len(b.Indexes) == MaxBatchItems || b.argBytes > maxBatchBytes {
-			b = &Batch{Partition: p}
+			b = &PartitionBatch{Partition: p}
 			current[p], batches = b, append(batches, b)
 		}
 		b.Args, b.Indexes = append(b.Args, args...), append(b.Indexes, i)
@@ -44,11 +44,11 @@ func (all Partitions) Batches(n int, item func(i int) (host string, args []strin
 // SendBatches makes the calls of batches, those of a partition one after another, and
 // calls each with the byte that the script returned for an item.
 func (c *Client) SendBatches(
-	ctx context.Context, all []*Batch, durable bool, sc *lua.Script, commonArgs []string,
+	ctx context.Context, all []*PartitionBatch, durable bool, sc *lua.Script, commonArgs []string,
 	each func(i int, reply byte, retried bool) error,
 ) error {
 	for len(all) > 0 {
-		var round, later []*Batch
+		var round, later []*PartitionBatch
 		var calls []ScriptCall
 		called := make(map[*Partition]bool)
 		for _, b := range all {

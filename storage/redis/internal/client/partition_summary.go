@@ -11,9 +11,9 @@ import (
 // ErrBadReply is returned for a reply that no script of package lua returns.
 var ErrBadReply = errors.New("the server's answer makes no sense")
 
-// A Summary is what each script returns of its partition. Times are microseconds of the
-// client's Clock, or Never.
-type Summary struct {
+// A PartitionSummary is what each script returns of its partition. Times are microseconds of the
+// client's ScriptClock, or Never.
+type PartitionSummary struct {
 	storage.Counts                 // at the time of the call
 	Version                int64   // of the partition: it grows with each change
 	NextLeaseExpiry        int64   // when the first lease ends
@@ -27,11 +27,11 @@ type Summary struct {
 // Never is the time of what does not happen.
 const Never = -1
 
-// MaxDueTimes is how many due times of hosts a Summary holds.
+// MaxDueTimes is how many due times of hosts a PartitionSummary holds.
 const MaxDueTimes = 4
 
 // NextHostDue returns when the first host is due, or Never.
-func (s *Summary) NextHostDue() int64 {
+func (s *PartitionSummary) NextHostDue() int64 {
 	if len(s.FirstHostDueTimes) == 0 {
 		return Never
 	}
@@ -39,18 +39,18 @@ func (s *Summary) NextHostDue() int64 {
 }
 
 // unknownSummary is the summary of a partition that has not been asked, and must be.
-var unknownSummary = Summary{
+var unknownSummary = PartitionSummary{
 	Version: -1, hasMoreExpired: true, NextLeaseExpiry: Never, NextHoldEnd: Never, NextRevisit: Never,
 }
 
-// parseSummary reads what summary in schedule.lua returns, and the time of the server.
-func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
+// parsePartitionSummary reads what summary in schedule.lua returns, and the time of the server.
+func parsePartitionSummary(c *ScriptClock, m Reply) (s PartitionSummary, serverNow int64, err error) {
 	n, err := m.AsIntSlice()
 	if err != nil || len(n) < 15 || len(n) > 15+MaxDueTimes {
-		return Summary{}, 0, ErrBadReply
+		return PartitionSummary{}, 0, ErrBadReply
 	}
 	at := func(i int) int64 { return c.ToLocalMicros(n[i], n[1]) }
-	s = Summary{
+	s = PartitionSummary{
 		Version: n[0], NextLeaseExpiry: at(3), NextHoldEnd: at(6), NextRevisit: at(8),
 		hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
 		Counts: storage.Counts{
@@ -66,7 +66,7 @@ func parseSummary(c *Clock, m Reply) (s Summary, serverNow int64, err error) {
 
 // withUpcomingDueTimesRaised returns the summary as if hosts that come due between now and
 // until came due at until.
-func (s Summary) withUpcomingDueTimesRaised(until int64) Summary {
+func (s PartitionSummary) withUpcomingDueTimesRaised(until int64) PartitionSummary {
 	now := time.Now().UnixMicro()
 	if until <= now {
 		return s
@@ -80,9 +80,9 @@ func (s Summary) withUpcomingDueTimesRaised(until int64) Summary {
 	return s
 }
 
-// HasUnhandledExpiry reports whether a lease or a hold has ended by now: a call must deal
+// HasExpiredLeaseOrHold reports whether a lease or a hold has ended by now: a call must deal
 // with it before the summary is right.
-func (s *Summary) HasUnhandledExpiry(now int64) bool {
+func (s *PartitionSummary) HasExpiredLeaseOrHold(now int64) bool {
 	return s.hasMoreExpired || HasPassed(s.NextLeaseExpiry, now) || HasPassed(s.NextHoldEnd, now)
 }
 
@@ -98,7 +98,7 @@ func earlierMicros(a, b int64) int64 {
 }
 
 // add adds up the summaries of two partitions.
-func (s Summary) add(t Summary) Summary {
+func (s PartitionSummary) add(t PartitionSummary) PartitionSummary {
 	s.LeasedURLs += t.LeasedURLs
 	s.NextLeaseExpiry = earlierMicros(s.NextLeaseExpiry, t.NextLeaseExpiry)
 	if turn := earlierMicros(s.NextHostDue(), t.NextHostDue()); turn != Never {

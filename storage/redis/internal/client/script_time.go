@@ -10,11 +10,11 @@ import (
 // maxMicros is the last moment that is kept, in microseconds: what a double holds.
 const maxMicros = 1<<53 - 1
 
-// A Clock converts times of this process to arguments of scripts, and back. Only the clock
+// A ScriptClock converts times of this process to arguments of scripts, and back. Only the clock
 // of a server decides: so times go to a server, and come back, as how far off they are now,
 // for the clocks of the processes that share a store differ. With the caller's time, which
 // is for tests, the clock of all servers is the latest time that AdvanceTo was given.
-type Clock struct {
+type ScriptClock struct {
 	usesCallerTime bool
 
 	mu                 sync.Mutex // guards latestCallerMicros
@@ -22,7 +22,7 @@ type Clock struct {
 }
 
 // UsesCallerTime reports whether the time is the latest that AdvanceTo was given.
-func (c *Clock) UsesCallerTime() bool { return c.usesCallerTime }
+func (c *ScriptClock) UsesCallerTime() bool { return c.usesCallerTime }
 
 // timeToMicros returns t in microseconds since 1970, rounded up: nothing is due before
 // its time. Before 1970 there is nothing.
@@ -50,7 +50,7 @@ func DurationArg(d time.Duration) string {
 }
 
 // AdvanceTo sets the caller's time, unless a later one was set.
-func (c *Clock) AdvanceTo(now time.Time) {
+func (c *ScriptClock) AdvanceTo(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *Clock) AdvanceTo(now time.Time) {
 }
 
 // nowArg returns the first argument of a script.
-func (c *Clock) nowArg() string {
+func (c *ScriptClock) nowArg() string {
 	if !c.usesCallerTime {
 		return ""
 	}
@@ -71,7 +71,7 @@ func (c *Clock) nowArg() string {
 
 // CallerOrLocalMicros returns now in microseconds if the clock uses the caller's time, and
 // otherwise the time of this process, which may have gone on since.
-func (c *Clock) CallerOrLocalMicros(now time.Time) int64 {
+func (c *ScriptClock) CallerOrLocalMicros(now time.Time) int64 {
 	if c.usesCallerTime {
 		return now.UnixMicro()
 	}
@@ -79,7 +79,7 @@ func (c *Clock) CallerOrLocalMicros(now time.Time) int64 {
 }
 
 // TimeArg returns a time as an argument of a script; empty if it is before 1970.
-func (c *Clock) TimeArg(t time.Time) string {
+func (c *ScriptClock) TimeArg(t time.Time) string {
 	switch {
 	case t.Unix() < 0: // none
 		return ""
@@ -94,7 +94,7 @@ func (c *Clock) TimeArg(t time.Time) string {
 }
 
 // Until returns how long it is until t.
-func (c *Clock) Until(t time.Time) time.Duration {
+func (c *ScriptClock) Until(t time.Time) time.Duration {
 	if !c.usesCallerTime {
 		return time.Until(t)
 	}
@@ -105,7 +105,7 @@ func (c *Clock) Until(t time.Time) time.Duration {
 
 // ToLocalMicros converts a time of a server whose clock says now to microseconds of the
 // clock of this process. Never stays Never.
-func (c *Clock) ToLocalMicros(at, now int64) int64 {
+func (c *ScriptClock) ToLocalMicros(at, now int64) int64 {
 	switch {
 	case at == Never:
 		return Never
@@ -116,7 +116,7 @@ func (c *Clock) ToLocalMicros(at, now int64) int64 {
 }
 
 // ToLocalTime is ToLocalMicros for a time of which 0 is none.
-func (c *Clock) ToLocalTime(at, now int64) time.Time {
+func (c *ScriptClock) ToLocalTime(at, now int64) time.Time {
 	if at <= 0 {
 		return time.Time{}
 	}
@@ -125,7 +125,7 @@ func (c *Clock) ToLocalTime(at, now int64) time.Time {
 
 // LocalLeaseExpiry returns when a lease runs out that was asked for at sentAt. It was given
 // later, and so runs out on the server no earlier.
-func (c *Clock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
+func (c *ScriptClock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
 	if c.usesCallerTime {
 		return MicrosToTime(expires)
 	}
@@ -133,7 +133,7 @@ func (c *Clock) LocalLeaseExpiry(expires, now int64, sentAt time.Time) time.Time
 }
 
 // LocalMicrosArg returns a time of this process, in microseconds, as an argument of a script.
-func (c *Clock) LocalMicrosArg(us int64) string {
+func (c *ScriptClock) LocalMicrosArg(us int64) string {
 	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
 	}

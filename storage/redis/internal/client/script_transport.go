@@ -14,7 +14,7 @@ import (
 // A scriptTransport sends calls of scripts to the servers of their partitions, once.
 type scriptTransport struct {
 	conn           rueidis.Client
-	clock          *Clock
+	clock          *ScriptClock
 	servers        *partitionServers
 	timeout        time.Duration
 	awaitsReplicas bool // whether a durable call waits until a replica has confirmed it

@@ -72,7 +72,7 @@ func Open(env *command.Env, name string) (*Crawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
-	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, Time: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
+	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, AsOf: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
 	k.Scope = sync.OnceValue(k.scopeOrWarn)
 	hasCrawl, err := k.Dir.HasCrawl()
 	if err != nil {

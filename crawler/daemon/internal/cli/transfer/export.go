@@ -79,7 +79,7 @@ type (
 		Origin       string `json:"origin"`
 		Fingerprints []byte `json:"fingerprints"`
 	}
-	exportedStoreNote struct {
+	exportedNote struct {
 		Type      string `json:"type"`
 		StoreName string `json:"store"`
 		Origin    string `json:"origin,omitempty"`
@@ -109,7 +109,7 @@ func exportFrontier(ctx context.Context, env *command.Env, dataDir string) error
 		}
 		w := bufio.NewWriterSize(env.Stdout, 1<<16)
 		x := &exporter{Crawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
-		x.writeLine(exportHeader{"export", exportFormat, k.Time.UTC(), string(text)})
+		x.writeLine(exportHeader{"export", exportFormat, k.AsOf.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
 		x.writeStoredNotes(ctx, k.RobotsStore, "robots")
@@ -215,7 +215,7 @@ func (x *exporter) writeStoredNotes(ctx context.Context, s storage.NoteStore, na
 				return true
 			}
 			x.totals.Notes++
-			return x.writeLine(exportedStoreNote{"note", name, o.String(), key, value})
+			return x.writeLine(exportedNote{"note", name, o.String(), key, value})
 		}))
 	}
 }

@@ -87,9 +87,9 @@ type importer struct {
 	lastProgress  time.Time
 
 	pendingOriginDumps         []storage.OriginDump
-	pendingNotes               []exportedStoreNote
+	pendingNotes               []exportedNote
 	batchItemCount, batchBytes int
-	alreadyImportedRedirects   importedRobotsRedirects
+	alreadyImportedRedirects   alreadyImportedRobotsRedirects
 }
 
 // importLine takes a line, and imports what has gathered if it is much.
@@ -188,7 +188,7 @@ func (m *importer) addFingerprints(l *exportedSeenFingerprints) error {
 	return nil
 }
 
-func (m *importer) addNote(l *exportedStoreNote) error {
+func (m *importer) addNote(l *exportedNote) error {
 	if l.StoreName != "frontier" && l.StoreName != "robots" {
 		return fmt.Errorf("a note of %q, which is no store of a crawl", l.StoreName)
 	}
@@ -246,7 +246,7 @@ func (m *importer) writeNotesToStore(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (err error) {
+func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err error) {
 	var o decorum.Origin // the crawl's own
 	if l.Origin != "" {
 		if o, err = inspect.ParseOrigin(l.Origin); err != nil {
@@ -301,15 +301,15 @@ func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 // A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
 type robotsRedirectKey struct{ targetURL, robotsFor string }
 
-// importedRobotsRedirects are the hops of an origin that an import which was broken off has left:
+// alreadyImportedRobotsRedirects are the hops of an origin that an import which was broken off has left:
 // they pass by the seen set, and would be there twice.
-type importedRobotsRedirects struct {
+type alreadyImportedRobotsRedirects struct {
 	origin    decorum.Origin
 	remaining map[robotsRedirectKey]int
 }
 
 // consumeIfImported reports whether a hop is there, and counts it off.
-func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
+func (h *alreadyImportedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error
