@@ -9,9 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// step takes one URL through the pipeline: one lease, at most one visit, one ack.
-// It stops the crawl with the error it returns. ctx ends the waiting for a
-// lease, workCtx ends what is in hand.
+// step takes one URL through the pipeline: one lease, at most one visit, one ack. Its error stops
+// the crawl. ctx ends the waiting for a lease, workCtx ends what is in hand.
 func (c *Crawler) step(ctx, workCtx context.Context) error {
 	lease, err := c.Frontier.Next(ctx)
 	if err != nil {
@@ -96,8 +95,8 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (visitRe
 		lv.abort()
 		return c.handleUnvisited(ctx, lv.lease, d)
 	}
-	if isLocalFault(v) {
-		lv.uncountPage()
+	if isLocalFault(v) || v.interrupted && !t.data.sendWasAllowed.Load() {
+		lv.uncountPage() // it will be visited again
 	}
 	c.counters.count(func(s *Stats) { s.countVisit(v) })
 	lv.finish(v.End)
@@ -130,8 +129,7 @@ func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
 	return v
 }
 
-// callFetcher lets the fetcher make the request, and catches a panic: of a callback, if
-// the fetcher calls any.
+// callFetcher lets the fetcher make the request, and catches a panic, of a callback say.
 func (c *Crawler) callFetcher(ctx context.Context, t Ticket) (res *decorum.Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,8 +139,7 @@ func (c *Crawler) callFetcher(ctx context.Context, t Ticket) (res *decorum.Respo
 	return c.Fetcher.Fetch(ctx, t)
 }
 
-// dispatch gives an answer to whom it is for: the robots gate, the sitemap
-// parser, or the user's handler.
+// dispatch gives an answer to whom it is for: the gate, the reader of sitemaps, or the handler.
 func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result visitResult, err error) {
 	archiveErr := c.archiveVisit(ctx, v)
 	switch v.Kind {

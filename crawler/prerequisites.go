@@ -167,6 +167,7 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (visitResult
 	ctx = commitContext(ctx) // what came back is learnt, even when the crawl is being halted
 	fetched, err := p.gate.RecordFetch(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
+		p.gate.CancelFetch(v.Clearance) // else the origin would wait for an answer that is lost
 		return result, err
 	}
 	if p.onRobotsFetched != nil {

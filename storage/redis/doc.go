@@ -10,7 +10,7 @@
 // # Where to begin
 //
 // Store adds, counts and closes; its other methods are those of the parts that it embeds: a
-// leaser gives leases by what a summaryRefresher knows of the partitions, a leaseManager
+// urlLeaser gives leases by what a summaryRefresher knows of the partitions, a leaseManager
 // renews and ends them, a leaseTTLRecorder has partitions note how long leases may run, and
 // the others are named after what they hold. Package internal/client sends the scripts of internal/lua, knows
 // which server has which partition, and calls again what failed. Package coord has what

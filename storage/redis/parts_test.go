@@ -173,7 +173,7 @@ func TestParkingReschedule(t *testing.T) {
 	}
 }
 
-// newTestURLLeaser returns a leaser and a holder of its leases.
+// newTestURLLeaser returns a urlLeaser and a holder of its leases.
 func newTestURLLeaser(c *client.Client) (*urlLeaser, *leaseManager) {
 	held, ttls := newHeldLeases(), newLeaseTTLRecorder(c, time.Second)
 	return &urlLeaser{client: c, summaries: &summaryRefresher{client: c}, held: held, ttls: ttls, onDamaged: func(error) {}},
@@ -194,7 +194,7 @@ func importTestHosts(t *testing.T, c *client.Client, n int, first time.Time) {
 	must(t, (&importer{c}).Import(t.Context(), dumps))
 }
 
-// A leaser takes leases of the hosts first that are due longest, whatever their partitions,
+// A urlLeaser takes leases of the hosts first that are due longest, whatever their partitions,
 // and says when the next host is due. A record that makes no sense is given up.
 func TestURLLeaser(t *testing.T) {
 	t.Parallel()

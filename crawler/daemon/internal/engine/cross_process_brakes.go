@@ -43,7 +43,7 @@ type CrossProcessBrakes struct {
 	pollWaitGroup sync.WaitGroup
 }
 
-// sharedValueStore are a *coord.SharedValues.
+// sharedValueStore is a *coord.SharedValues.
 type sharedValueStore interface {
 	ReadIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error)
 	CompareAndSet(ctx context.Context, name, value, old string) (stored bool, err error)

@@ -1,0 +1,139 @@
+package crawler
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// leaseTwo returns two leases of a host that may have two visits at a time.
+func leaseTwo(t *testing.T, p *partsFixture) []storage.Lease {
+	t.Helper()
+	l := p.leaseURL(t, "http://a.test/")
+	p.ack(t, l, visitResult{outcome: storage.Done, host: &storage.HostState{Slots: 2}})
+	p.discover(t, storage.Entry{URL: mustParseURL(t, "http://a.test/1")}, storage.Entry{URL: mustParseURL(t, "http://a.test/2")})
+	leases := p.leaseNow(t, 2)
+	if len(leases) != 2 {
+		t.Fatalf("%d leases, want 2", len(leases))
+	}
+	return leases
+}
+
+// TestHostTableKeepsTheNewestState: two visits to a host end together, and the first of them is
+// acked last: the store has what the second has left, and both are counted.
+func TestHostTableKeepsTheNewestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		cl := p.learnRobots(t, mustParseURL(t, "http://a.test/"), "")
+		table, leases := p.newHostTable(), leaseTwo(t, p)
+		for _, l := range leases {
+			table.acquireHost(l)
+		}
+		acks := make([]storage.Ack, 2)
+		for i, status := range []int{http.StatusOK, http.StatusTooManyRequests} {
+			header := http.Header{}
+			if status != http.StatusOK {
+				header.Set("Retry-After", "600")
+			}
+			host, err := table.updateHostAfterVisit(t.Context(), visitOf(leases[i], p.check(t, leases[i].URL), status, header, "hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			acks[i] = newAck(leases[i], visitResult{outcome: storage.Done, host: host})
+		}
+		if first, second := acks[0].HostState, acks[1].HostState; first.ConsecutiveFailures != 0 || second.ConsecutiveFailures != 1 {
+			t.Fatalf("the visits left %+v and %+v", first, second)
+		}
+		for _, i := range []int{1, 0} {
+			if err := table.ackLease(t.Context(), &acks[i]); err != nil {
+				t.Fatal(err)
+			}
+			table.releaseHost(leases[i])
+		}
+		stored := p.originInfo(t, cl.URL()).HostState
+		if wait := time.Until(stored.Due); stored.ConsecutiveFailures != 1 || wait != 10*time.Minute || stored.LostVisitDelay != wait {
+			t.Errorf("the store has %+v, want what the second visit left", stored)
+		}
+		if s := DecodeHostStats(stored.EncodedStats); s.Requests != 2 || s.Pages != 2 || s.FailedRequests != 1 || s.Bytes != 10 {
+			t.Errorf("the store has the counts %+v, want those of both visits", s)
+		}
+	})
+}
+
+// TestHostTableCountsOn: counts go on where the store, or the table, has more than the lease says.
+func TestHostTableCountsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		cl := p.learnRobots(t, mustParseURL(t, "http://a.test/"), "")
+		visit := func(table *hostTable, l storage.Lease) {
+			table.acquireHost(l)
+			host, err := table.updateHostAfterVisit(t.Context(), visitOf(l, cl, http.StatusOK, nil, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ack := newAck(l, visitResult{outcome: storage.Requeue, host: host})
+			if err := table.ackLease(t.Context(), &ack); err != nil {
+				t.Fatal(err)
+			}
+			table.releaseHost(l)
+		}
+		requests := func() int64 {
+			return DecodeHostStats(p.originInfo(t, cl.URL()).HostState.EncodedStats).Requests
+		}
+		table, l := p.newHostTable(), p.leaseURL(t, "http://a.test/")
+		early := l // a lease that was made before the visit
+		visit(table, l)
+		if n := requests(); n != 1 {
+			t.Errorf("%d requests after the first", n)
+		}
+		lease := func() storage.Lease {
+			time.Sleep(time.Hour) // until the host is due
+			return p.leaseOne(t)
+		}
+		l = lease()
+		l.HostState = early.HostState
+		visit(table, l)
+		if n := requests(); n != 2 {
+			t.Errorf("%d requests after the second, whose lease knows of none", n)
+		}
+		visit(p.newHostTable(), lease())
+		if n := requests(); n != 3 {
+			t.Errorf("%d requests after the third, which another process made", n)
+		}
+		visit(table, lease())
+		if n := requests(); n != 4 {
+			t.Errorf("%d requests after the fourth, which the first process made again", n)
+		}
+	})
+}
+
+// TestHostTableKnowsDelaysOfOtherOrigins: the pause that one origin of a host asks for is made
+// after a visit to another, and by a table that has not seen it learnt.
+func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
+	for learnt, want := range map[string]time.Duration{
+		"http://a.test/": 30 * time.Second, "http://a.test:8080/": 30 * time.Second, "http://b.test/": time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartsFixture(t)
+			p.learnRobots(t, mustParseURL(t, learnt), "User-agent: *\nCrawl-delay: 30\n")
+			secure := p.learnRobots(t, mustParseURL(t, "https://a.test/"), "")
+			table := p.newHostTable()
+			origin := mustParseURL(t, learnt).Origin()
+			if d, _, err := table.crawlDelays.hostDelayAndNextAllowedTime(t.Context(), origin, time.Now()); d != 30*time.Second || err != nil {
+				t.Errorf("%s asks for %v (%v)", learnt, d, err)
+			}
+			l := p.leaseURL(t, "https://a.test/")
+			for _, ms := range []*hostTable{table, p.newHostTable()} {
+				ms.acquireHost(l)
+				host, err := ms.updateHostAfterVisit(t.Context(), visitOf(l, secure, http.StatusOK, nil, ""))
+				if err != nil || host.LostVisitDelay != want {
+					t.Errorf("%s asks for 30 s: after a visit to https://a.test the host rests %v (%v), want %v", learnt, host.LostVisitDelay, err, want)
+				}
+				ms.releaseHost(l)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package crawler
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots/gate"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// newPrerequisites returns prerequisites that know of no origin yet.
+func (p *partsFixture) newPrerequisites(settings Settings) *prerequisites {
+	var b prerequisites
+	table := p.newHostTable()
+	b.beginRun(prerequisitesConfig{
+		gate: p.gate, frontier: p.frontier, settings: settings.withDefaults(), hosts: table, cleaner: urlCleaner{gate: p.gate, frontier: p.frontier},
+		outcomes: outcomePlanner{policy: politeness.Policy{}, settings: settings, counters: &counters{}, now: table.now},
+		counters: &counters{}, log: p.log, now: table.now,
+	})
+	return &b
+}
+
+// parkURLs queues URLs and parks them.
+func (p *partsFixture) parkURLs(t *testing.T, urls ...string) {
+	t.Helper()
+	for _, u := range urls {
+		p.ack(t, p.leaseURL(t, u), visitResult{outcome: storage.Park})
+	}
+}
+
+// handleRobotsText answers the lookup of the robots.txt for l with a text, and returns what cl is
+// judged by from then on.
+func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storage.Lease, text string) gate.FetchSummary {
+	t.Helper()
+	result, err := b.handleRobots(t.Context(), visitOf(l, p.check(t, l.URL), http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, text))
+	if err != nil || result.outcome != storage.Requeue {
+		t.Fatalf("the answer to robots.txt: outcome %v, error %v", result.outcome, err)
+	}
+	return p.check(t, l.URL).FetchSummary()
+}
+
+// checkOrigin fails the test unless the store holds so many URLs of the origin of l.
+func (p *partsFixture) checkOrigin(t *testing.T, when string, l storage.Lease, queued, parked int) {
+	t.Helper()
+	if info := p.originInfo(t, l.URL); info.QueuedURLs != queued || info.ParkedURLs != parked {
+		t.Errorf("%s: %d URLs are queued and %d parked, want %d and %d", when, info.QueuedURLs, info.ParkedURLs, queued, parked)
+	}
+}
+
+// TestRobotsIsActedUponOnce: by the answer to a robots.txt its sitemaps are queued and the parked
+// URLs that it allows are queued again: once, whichever crawl learns it, until the file changes.
+func TestRobotsIsActedUponOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "User-agent: *\nDisallow: /closed\nSitemap: http://a.test/map.xml\n"
+		p := newPartsFixture(t)
+		p.parkURLs(t, "http://a.test/open", "http://a.test/closed")
+		b, l := p.newPrerequisites(Settings{}), p.leaseURL(t, "http://a.test/")
+		act := func(b *prerequisites, file gate.FetchSummary) {
+			t.Helper()
+			if err := b.queueSitemapsAndUnparkOnce(t.Context(), l.URL.Origin(), file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := p.handleRobotsText(t, b, l, text)
+		p.ack(t, l, visitResult{outcome: storage.Done})
+		p.checkOrigin(t, "before a URL is judged", l, 0, 2)
+		act(b, file)
+		p.checkOrigin(t, "when the first URL is judged", l, 2, 1)
+		for range 2 { // the sitemap and the page: as if a scope had closed them
+			p.ack(t, p.leaseOne(t), visitResult{outcome: storage.Park})
+		}
+		p.checkOrigin(t, "then", l, 0, 3)
+		act(b, file)
+		p.checkOrigin(t, "when the next URL is judged", l, 0, 3)
+		act(p.newPrerequisites(Settings{}), file)
+		p.checkOrigin(t, "when another crawl judges one", l, 0, 3)
+		act(p.newPrerequisites(Settings{NoSitemaps: true}), file)
+		p.checkOrigin(t, "when a crawl that reads no sitemaps judges one", l, 2, 1)
+	})
+}
+
+// TestRobotsThatNobodyAnsweredIsLookedUpAgain: a lookup that the crawl broke off is free for the next.
+func TestRobotsThatNobodyAnsweredIsLookedUpAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartsFixture(t)
+		b, l := p.newPrerequisites(Settings{}), p.leaseURL(t, "http://a.test/")
+		v := visitOf(l, p.check(t, l.URL), http.StatusOK, nil, "")
+		if _, err := p.gate.Check(t.Context(), v.End, l.URL); err == nil {
+			t.Fatal("two may look up the robots.txt")
+		}
+		v.Response, v.interrupted = nil, true
+		if result, err := b.handleRobots(t.Context(), v); err != nil || result.outcome != storage.Requeue {
+			t.Errorf("outcome %v, error %v", result.outcome, err)
+		}
+		if cl := p.check(t, l.URL); !cl.IsForRobots() {
+			t.Error("nobody may look up the robots.txt any more")
+		}
+	})
+}
