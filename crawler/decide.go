@@ -59,10 +59,7 @@ func RefusalDecision(err error) (decorum.Decision, error) {
 // proceed. It asks for no file, and knows nothing of lookups that are under way.
 func KnownRulesDecision(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, now time.Time,
 	u decorum.URL) (decorum.Decision, error) {
-	err := robotsGate.CheckPostponed(ctx, now, u)
-	if err == nil {
-		err = robotsGate.CheckKnownRules(ctx, u)
-	}
+	err := robotsGate.CheckKnown(ctx, now, u)
 	isCovered := u.Origin().IsHTTP() && u != u.Origin().RobotsURL()
 	if err != nil || !isCovered || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
 		return RefusalDecision(err)

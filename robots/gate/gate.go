@@ -69,28 +69,21 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	if s.hasRulesInForce(now) {
 		return g.clearByRules(s, u)
 	}
-	if err := g.checkWithoutRules(now, u, e, s); err != nil {
+	if err := g.postponedPageError(now, u, s, &e.inFlightFetch); err != nil {
 		return Clearance{}, err
 	}
 	return g.reserveRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
 
-// checkWithoutRules returns the error of Check for a URL whose origin has no rules in force; nil if
-// its robots.txt is to be fetched now. The lock of e is held.
-func (g *Gate) checkWithoutRules(now time.Time, u decorum.URL, e *originEntry, s *originState) error {
-	if e.inFlightFetch.isActive(now) {
-		return newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
-	}
-	if now.Before(s.expiresAt) {
-		return g.checkPostponed(now, u, s)
-	}
-	return nil
-}
-
-// checkPostponed returns the error of Check for a page that waits, while no lookup is under way
-// and none is due.
-func (g *Gate) checkPostponed(now time.Time, u decorum.URL, s *originState) error {
-	if s.pendingRedirect != nil { // it may be in the queue of a crawl that has another Gate
+// postponedPageError returns the error of Check for a URL whose origin has no rules in force; nil if
+// its robots.txt is to be fetched now. inFlight is the lookup that may be under way.
+func (g *Gate) postponedPageError(now time.Time, u decorum.URL, s *originState, inFlight *fetchLease) error {
+	switch {
+	case inFlight.isActive(now):
+		return newGateError(u, decorum.Pending, g.postponedError(s, inFlight.expiresAt, "robots.txt is being fetched"))
+	case !now.Before(s.expiresAt):
+		return nil
+	case s.pendingRedirect != nil: // it may be in the queue of a crawl that has another Gate
 		until := timecmp.Earlier(now.Add(g.cfg.FetchLeaseTimeout), s.expiresAt)
 		return newGateError(u, decorum.Pending, g.postponedError(s, until, s.postponedReason))
 	}

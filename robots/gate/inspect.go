@@ -47,7 +47,7 @@ func (g *Gate) Peek(ctx context.Context, now time.Time, u decorum.URL) (hasRules
 		return false, err
 	}
 	if !s.hasRulesInForce(now) {
-		return false, g.checkWithoutRules(now, u, e, s)
+		return false, g.postponedPageError(now, u, s, &e.inFlightFetch)
 	}
 	if v := g.verdict(s, u); !v.Allowed {
 		return true, disallowedError(u, v, s)
@@ -55,23 +55,18 @@ func (g *Gate) Peek(ctx context.Context, now time.Time, u decorum.URL) (hasRules
 	return true, nil
 }
 
-// CheckPostponed returns the error of Check for a page that waits for the robots.txt of its
-// origin; nil if it does not wait, or if it is time to ask for the file. Unlike Check it claims
-// nothing, and knows nothing of lookups that are under way.
-func (g *Gate) CheckPostponed(ctx context.Context, now time.Time, u decorum.URL) error {
+// CheckKnown returns the error of Check for u, as far as it follows from what is known of the
+// robots.txt: a page waits for it, or its rules disallow u, though it may be time to ask for it
+// again. Unlike Check it claims nothing, and knows nothing of lookups that are under way.
+func (g *Gate) CheckKnown(ctx context.Context, now time.Time, u decorum.URL) error {
 	s, err := g.lastKnownState(ctx, u.Origin())
-	if err != nil || !s.arePagesPostponed || !now.Before(s.expiresAt) {
+	switch {
+	case err != nil:
 		return err
-	}
-	return g.checkPostponed(now, u, s)
-}
-
-// CheckKnownRules returns the error of Check for a URL that the rules which Rules returns
-// disallow; nil if they allow it, or if none are known.
-func (g *Gate) CheckKnownRules(ctx context.Context, u decorum.URL) error {
-	s, err := g.lastKnownState(ctx, u.Origin())
-	if err != nil || s.rules == nil {
-		return err
+	case s.arePagesPostponed && now.Before(s.expiresAt):
+		return g.postponedPageError(now, u, s, &fetchLease{})
+	case s.rules == nil:
+		return nil
 	}
 	if v := g.verdict(s, u); !v.Allowed {
 		return disallowedError(u, v, s)

@@ -24,15 +24,15 @@ func TestPostponedReason(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("closed: %q, %v; want %q", got, err, want)
 		}
-		checkErr := s.gate.CheckPostponed(t.Context(), s.now, page)
+		checkErr := s.gate.CheckKnown(t.Context(), s.now, page)
 		if errors.Is(checkErr, decorum.Unreachable) != (want != "") {
-			t.Errorf("CheckPostponed says %v; want %q", checkErr, want)
+			t.Errorf("CheckKnown says %v; want %q", checkErr, want)
 		}
 		if want == "" {
 			return
 		}
 		if _, err := s.gate.Check(t.Context(), s.now, page); fmt.Sprint(err) != fmt.Sprint(checkErr) {
-			t.Errorf("CheckPostponed says %v, and Check %v", checkErr, err)
+			t.Errorf("CheckKnown says %v, and Check %v", checkErr, err)
 		}
 	}
 	closed("")

@@ -61,7 +61,7 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-07
 	case s == http.StatusServiceUnavailable:
 		return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff503)} // FETCH-12
-	case s >= 500 && s <= 599 && g.containsNotFoundPhrase(res.Body):
+	case s >= 500 && s <= 599 && containsAnyPhrase(res.Body, g.cfg.NotFoundPhrases):
 		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-17
 	}
 	return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
@@ -98,11 +98,11 @@ func parsableBody(body []byte, truncated bool) []byte {
 	return body
 }
 
-// containsNotFoundPhrase reports whether an error page says that the page was not found.
-func (g *Gate) containsNotFoundPhrase(page []byte) bool {
+// containsAnyPhrase reports whether the head of a page contains one of the phrases, in any case.
+func containsAnyPhrase(page []byte, phrases []string) bool {
 	const head = 64 << 10 // enough of a page to tell what it is about
 	page = bytes.ToLower(page[:min(len(page), head)])
-	return slices.ContainsFunc(g.cfg.NotFoundPhrases, func(phrase string) bool {
+	return slices.ContainsFunc(phrases, func(phrase string) bool {
 		return phrase != "" && bytes.Contains(page, []byte(strings.ToLower(phrase)))
 	})
 }

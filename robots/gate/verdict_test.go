@@ -37,8 +37,8 @@ func TestGateVerdictFunc(t *testing.T) {
 		if (checkErr == nil) != want.Allowed {
 			t.Errorf("%s: Check says %v", path, checkErr)
 		}
-		if err := s.gate.CheckKnownRules(t.Context(), u); fmt.Sprint(err) != fmt.Sprint(checkErr) || errors.Is(err, decorum.Disallowed) == want.Allowed {
-			t.Errorf("%s: CheckKnownRules says %v, and Check %v", path, err, checkErr)
+		if err := s.gate.CheckKnown(t.Context(), s.now, u); fmt.Sprint(err) != fmt.Sprint(checkErr) || errors.Is(err, decorum.Disallowed) == want.Allowed {
+			t.Errorf("%s: CheckKnown says %v, and Check %v", path, err, checkErr)
 		}
 	}
 }

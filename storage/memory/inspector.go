@@ -21,7 +21,7 @@ func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 		return err
 	}
 	defer m.mu.Unlock()
-	leased := m.leaseCountsByOrigin()
+	leased := leaseCountsByOrigin(m.leases)
 	for name, o := range m.origins {
 		if !name.IsZero() && !yield(o.info(name, leased[o])) { // the zero one is the crawl's own, for notes
 			return nil
@@ -45,13 +45,13 @@ func (m *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	if o == nil || name.IsZero() {
 		return storage.OriginInfo{}, false, nil
 	}
-	return o.info(name, m.leaseCountsByOrigin()[o]), true, nil
+	return o.info(name, leaseCountsByOrigin(m.leases)[o]), true, nil
 }
 
 // leaseCountsByOrigin counts the leases of each origin.
-func (m *Store) leaseCountsByOrigin() map[*memoryOrigin]int {
+func leaseCountsByOrigin(leases map[uint64]*memoryLease) map[*memoryOrigin]int {
 	leased := make(map[*memoryOrigin]int)
-	for _, l := range m.leases {
+	for _, l := range leases {
 		leased[l.origin]++
 	}
 	return leased
