@@ -33,8 +33,8 @@ func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
 // from what is written down: ContentUsageAssessment().PurposeConflict says why.
 func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
-// A contentReader finds out what a page says, and what is asked of the use of its content.
-type contentReader struct {
+// A contentAnalyzer finds out what a page says, and what is asked of the use of its content.
+type contentAnalyzer struct {
 	gate        *gate.Gate
 	tdmrep      *tdmrepCache
 	settings    Settings
@@ -44,7 +44,7 @@ type contentReader struct {
 }
 
 // setLazyVisitFields lets what a page says be found out, when it is first asked.
-func (r *contentReader) setLazyVisitFields(v *Visit) {
+func (r *contentAnalyzer) setLazyVisitFields(v *Visit) {
 	v.headerScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
 	v.pageScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
@@ -55,7 +55,7 @@ func (r *contentReader) setLazyVisitFields(v *Visit) {
 }
 
 // assessContentUsage weighs what is said of a page's content against what the crawl is for.
-func (r *contentReader) assessContentUsage(v *Visit) ContentUsageAssessment {
+func (r *contentAnalyzer) assessContentUsage(v *Visit) ContentUsageAssessment {
 	tdmrep := r.tdmrep.get(v.URL().Origin())
 	stated := append(r.gate.CachedUsageSignals(v.URL()), tdmrep.UsageSignalsForURL(v.URL())...)
 	if v.Response == nil {
@@ -97,20 +97,20 @@ func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiu
 
 // forbidsImagesForPurposes reports whether the page asks that its images not be used for what
 // the crawl is for.
-func (r *contentReader) forbidsImagesForPurposes(v *Visit) bool {
+func (r *contentAnalyzer) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
 	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(r.gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
-func (r *contentReader) forbidsContentUse(v *Visit) bool {
+func (r *contentAnalyzer) forbidsContentUse(v *Visit) bool {
 	return len(r.gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
 }
 
 // visitWithoutWithheldContent returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
-func (r *contentReader) visitWithoutWithheldContent(v *Visit) *Visit {
+func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 	if v.contentUsageAssessment == nil || !r.forbidsContentUse(v) {
 		return v
 	}
@@ -128,7 +128,7 @@ func (r *contentReader) visitWithoutWithheldContent(v *Visit) *Visit {
 }
 
 // lazyScan returns what finds in an answer what a crawl needs, when it is first asked.
-func (r *contentReader) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
+func (r *contentAnalyzer) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
 	return sync.OnceValue(func() *extract.ScanResult {
 		if res == nil {
 			return nil
@@ -150,7 +150,7 @@ func (r *contentReader) lazyScan(res *decorum.Response, scan func(*extract.Scann
 }
 
 // getScanner returns a scanner that nobody uses.
-func (r *contentReader) getScanner() *extract.Scanner {
+func (r *contentAnalyzer) getScanner() *extract.Scanner {
 	s, ok := r.scannerPool.Get().(*extract.Scanner)
 	if !ok {
 		s = new(extract.Scanner)

@@ -238,7 +238,7 @@ func (c *Crawler) configureParts() {
 	}
 	c.waitlist.waitlistConfig = waitlistConfig{limiter: c.Limiter, brakes: c.Brakes, frontier: c.Frontier, now: now}
 	cleaner := urlCleaner{gate: c.Gate, frontier: c.Frontier}
-	content := &contentReader{
+	content := &contentAnalyzer{
 		gate: c.Gate, tdmrep: &c.prerequisites.tdmrepCache, settings: c.Settings, counters: &c.counters, log: c.Log,
 	}
 	outcomes := outcomePlanner{

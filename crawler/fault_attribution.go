@@ -76,7 +76,7 @@ func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit
 	}
 	if isTimeout(v.Err) && a.timerLag.wasOverloadedDuringVisit(v) {
 		a.limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
-		if a.hosts.tryAttributeTimeoutToMachine(v.Lease) {
+		if a.hosts.useTimeoutAllowance(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
 			return

@@ -13,12 +13,12 @@ import (
 
 // handleUnvisited says what becomes of a URL that is not visited now, and does it. That cost the
 // host nothing.
-func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decorum.Decision) (visitResult, error) {
+func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	if c.Hooks.VisitRefused != nil {
 		c.Hooks.VisitRefused(l, d)
 	}
 	if err := c.ledgerEntries.writeLedgerRefusal(ctx, l, d); err != nil {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	if d.Action == decorum.Refuse {
 		return c.handleRefused(ctx, l, d)
@@ -35,29 +35,29 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decoru
 	case decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate, decorum.ReasonOtherProcesses:
 		return c.waitlist.postponeBusyLease(ctx, l, d.Until)
 	case decorum.ReasonNetwork, decorum.ReasonLocalFailure: // it is asked again when a lease is to be had
-		return visitResult{outcome: storage.Requeue}, nil
+		return leaseOutcome{outcome: storage.Requeue}, nil
 	case decorum.ReasonPageLimit, decorum.ReasonByteLimit:
-		return visitResult{outcome: storage.Requeue}, d.Err()
+		return leaseOutcome{outcome: storage.Requeue}, d.Err()
 	}
 	return c.waitlist.requeueAndHoldOrigin(ctx, l, d.Until, d.Action == decorum.Suspend)
 }
 
 // handleRefused parks a URL that is refused, or gives it up.
-func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.Decision) (visitResult, error) {
+func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	switch d.Reason {
 	case decorum.ReasonRobots, decorum.ReasonTDMRep:
 		refusal, _ := errors.AsType[*gate.Refusal](d.Cause)
 		if err := c.prerequisites.applyRobotsAfterDisallow(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 		c.counters.count(func(s *Stats) { s.BlockedURLs++ })
 	case decorum.ReasonRobotsRedirect:
 		redirect, _ := errors.AsType[*gate.RedirectDisallowedError](d.Cause)
-		return visitResult{outcome: storage.Drop}, c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.Result, nil)
+		return leaseOutcome{outcome: storage.Drop}, c.prerequisites.followRobotsRedirectOrSetHold(ctx, l.URL, redirect.FetchResult, nil)
 	case decorum.ReasonDropped:
-		return visitResult{outcome: storage.Drop}, nil
+		return leaseOutcome{outcome: storage.Drop}, nil
 	}
-	return visitResult{outcome: storage.Park}, nil
+	return leaseOutcome{outcome: storage.Park}, nil
 }
 
 // recheckDelay is when a worker that found a robots.txt being looked up by another
@@ -67,7 +67,7 @@ const recheckDelay = 5 * time.Second
 
 // handlePostponed puts off a URL whose origin is closed, and queues the redirect that its
 // robots.txt waits for.
-func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decorum.Decision) (visitResult, error) {
+func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	until, o := d.Until, l.URL.Origin()
 	if d.Reason == decorum.ReasonRobotsPending { // another worker is looking it up
 		until = timecmp.Earlier(until, c.now().Add(recheckDelay))
@@ -75,7 +75,7 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decoru
 	postponed, ok := errors.AsType[*gate.OriginPostponedError](d.Cause)
 	if ok && !postponed.RedirectURL.IsZero() {
 		if err := c.prerequisites.queueRobotsRedirect(ctx, o.RobotsURL(), o, postponed); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	return c.waitlist.requeueAndHoldOrigin(ctx, l, until, d.Action == decorum.Suspend)
@@ -86,8 +86,8 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decoru
 // welcome and takes turns with URLs of ClassNormal. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
-func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, until time.Time) (visitResult, error) {
-	result := visitResult{outcome: storage.RetryAt, notBefore: c.now(), behindRevisits: true}
+func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, until time.Time) (leaseOutcome, error) {
+	result := leaseOutcome{outcome: storage.RetryAt, notBefore: c.now(), behindRevisits: true}
 	if l.PriorityClass < storage.ClassNormal || !c.hostTable.markOverBudget(l) {
 		return result, nil // what goes before revisits is only handed out so once
 	}
@@ -97,11 +97,11 @@ func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, un
 // skipPageInDryRun ends the walk of a page in a run that scouts: all has been asked that is
 // asked before a visit, but for what time will tell. The page counts as done, and
 // its host's clock stays as it is.
-func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (visitResult, error) {
+func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (leaseOutcome, error) {
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostTable.crawlDelays.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err != nil {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	if d := CrawlDelayDecision(c.hostTable.politenessPolicyOf(origin.Host(), now), delay, now); d.Action != decorum.Proceed {
 		return c.handleUnvisited(ctx, l, d)
@@ -109,5 +109,5 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate
 	if c.Hooks.SkippedInDryRun != nil {
 		c.Hooks.SkippedInDryRun(l, cl)
 	}
-	return visitResult{outcome: storage.Done}, nil
+	return leaseOutcome{outcome: storage.Done}, nil
 }

@@ -353,17 +353,17 @@ func flushUnlessStalled(ctx context.Context, store interface{ Flush(context.Cont
 }
 
 // requeueAndDelayHost gives back a lease whose host has to rest for so long, from now on.
-func (ms *hostTable) requeueAndDelayHost(l storage.Lease, delay time.Duration) visitResult {
+func (ms *hostTable) requeueAndDelayHost(l storage.Lease, delay time.Duration) leaseOutcome {
 	host := ms.updateState(l, func(h storage.HostState) storage.HostState {
 		h.Due, h.LostVisitDelay = timecmp.Later(h.Due, ms.now().Add(delay)), max(h.LostVisitDelay, delay)
 		return h
 	})
-	return visitResult{outcome: storage.Requeue, host: &host}
+	return leaseOutcome{outcome: storage.Requeue, host: &host}
 }
 
-// tryAttributeTimeoutToMachine reports whether a time-out of l's host is not charged to it, because this
+// useTimeoutAllowance reports whether a time-out of l's host is not charged to it, because this
 // machine is too busy.
-func (ms *hostTable) tryAttributeTimeoutToMachine(l storage.Lease) bool {
+func (ms *hostTable) useTimeoutAllowance(l storage.Lease) bool {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

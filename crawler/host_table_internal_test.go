@@ -13,7 +13,7 @@ import (
 func leaseTwo(t *testing.T, p *partsFixture) []storage.Lease {
 	t.Helper()
 	l := p.leaseURL(t, "http://a.test/")
-	p.ack(t, l, visitResult{outcome: storage.Done, host: &storage.HostState{Slots: 2}})
+	p.ack(t, l, leaseOutcome{outcome: storage.Done, host: &storage.HostState{Slots: 2}})
 	p.discover(t, storage.Entry{URL: mustParseURL(t, "http://a.test/1")}, storage.Entry{URL: mustParseURL(t, "http://a.test/2")})
 	leases := p.leaseNow(t, 2)
 	if len(leases) != 2 {
@@ -42,7 +42,7 @@ func TestHostTableKeepsTheNewestState(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			acks[i] = newAck(leases[i], visitResult{outcome: storage.Done, host: host})
+			acks[i] = newAck(leases[i], leaseOutcome{outcome: storage.Done, host: host})
 		}
 		if first, second := acks[0].HostState, acks[1].HostState; first.ConsecutiveFailures != 0 || second.ConsecutiveFailures != 1 {
 			t.Fatalf("the visits left %+v and %+v", first, second)
@@ -74,7 +74,7 @@ func TestHostTableCountsOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ack := newAck(l, visitResult{outcome: storage.Requeue, host: host})
+			ack := newAck(l, leaseOutcome{outcome: storage.Requeue, host: host})
 			if err := table.ackLease(t.Context(), &ack); err != nil {
 				t.Fatal(err)
 			}

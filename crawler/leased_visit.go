@@ -102,8 +102,8 @@ func (lv *leasedVisit) release() {
 	lv.activeLeases.removeLease(lv.lease)
 }
 
-// A visitResult is what becomes of a leased URL.
-type visitResult struct {
+// A leaseOutcome is what becomes of a leased URL.
+type leaseOutcome struct {
 	outcome   storage.AckOutcome
 	notBefore time.Time                    // of RetryAt and RevisitAt
 	history   *storage.VisitHistorySummary // of RevisitAt: what is known of the page by now
@@ -116,7 +116,7 @@ type visitResult struct {
 }
 
 // newAck returns the ack of a lease: as the lease was, but for what follows from the result.
-func newAck(l storage.Lease, r visitResult) storage.Ack {
+func newAck(l storage.Lease, r leaseOutcome) storage.Ack {
 	switch {
 	case r.behindRevisits:
 		l.PriorityClass = max(l.PriorityClass, storage.ClassNormal)

@@ -52,7 +52,7 @@ type ledgerEntries struct {
 	gate            *gate.Gate
 	store           storage.Store // where requests are marked that must not be sent twice
 	policy          politeness.Policy
-	content         *contentReader
+	content         *contentAnalyzer
 	recordsRefusals bool
 	now             func() time.Time
 }

@@ -77,7 +77,7 @@ func TestRequestThatCannotBeWrittenIsNotSent(t *testing.T) {
 		if len(kept.records) != 0 {
 			t.Errorf("halted %t: %d records of a request that was not sent", halted, len(kept.records))
 		}
-		p.ack(t, l, visitResult{outcome: storage.Requeue})
+		p.ack(t, l, leaseOutcome{outcome: storage.Requeue})
 		if again := p.leaseNow(t, 1); len(again) != 1 || again[0].Sent {
 			t.Errorf("halted %t: leased again are %+v, want what was not sent", halted, again)
 		}

@@ -144,7 +144,7 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 // it redirected to, and the redirect of o's robots.txt.
 func (d *OnDemandCrawl) forgetQueuedURLs(ctx context.Context, o decorum.Origin) (err error) {
 	for _, queued := range d.queuedOrigins {
-		err = errors.Join(err, d.store.ForgetURLs(ctx, queued))
+		err = errors.Join(err, d.store.ForgetOriginURLs(ctx, queued))
 	}
 	return errors.Join(err, d.store.SetNote(ctx, o, robotsRedirectNote, nil))
 }

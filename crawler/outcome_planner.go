@@ -21,7 +21,7 @@ type outcomePlanner struct {
 	policy              politeness.Policy
 	settings            Settings
 	notes               storage.Notes
-	content             *contentReader
+	content             *contentAnalyzer
 	counters            *counters
 	onRetryScheduled    func(*Visit, FailureClass) // nil: nobody looks on
 	now                 func() time.Time
@@ -31,19 +31,19 @@ type outcomePlanner struct {
 // doneOrRevisit ends a visit that was answered: the page is done, as is all that is not
 // asked for by GET, or rests until its
 // revisit, or has been missing so often that it is given up.
-func (o outcomePlanner) doneOrRevisit(ctx context.Context, v *Visit) (visitResult, error) {
+func (o outcomePlanner) doneOrRevisit(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	policy := o.settings.Revisit
 	if !policy.IsEnabled() || v.Lease.Request != nil {
-		return visitResult{outcome: storage.Done}, nil
+		return leaseOutcome{outcome: storage.Done}, nil
 	}
 	plan := policy.Plan(v.Lease.VisitHistorySummary, pageObservation(v))
 	if plan.IsComparable {
 		if err := o.recordRevisitResult(ctx, v, plan.Changed); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	if plan.GiveUp {
-		return visitResult{outcome: storage.Drop}, nil
+		return leaseOutcome{outcome: storage.Drop}, nil
 	}
 	return revisitResult(v, plan.Summary, plan.Delay), nil
 }
@@ -61,8 +61,8 @@ func (o outcomePlanner) recordRevisitResult(ctx context.Context, v *Visit, chang
 }
 
 // revisitResult returns the result of a page that is visited again after d.
-func revisitResult(v *Visit, page storage.VisitHistorySummary, d time.Duration) visitResult {
-	return visitResult{outcome: storage.RevisitAt, notBefore: v.End.Add(d), history: &page}
+func revisitResult(v *Visit, page storage.VisitHistorySummary, d time.Duration) leaseOutcome {
+	return leaseOutcome{outcome: storage.RevisitAt, notBefore: v.End.Add(d), history: &page}
 }
 
 // pageObservation returns what v saw of its page. What a redirect is, is where it leads;
@@ -107,16 +107,16 @@ func storableValidator(res *decorum.Response, name string) string {
 const robotsRefreshInterval = 24 * time.Hour
 
 // robotsRefreshResult has the origin looked at again the next day, if the crawl goes on for so long.
-func (o outcomePlanner) robotsRefreshResult() visitResult {
+func (o outcomePlanner) robotsRefreshResult() leaseOutcome {
 	if !o.settings.Revisit.IsEnabled() {
-		return visitResult{outcome: storage.Done}
+		return leaseOutcome{outcome: storage.Done}
 	}
-	return visitResult{outcome: storage.RevisitAt, notBefore: o.now().Add(robotsRefreshInterval)}
+	return leaseOutcome{outcome: storage.RevisitAt, notBefore: o.now().Add(robotsRefreshInterval)}
 }
 
 // retryOrGiveUp asks for the page of v again after d, until it has failed too often. What
 // must not be sent twice is not asked for again.
-func (o outcomePlanner) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) visitResult {
+func (o outcomePlanner) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) leaseOutcome {
 	o.counters.count(func(s *Stats) { s.Failures[f]++ })
 	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(o.settings.MaxAttempts) {
 		return o.dropOrRevisit(v)
@@ -125,28 +125,28 @@ func (o outcomePlanner) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration)
 	if o.onRetryScheduled != nil {
 		o.onRetryScheduled(o.content.visitWithoutWithheldContent(v), f)
 	}
-	return visitResult{outcome: storage.RetryAt, notBefore: v.End.Add(d)}
+	return leaseOutcome{outcome: storage.RetryAt, notBefore: v.End.Add(d)}
 }
 
 // dropOrRevisit ends the attempts at a page. One that was there before rests until
 // its next revisit.
-func (o outcomePlanner) dropOrRevisit(v *Visit) visitResult {
+func (o outcomePlanner) dropOrRevisit(v *Visit) leaseOutcome {
 	o.counters.count(func(s *Stats) { s.GivenUp++ })
 	if page := v.Lease.VisitHistorySummary; page != nil && o.settings.Revisit.IsEnabled() {
 		return revisitResult(v, *page, o.settings.Revisit.DelayAfterFailure(*page))
 	}
-	return visitResult{outcome: storage.Drop}
+	return leaseOutcome{outcome: storage.Drop}
 }
 
 // failureResult returns what becomes of a page or sitemap that could not be had, and
 // false if it could. What we refuse to ask for ourselves is not asked for again.
-func (o outcomePlanner) failureResult(v *Visit) (visitResult, bool) {
+func (o outcomePlanner) failureResult(v *Visit) (leaseOutcome, bool) {
 	if v.wasNeverSent() {
 		return o.dropOrRevisit(v), true
 	}
 	f, failed := visitFailureClass(v)
 	if !failed {
-		return visitResult{}, false
+		return leaseOutcome{}, false
 	}
 	return o.retryOrGiveUp(v, f, o.policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
 }

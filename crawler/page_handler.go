@@ -33,21 +33,21 @@ type pageHandlerConfig struct {
 	policy   politeness.Policy
 	settings Settings
 	cleaner  urlCleaner
-	content  *contentReader
+	content  *contentAnalyzer
 	outcomes outcomePlanner
 	counters *counters
 	log      *slog.Logger
 }
 
 // handlePage follows a page's answer to its outcome.
-func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (visitResult, error) {
+func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
-		return visitResult{outcome: storage.Requeue}, nil
+		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	links, verdict := p.callHandlerIfContentUsable(ctx, v)
 	if !v.unsafeSendRecorded && isCancellation(ctx, verdict) {
 		v.interrupted = true
-		return visitResult{outcome: storage.Requeue}, nil
+		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	if verdict == nil {
 		p.countDuplicateOrNonCanonical(v)
@@ -58,15 +58,15 @@ func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (visitResult, er
 	if p.recorder != nil {
 		err := p.recorder.Record(ctx, p.content.visitWithoutWithheldContent(v))
 		if err != nil && ctx.Err() != nil {
-			return visitResult{outcome: storage.Requeue}, nil // it was waiting for room on the disk
+			return leaseOutcome{outcome: storage.Requeue}, nil // it was waiting for room on the disk
 		}
 		if err != nil {
-			return visitResult{outcome: storage.Requeue}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
+			return leaseOutcome{outcome: storage.Requeue}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
 		}
 	}
 	// What was read is kept, even when the crawl is being halted.
 	if err := p.addLinksAndRedirectToFrontier(commitContext(ctx), v, links); err != nil {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	return p.decideOutcome(commitContext(ctx), v, verdict)
 }
@@ -200,11 +200,11 @@ func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 }
 
 // decideOutcome turns a page's answer and the handler's verdict into an outcome.
-func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error) (visitResult, error) {
+func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error) (leaseOutcome, error) {
 	var wait decorum.HandlerRetryError
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
-		return visitResult{outcome: storage.Drop}, nil
+		return leaseOutcome{outcome: storage.Drop}, nil
 	case errors.As(verdict, &wait):
 		return p.outcomes.retryOrGiveUp(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
@@ -212,11 +212,11 @@ func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error
 	}
 	result, failed := p.outcomes.failureResult(v)
 	if found, ok := p.uncleanedFallback(v); ok && !failed {
-		return visitResult{outcome: storage.Requeue, uncleanedURL: found}, nil
+		return leaseOutcome{outcome: storage.Requeue, uncleanedURL: found}, nil
 	}
 	if isNotFound(v.Status()) || isUnreachable(v) && result.outcome == storage.Drop {
 		if err := p.requeueOnHTTP(ctx, v); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	if failed {

@@ -82,7 +82,7 @@ func (p *partsFixture) leaseURL(t *testing.T, text string) storage.Lease {
 }
 
 // ack ends a lease with a result.
-func (p *partsFixture) ack(t *testing.T, l storage.Lease, r visitResult) {
+func (p *partsFixture) ack(t *testing.T, l storage.Lease, r leaseOutcome) {
 	t.Helper()
 	if err := p.frontier.Ack(t.Context(), newAck(l, r)); err != nil {
 		t.Fatal(err)

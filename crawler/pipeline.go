@@ -21,7 +21,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 	defer lv.release()
 	result, err := c.process(visitCtx, &lv)
 	if err != nil && errors.Is(context.Cause(visitCtx), errLeaseExpired) {
-		result, err = visitResult{outcome: storage.Requeue}, nil // we broke it off: that ends no crawl
+		result, err = leaseOutcome{outcome: storage.Requeue}, nil // we broke it off: that ends no crawl
 	}
 	// What was done is done: the ack must reach the store even when the work is over.
 	return errors.Join(err, c.commit(workCtx, lease, result), c.waitlist.wakeReadyHosts(workCtx))
@@ -29,11 +29,11 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 
 // process takes a lease through the pipeline to its result. It never sleeps, and nothing in it
 // goes back to an earlier step.
-func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, error) {
+func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, error) {
 	// Scope, robots.txt and tdmrep.json. Either must come first, and then is what the visit is to.
 	clearance, d, err := c.checkScopeAndGetClearance(ctx, lv.lease)
 	if err != nil {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	if clean, ok := c.pages.cleaner.cleanParamReplacement(lv.lease, clearance, d); ok {
 		return c.pages.cleaner.requeueAsCleanURL(ctx, lv.lease, clean)
@@ -47,7 +47,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	if !lv.kind.IsRobots() {
 		err := c.prerequisites.queueSitemapsAndUnparkOnce(ctx, clearance.RobotsOrigin(), clearance.FetchSummary())
 		if err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	switch {
@@ -58,7 +58,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	}
 	stored, err := c.ledgerEntries.storeRobotsInLedger(ctx, clearance.RobotsOrigin(), clearance.FetchSummary())
 	if err != nil || !stored {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 
 	// Limits of the host, politeness, limits of the run. What was taken is given back before a
@@ -66,7 +66,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	d, err = c.reserve(ctx, lv)
 	if err != nil {
 		lv.abort()
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	if d.Action != decorum.Proceed {
 		lv.abort()
@@ -75,14 +75,14 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (visitResult, er
 	ticket, err := c.newTicketForLease(lv)
 	if err != nil {
 		lv.abort()
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	return c.visit(ctx, lv, ticket)
 }
 
 // visit makes the visit of a ticket, decides who is to blame if it fails, and has its answer
 // handled.
-func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (visitResult, error) {
+func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOutcome, error) {
 	if f, ok := c.Fetcher.(VisitResourceReleaser); ok {
 		defer f.ReleaseVisitResources(t)
 	}
@@ -140,7 +140,7 @@ func (c *Crawler) callFetcher(ctx context.Context, t Ticket) (res *decorum.Respo
 }
 
 // dispatch gives an answer to whom it is for: the gate, the reader of sitemaps, or the handler.
-func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result visitResult, err error) {
+func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result leaseOutcome, err error) {
 	archiveErr := c.archiveVisit(ctx, v)
 	switch v.Kind {
 	case TDMRepVisit:
@@ -164,7 +164,7 @@ func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result visitResult, e
 }
 
 // commit records what becomes of a lease.
-func (c *Crawler) commit(ctx context.Context, l storage.Lease, r visitResult) error {
+func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) error {
 	ack := newAck(l, r)
 	err := c.hostTable.ackLease(commitContext(ctx), &ack)
 	if errors.Is(err, storage.ErrStaleLease) {

@@ -150,14 +150,14 @@ func (p *prerequisites) unparkAllowed(ctx context.Context, o decorum.Origin) err
 // handleRobots tells the gate what came back for a robots.txt, and the
 // frontier what follows from it. The URL whose turn it was goes back and waits
 // the delay just learned.
-func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (visitResult, error) {
-	result := visitResult{outcome: storage.Requeue}
+func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcome, error) {
+	result := leaseOutcome{outcome: storage.Requeue}
 	if !v.Lease.RobotsFor.IsZero() {
 		result.outcome = storage.Done // a redirect is queued by itself
 	}
 	if v.interrupted {
 		p.gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
-		return visitResult{outcome: storage.Requeue}, nil
+		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	if v.wasNeverSent() && v.Lease.RobotsFor.IsZero() {
 		p.gate.CancelFetch(v.Clearance) // no request left: the refusal was ours

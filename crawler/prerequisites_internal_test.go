@@ -26,7 +26,7 @@ func (p *partsFixture) newPrerequisites(settings Settings) *prerequisites {
 func (p *partsFixture) parkURLs(t *testing.T, urls ...string) {
 	t.Helper()
 	for _, u := range urls {
-		p.ack(t, p.leaseURL(t, u), visitResult{outcome: storage.Park})
+		p.ack(t, p.leaseURL(t, u), leaseOutcome{outcome: storage.Park})
 	}
 }
 
@@ -64,12 +64,12 @@ func TestRobotsIsActedUponOnce(t *testing.T) {
 			}
 		}
 		file := p.handleRobotsText(t, b, l, text)
-		p.ack(t, l, visitResult{outcome: storage.Done})
+		p.ack(t, l, leaseOutcome{outcome: storage.Done})
 		p.checkOrigin(t, "before a URL is judged", l, 0, 2)
 		act(b, file)
 		p.checkOrigin(t, "when the first URL is judged", l, 2, 1)
 		for range 2 { // the sitemap and the page: as if a scope had closed them
-			p.ack(t, p.leaseOne(t), visitResult{outcome: storage.Park})
+			p.ack(t, p.leaseOne(t), leaseOutcome{outcome: storage.Park})
 		}
 		p.checkOrigin(t, "then", l, 0, 3)
 		act(b, file)

@@ -172,7 +172,7 @@ func (n urlCleaner) cleanURL(u decorum.URL) decorum.URL {
 // requeueAsCleanURL queues clean in the place of l, which is then given up without a
 // visit: clean is the page that is known, requested and judged (CLEAN-23,
 // CLEAN-24).
-func (n urlCleaner) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (visitResult, error) {
+func (n urlCleaner) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (leaseOutcome, error) {
 	e := l.Entry
 	e.URL, e.FailedAttempts, e.VisitHistorySummary = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.SourceRevisit {
@@ -182,7 +182,7 @@ func (n urlCleaner) requeueAsCleanURL(ctx context.Context, l storage.Lease, clea
 		e.UncleanedURL = l.URL
 	}
 	if err := n.frontier.AddReplacement(ctx, e); err != nil {
-		return visitResult{outcome: storage.Requeue}, err
+		return leaseOutcome{outcome: storage.Requeue}, err
 	}
-	return visitResult{outcome: storage.Drop}, nil
+	return leaseOutcome{outcome: storage.Drop}, nil
 }

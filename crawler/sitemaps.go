@@ -25,9 +25,9 @@ const sitemapBatchSize = 1000
 // handleSitemap discovers what a sitemap lists, and recalls pages that it says
 // were modified. What could be read of a broken one counts. Where pages are
 // visited again, so are sitemaps.
-func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (visitResult, error) {
+func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
-		return visitResult{outcome: storage.Requeue}, nil
+		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	if result, failed := p.outcomes.failureResult(v); failed {
 		return result, nil
@@ -37,12 +37,12 @@ func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (visitResul
 		e := redirectEntry(v, to) // what was vouched for the sitemap is vouched for that
 		e.Source = storage.SourcePrerequisite
 		if _, err := p.frontier.Discover(ctx, e); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	if v.OK() {
 		if err := p.processFetchedSitemap(ctx, v); err != nil {
-			return visitResult{outcome: storage.Requeue}, err
+			return leaseOutcome{outcome: storage.Requeue}, err
 		}
 	}
 	return p.outcomes.doneOrRevisit(ctx, v)

@@ -256,8 +256,8 @@ func (e *tdmrepPostponedError) Error() string {
 
 // handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn
 // it was goes back and waits the host's rest.
-func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (visitResult, error) {
-	result := visitResult{outcome: storage.Requeue}
+func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (leaseOutcome, error) {
+	result := leaseOutcome{outcome: storage.Requeue}
 	if v.interrupted {
 		return result, nil
 	}

@@ -32,7 +32,7 @@ type ticketData struct {
 	brakedBeforeSend   atomic.Bool                // a brake was put on before
 	sendWasAllowed     atomic.Bool                // RecordSend has let the request leave
 	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
-	exchange           *decorum.RawExchange       // what the fetcher kept of it
+	rawExchange        *decorum.RawExchange       // what the fetcher kept of it
 	bodyShare          *bodymem.VisitShare        // what its body holds; nil: it is not counted
 	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil: it is in the Response
 	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
@@ -223,7 +223,7 @@ func (t Ticket) isUnsafeSendRecorded() bool { return t.state().unsafeSendRecorde
 // SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at
 // all; nil is none.
-func (t Ticket) SetExchange(x *decorum.RawExchange) { t.state().exchange = x }
+func (t Ticket) SetExchange(x *decorum.RawExchange) { t.state().rawExchange = x }
 
 // RetainBodyMemoryForVisit keeps the memory of the answer's body reserved until the visit is over: its
 // handler has returned, and it is archived and recorded. A ticket without a Crawler

@@ -213,7 +213,7 @@ type Recorder interface {
 
 // takeFromTicket takes what the fetcher left with the ticket of v, besides the response and the error.
 func (v *Visit) takeFromTicket(t Ticket) {
-	v.Exchange, v.unsafeSendRecorded = t.data.exchange, t.isUnsafeSendRecorded()
+	v.Exchange, v.unsafeSendRecorded = t.data.rawExchange, t.isUnsafeSendRecorded()
 	v.hostSlots = t.data.permit.HostSlots()
 	if addr := t.data.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr

@@ -87,7 +87,7 @@ type waitlistConfig struct {
 
 // postponeBusyLease lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
-func (w *waitlist) postponeBusyLease(ctx context.Context, l storage.Lease, until time.Time) (visitResult, error) {
+func (w *waitlist) postponeBusyLease(ctx context.Context, l storage.Lease, until time.Time) (leaseOutcome, error) {
 	w.originsAwaitingPermit.add(l.URL.Origin())
 	result, err := w.requeueAndHoldOrigin(ctx, l, until, false)
 	if from, ready := w.limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off
@@ -98,7 +98,7 @@ func (w *waitlist) postponeBusyLease(ctx context.Context, l storage.Lease, until
 
 // wakeReadyHosts ends the waiting of hosts whose turn has come.
 func (w *waitlist) wakeReadyHosts(ctx context.Context) error {
-	for host, from := range w.limiter.TakeReadyHosts() {
+	for host, from := range w.limiter.TakeGrantedTurns() {
 		if err := w.wakeHostOriginsAt(ctx, host, from); err != nil {
 			return err
 		}
@@ -156,11 +156,11 @@ func (w *waitlist) wakeAllWaitingOrigins(ctx context.Context) error {
 
 // requeueAndHoldOrigin gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
-func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (visitResult, error) {
+func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (leaseOutcome, error) {
 	if l.RobotsFor == l.URL.Origin() { // a redirect of a robots.txt goes ahead of any hold of its own origin
-		return visitResult{outcome: storage.RetryAt, notBefore: timecmp.Earlier(until, w.now().Add(recheckDelay))}, nil
+		return leaseOutcome{outcome: storage.RetryAt, notBefore: timecmp.Earlier(until, w.now().Add(recheckDelay))}, nil
 	}
-	return visitResult{outcome: storage.Requeue}, w.frontier.Hold(ctx, l.URL.Origin(), until, suspended)
+	return leaseOutcome{outcome: storage.Requeue}, w.frontier.Hold(ctx, l.URL.Origin(), until, suspended)
 }
 
 // maxBrakeHold is for how long an origin is put off by a brake: then it is asked again
@@ -170,7 +170,7 @@ const maxBrakeHold = 10 * time.Minute
 
 // postponeBrakedLease lets a URL wait until a brake lets it be visited: until then, or
 // until the brakes change. Nobody waits for a host that is stopped.
-func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease, d decorum.Decision) (result visitResult, err error) {
+func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease, d decorum.Decision) (result leaseOutcome, err error) {
 	origin := l.URL.Origin()
 	w.brakedOrigins.add(origin)
 	brake, _ := politeness.BrakeOf(d)

@@ -48,7 +48,7 @@ func (p *partsFixture) checkHandedOut(t *testing.T, when string, n int) {
 		t.Errorf("%s: %d URLs are handed out, want %d", when, len(leases), n)
 	}
 	for _, l := range leases {
-		p.ack(t, l, visitResult{outcome: storage.Requeue})
+		p.ack(t, l, leaseOutcome{outcome: storage.Requeue})
 	}
 }
 
@@ -79,7 +79,7 @@ func TestWaitlistMissesNoCall(t *testing.T) {
 		w, taken, l := p.newWaitlist(nil), mustPermit(t, p.other, "a.test"), p.leaseURL(t, "http://a.test/")
 		p.turnAway(t, w, l, func() {
 			p.other.ReleaseUnused(time.Now(), taken)
-			if len(p.limiter.TakeReadyHosts()) != 1 {
+			if len(p.limiter.TakeGrantedTurns()) != 1 {
 				t.Error("its turn has not come")
 			}
 		})

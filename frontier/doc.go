@@ -9,7 +9,7 @@
 //
 // Begin reading with Discover and Next. A Frontier is made of parts, each of which keeps its own
 // lock and is tested alone: the dispatcher leases URLs for the workers that wait in Next; the
-// hostCountLimiter and the patternLimiter refuse what is one too many; the httpsUpgradeTracker knows
+// hostCountLimiter and the urlsPerPatternLimiter refuse what is one too many; the httpsUpgradeTracker knows
 // which origins have moved to https; the seenCache, what was offered lately; refusalCounters
 // count what was refused or rewritten. No part calls the Frontier. Only the dispatcher calls other
 // parts while it holds its lock: it empties the caches, which have none. The package starts no

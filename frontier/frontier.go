@@ -64,13 +64,13 @@ type Frontier struct {
 	store storage.Store
 	cfg   Config
 
-	dispatcher        *dispatcher         // hands out URLs
-	recentURLs        seenCache           // URLs of the seen set that were offered lately
-	hosts             hostCountLimiter    // how many hosts there may be
-	patterns          patternLimiter      // how many URLs of a pattern there may be
-	httpsUpgrades     httpsUpgradeTracker // which origins have moved to https
-	refusals          refusalCounter      // what Discover has refused
-	sessionIDRemovals refusalCounter      // what CleanURL has taken the id of a session off
+	dispatcher        *dispatcher           // hands out URLs
+	recentURLs        seenCache             // URLs of the seen set that were offered lately
+	hosts             hostCountLimiter      // how many hosts there may be
+	patterns          urlsPerPatternLimiter // how many URLs of a pattern there may be
+	httpsUpgrades     httpsUpgradeTracker   // which origins have moved to https
+	refusals          refusalCounter        // what Discover has refused
+	sessionIDRemovals refusalCounter        // what CleanURL has taken the id of a session off
 }
 
 // New returns a frontier kept in store.

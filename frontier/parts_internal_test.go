@@ -50,7 +50,7 @@ func TestPatternLimiter(t *testing.T) {
 	var refusals refusalCounter
 	store := memory.New(memory.Config{})
 	addURLs(t, store, "http://a.test/p/0")
-	l := patternLimiter{maxURLs: 2, seen: store, refusals: &refusals}
+	l := urlsPerPatternLimiter{maxURLs: 2, seen: store, refusals: &refusals}
 	entries := linkEntries(t, "http://a.test/p/0", "http://a.test/p/1", "http://a.test/p/2", "http://a.test/p/3", "http://a.test/q", "http://b.test/p/3")
 	in, err := l.filter(t.Context(), entries)
 	var got []string

@@ -8,7 +8,7 @@ import (
 )
 
 // Scope sees one URL at a time. How many of a kind there are is judged here: the
-// URLs of an origin by the store as it adds them, those of a pattern by a patternLimiter
+// URLs of an origin by the store as it adds them, those of a pattern by a urlsPerPatternLimiter
 // before, where there may be too many, and counted when they are known to be new.
 
 // isSubjectToCountLimits reports whether limits on how many there are hold for e. What a person
@@ -62,8 +62,8 @@ func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.UR
 	return f.hosts.refusalOf(ctx, u)
 }
 
-// A patternLimiter refuses URLs that are one too many of their host and pattern.
-type patternLimiter struct {
+// A urlsPerPatternLimiter refuses URLs that are one too many of their host and pattern.
+type urlsPerPatternLimiter struct {
 	maxURLs  int               // URLs of a pattern
 	seen     storage.Inspector // has the seen set; nil: what is met again counts again, and the limit comes sooner
 	refusals *refusalCounter   // counts what filter refuses
@@ -72,8 +72,8 @@ type patternLimiter struct {
 
 // filter refuses those of the entries that are one too many of their pattern, and
 // returns the others in the same slice. Mostly no pattern is near its limit.
-func (l *patternLimiter) filter(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
-	c := patternLimitChecker{limiter: l, batchSize: len(entries)}
+func (l *urlsPerPatternLimiter) filter(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
+	c := urlsPerPatternChecker{limiter: l, batchSize: len(entries)}
 	if l.counts.highestCount()+c.batchSize <= l.maxURLs {
 		return entries, nil
 	}
@@ -102,10 +102,10 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	return urlPatternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
-// A patternLimitChecker judges the entries of one call by how many URLs there are of their
+// A urlsPerPatternChecker judges the entries of one call by how many URLs there are of their
 // patterns.
-type patternLimitChecker struct {
-	limiter           *patternLimiter
+type urlsPerPatternChecker struct {
+	limiter           *urlsPerPatternLimiter
 	batchSize         int                  // entries of the call
 	acceptedByPattern map[uint64]int       // new URLs of the call, by urlPatternKey
 	offeredURLs       map[decorum.URL]bool // URLs of the call whose pattern is near its limit
@@ -113,7 +113,7 @@ type patternLimitChecker struct {
 
 // countNewURLAgainstLimit reports whether e is new and there are all the URLs of its kind that
 // there may be.
-func (c *patternLimitChecker) countNewURLAgainstLimit(ctx context.Context, e *storage.Entry) (bool, error) {
+func (c *urlsPerPatternChecker) countNewURLAgainstLimit(ctx context.Context, e *storage.Entry) (bool, error) {
 	key := entryPatternKey(e)
 	if key == 0 {
 		return false, nil
@@ -133,7 +133,7 @@ func (c *patternLimitChecker) countNewURLAgainstLimit(ctx context.Context, e *st
 }
 
 // addURLAndReportKnown reports whether u is in the seen set, or was offered before in this call.
-func (c *patternLimitChecker) addURLAndReportKnown(ctx context.Context, u decorum.URL) (bool, error) {
+func (c *urlsPerPatternChecker) addURLAndReportKnown(ctx context.Context, u decorum.URL) (bool, error) {
 	if c.offeredURLs == nil {
 		c.acceptedByPattern, c.offeredURLs = map[uint64]int{}, map[decorum.URL]bool{}
 	}

@@ -19,7 +19,7 @@
 //
 // Hosts may share an IP address, which is known for sure only when a connection
 // is made: Permit.ClaimServerAddr asks for it then. An address that is busy keeps a line of
-// the hosts that were turned away, and a host of the crawls; Limiter.TakeReadyHosts tells
+// the hosts that were turned away, and a host of the crawls; Limiter.TakeGrantedTurns tells
 // whose turn it is.
 //
 // Locks are taken in this order, each while those before it may be held, and none the other

@@ -121,12 +121,12 @@ func (r *networkFailureRun) addFailure(now time.Time, domain string, addr netip.
 			r.previouslyAnsweredDomainCount++
 		}
 	}
-	r.networks[networkOf(domain, addr)] = struct{}{}
+	r.networks[addressOwnerKey(domain, addr)] = struct{}{}
 }
 
-// networkOf returns the part of an address that makes it distinct: a /64 of IPv6 has
+// addressOwnerKey returns the part of an address that makes it distinct: a /64 of IPv6 has
 // one owner. If the address is unknown, the domain takes its place.
-func networkOf(domain string, addr netip.Addr) string {
+func addressOwnerKey(domain string, addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	switch {
 	case !addr.IsValid():

@@ -11,12 +11,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// TakeReadyHosts returns the hosts whose turn it is, after they were turned away because
+// TakeGrantedTurns returns the hosts whose turn it is, after they were turned away because
 // they share something with others, and from when on, and forgets that it did.
 // Who waits asks after each ReleaseUnused, ReleaseAfterTransfer and SetNextVisitAndCountBytes, after each refusal, and
 // when ReadyHostsChanged says so: if a host does not come within a few seconds, its turn goes
 // to another.
-func (l *Limiter) TakeReadyHosts() map[string]time.Time {
+func (l *Limiter) TakeGrantedTurns() map[string]time.Time {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	if len(l.readyHosts) == 0 {
@@ -27,7 +27,7 @@ func (l *Limiter) TakeReadyHosts() map[string]time.Time {
 	return ready
 }
 
-// ReadyHostsChanged receives when TakeReadyHosts may have new hosts because of what another crawl did.
+// ReadyHostsChanged receives when TakeGrantedTurns may have new hosts because of what another crawl did.
 func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.readyHostsChanged }
 
 // GrantedTurnStart reports whether it is the host's turn, and from when on. It is for who

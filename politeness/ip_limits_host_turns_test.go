@@ -51,7 +51,7 @@ func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host s
 // wantReadyHosts fails the test unless these hosts are called, each from so long after noon on.
 func wantReadyHosts(t *testing.T, l *politeness.Limiter, want map[string]time.Duration) {
 	t.Helper()
-	got := l.TakeReadyHosts()
+	got := l.TakeGrantedTurns()
 	if len(got) != len(want) {
 		t.Errorf("called: %v, want %v", got, want)
 	}
@@ -229,7 +229,7 @@ func TestLongQueue(t *testing.T) {
 			l.ReleaseAfterTransfer(active[0].permit, noon.Add(now))
 			active, ended, done = active[1:], now, done+1
 		}
-		for host, from := range l.TakeReadyHosts() {
+		for host, from := range l.TakeGrantedTurns() {
 			at := max(now, from.Sub(noon))
 			requests[at] = append(requests[at], host)
 		}

@@ -78,7 +78,7 @@ func (l *Limiter) SetRateShare(now time.Time, share float64) {
 func (l *Limiter) lockSharedHosts() { l.sharedHosts.mu.Lock() }
 
 // unlockAndWakeOtherCrawls ends a call, and wakes the crawls whose turn has come by it, but for
-// the one that calls: it asks for TakeReadyHosts itself.
+// the one that calls: it asks for TakeGrantedTurns itself.
 func (l *Limiter) unlockAndWakeOtherCrawls() {
 	for _, crawl := range l.sharedHosts.limitersToWake {
 		if crawl == l {
@@ -94,7 +94,7 @@ func (l *Limiter) unlockAndWakeOtherCrawls() {
 	l.sharedHosts.mu.Unlock()
 }
 
-// addReadyHost keeps for TakeReadyHosts that it is the turn of host. It requires the lock.
+// addReadyHost keeps for TakeGrantedTurns that it is the turn of host. It requires the lock.
 func (l *Limiter) addReadyHost(host string, from time.Time) {
 	l.readyHosts[host] = from
 	l.sharedHosts.limitersToWake = append(l.sharedHosts.limitersToWake, l)

@@ -64,9 +64,9 @@ func (p Policy) Validate() error {
 	}
 	for host, o := range p.HostOverrides {
 		q := Policy{}
-		setIfNotNil(&q.Delay, o.Delay)
-		setIfNotNil(&q.AdaptiveFactor, o.AdaptiveFactor)
-		setIfNotNil(&q.Concurrency, o.Concurrency)
+		overrideIfSet(&q.Delay, o.Delay)
+		overrideIfSet(&q.AdaptiveFactor, o.AdaptiveFactor)
+		overrideIfSet(&q.Concurrency, o.Concurrency)
 		if err := q.Validate(); err != nil {
 			return fmt.Errorf("%s: %w", host, err)
 		}
@@ -194,16 +194,16 @@ func (o HostOverride) Expired(now time.Time) bool {
 // that has not expired. Zero fields are set to what they mean.
 func (p Policy) ForHost(host string, now time.Time) Policy {
 	if o, ok := p.HostOverrides[host]; ok && !o.Expired(now) {
-		setIfNotNil(&p.Delay, o.Delay)
-		setIfNotNil(&p.AdaptiveFactor, o.AdaptiveFactor)
-		setIfNotNil(&p.Concurrency, o.Concurrency)
-		setIfNotNil(&p.VisitWindow, o.VisitWindow)
+		overrideIfSet(&p.Delay, o.Delay)
+		overrideIfSet(&p.AdaptiveFactor, o.AdaptiveFactor)
+		overrideIfSet(&p.Concurrency, o.Concurrency)
+		overrideIfSet(&p.VisitWindow, o.VisitWindow)
 	}
 	return p.WithDefaults()
 }
 
-// setIfNotNil gives field the value, if there is one.
-func setIfNotNil[T any](field, value *T) {
+// overrideIfSet gives field the value, if there is one.
+func overrideIfSet[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}

@@ -74,7 +74,7 @@ func (c *URLCleaner) addLine(value string) {
 	case len(words) != 2 || !isCleanParamPath(words[1]):
 		return
 	}
-	compiled := match.Compile(words[1])
+	compiled := match.CompilePattern(words[1])
 	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}

@@ -71,7 +71,7 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 }
 
 // losingReason says why m does not decide, but winner does.
-func losingReason(m, winner *match.MatchedRule) LosingReason {
+func losingReason(m, winner *match.RuleMatch) LosingReason {
 	switch {
 	case m.Length < winner.Length:
 		return LostShorter

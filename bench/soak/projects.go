@@ -7,16 +7,16 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/web"
 )
 
-// A projectHosts is a project of the daemon's: the hosts from FirstHostIndex up to EndHostIndex.
-type projectHosts struct {
+// A soakProject is a project of the daemon's: the hosts from FirstHostIndex up to EndHostIndex.
+type soakProject struct {
 	ProjectName                  string
 	FirstHostIndex, EndHostIndex int
 }
 
 // projects are the projects of a soak: two that share a quarter of the hosts, and one.
-func (p soakOptions) projects() []projectHosts {
+func (p soakOptions) projects() []soakProject {
 	quarter := p.Web.Hosts / 4
-	return []projectHosts{{"north", 0, 2 * quarter}, {"south", quarter, 3 * quarter}, {"west", 3 * quarter, p.Web.Hosts}}
+	return []soakProject{{"north", 0, 2 * quarter}, {"south", quarter, 3 * quarter}, {"west", 3 * quarter, p.Web.Hosts}}
 }
 
 const projectTemplate = `project: %s
@@ -31,7 +31,7 @@ fetch: {allow_private: true, connect_to: ["::%s"]}
 const initialWorkers = 64
 
 // projectFileText is the project file of a job.
-func (j projectHosts) projectFileText(p soakOptions, address string, workers int) []byte {
+func (j soakProject) projectFileText(p soakOptions, address string, workers int) []byte {
 	seeds := make([]string, 0, j.EndHostIndex-j.FirstHostIndex)
 	for h := j.FirstHostIndex; h < j.EndHostIndex; h++ {
 		seeds = append(seeds, "http://"+web.Host(h)+"/")

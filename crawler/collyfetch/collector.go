@@ -293,7 +293,7 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 
 // NamedCallbacks are the callbacks of a program, by the name that a project's handler
 // field calls them by. Each func registers its callbacks on the Collector of one
-// crawl, which may be called by many workers at a time. They are daemon.PageHandlers.
+// crawl, which may be called by many workers at a time. They are daemon.PageHandlerRegistry.
 type NamedCallbacks map[string]func(*Collector)
 
 // Names returns the names whose func is not nil, sorted.

@@ -20,18 +20,18 @@ const unsentRequestsSize = 1 << 14
 // as the callbacks left them, and OnRequest is not called again.
 type unsentRequests struct {
 	mu       sync.Mutex // guards requests
-	requests recent.Map[unsentRequestKey, *colly.Request]
+	requests recent.Map[requestIdentity, *colly.Request]
 }
 
-// unsentRequestKey is the identity of a page that is to be visited.
-type unsentRequestKey struct {
+// requestIdentity is the identity of a page that is to be visited.
+type requestIdentity struct {
 	url         decorum.URL
 	fingerprint uint64
 }
 
-func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
+func requestIdentityOf(t crawler.Ticket) requestIdentity {
 	lease := t.Lease()
-	return unsentRequestKey{t.URL(), lease.RequestFingerprint()}
+	return requestIdentity{t.URL(), lease.RequestFingerprint()}
 }
 
 // put remembers a request that was not sent.
@@ -40,15 +40,15 @@ func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	defer a.mu.Unlock()
 	copied := *req
 	copied.Body = nil // it comes again with the lease
-	a.requests.Put(unsentRequestKeyOf(t), &copied, unsentRequestsSize)
+	a.requests.Put(requestIdentityOf(t), &copied, unsentRequestsSize)
 }
 
 // take returns the request for what t is for, and forgets it; nil if none was put.
 func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	req, _ := a.requests.Peek(unsentRequestKeyOf(t))
-	a.requests.Delete(unsentRequestKeyOf(t))
+	req, _ := a.requests.Peek(requestIdentityOf(t))
+	a.requests.Delete(requestIdentityOf(t))
 	return req
 }
 

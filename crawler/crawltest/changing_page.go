@@ -44,7 +44,7 @@ func (c ChangingPage) versionAt(at time.Time) int {
 
 // isNotModified reports whether the client holds the page already (RFC 9110,
 // sections 13.1.2 and 13.1.3).
-func isNotModified(request http.Header, d preparedResponse) bool {
+func isNotModified(request http.Header, d wireResponse) bool {
 	if d.status != http.StatusOK {
 		return false
 	}

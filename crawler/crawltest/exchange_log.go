@@ -67,7 +67,7 @@ func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *exchangeRecorder
 }
 
 // recordResponseHead enters what the head of the answer says.
-func (e *exchangeRecorder) recordResponseHead(d preparedResponse) {
+func (e *exchangeRecorder) recordResponseHead(d wireResponse) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.Status, e.exchange.Location = d.status, d.header.Get("Location")

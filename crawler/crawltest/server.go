@@ -33,7 +33,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // writeTo sends the answer up to its fault. It enters the end of the exchange
 // before the last byte is out: see Exchange.End.
-func (d *preparedResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *exchangeRecorder) error {
+func (d *wireResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *exchangeRecorder) error {
 	switch d.fault {
 	case Hang:
 		return sleepUnlessCanceled(ctx, forever)
@@ -66,7 +66,7 @@ func (d *preparedResponse) writeTo(ctx context.Context, rw http.ResponseWriter, 
 }
 
 // writeHeader sends the head of the answer.
-func (d *preparedResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecorder) {
+func (d *wireResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecorder) {
 	e.recordResponseHead(*d)
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
 		e.recordEnd(false)
@@ -80,7 +80,7 @@ func (d *preparedResponse) writeHeader(rw http.ResponseWriter, e *exchangeRecord
 var errBrokenOff = errors.New("broken off")
 
 // endBrokenBody ends a body that is not to be sent to its end.
-func (d *preparedResponse) endBrokenBody(ctx context.Context) error {
+func (d *wireResponse) endBrokenBody(ctx context.Context) error {
 	switch {
 	case d.fault == StallBody:
 		return sleepUnlessCanceled(ctx, forever)

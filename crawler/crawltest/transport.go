@@ -51,7 +51,7 @@ func resetError() error {
 }
 
 // simulateHeaderArrival waits for the head of the answer.
-func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *exchangeRecorder) error {
+func (d *wireResponse) simulateHeaderArrival(ctx context.Context, e *exchangeRecorder) error {
 	wait := d.headerDelay
 	if d.fault == Hang {
 		wait = forever
@@ -69,7 +69,7 @@ func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *exchang
 }
 
 // httpResponse returns the answer. undo says to decompress it.
-func (d *preparedResponse) httpResponse(r *http.Request, e *exchangeRecorder, decompress bool) *http.Response {
+func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decompress bool) *http.Response {
 	res := &http.Response{
 		Status: statusCodeAndText(d.status), StatusCode: d.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -97,7 +97,7 @@ func (d *preparedResponse) httpResponse(r *http.Request, e *exchangeRecorder, de
 // A pacedBody hands out a delivery's body as the clock allows.
 type pacedBody struct {
 	ctx              context.Context
-	preparedResponse *preparedResponse
+	preparedResponse *wireResponse
 	entry            *exchangeRecorder
 	startedAt        time.Time
 	nextPieceIndex   int    // the piece that comes after rest

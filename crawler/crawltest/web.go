@@ -100,7 +100,7 @@ func (s *Site) respond(r PageRequest) Response {
 const robotsPath = "/robots.txt"
 
 // logRequestAndPrepareResponse logs a request and returns what is to be sent for it.
-func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overSocket bool) (*exchangeRecorder, preparedResponse) {
+func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overSocket bool) (*exchangeRecorder, wireResponse) {
 	hostport := r.Host
 	if hostport == "" {
 		hostport = r.URL.Host

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A preparedResponse is an answer made ready for sending: the same bytes, pauses and
+// A wireResponse is an answer made ready for sending: the same bytes, pauses and
 // faults over a socket and in memory.
-type preparedResponse struct {
+type wireResponse struct {
 	status        int
 	header        http.Header
 	body          []byte        // as it is sent: compressed if it is, never more than is really sent
@@ -23,8 +23,8 @@ type preparedResponse struct {
 }
 
 // prepareResponse prepares the answer to a request.
-func prepareResponse(r PageRequest, a Response, l Latency) preparedResponse {
-	d := preparedResponse{status: a.Status, header: maps.Clone(a.Header), body: []byte(a.Body), fault: a.Fault,
+func prepareResponse(r PageRequest, a Response, l Latency) wireResponse {
+	d := wireResponse{status: a.Status, header: maps.Clone(a.Header), body: []byte(a.Body), fault: a.Fault,
 		headerDelay: a.HeaderDelay + l.headerDelay(r)}
 	if d.status == 0 {
 		d.status = http.StatusOK
@@ -44,7 +44,7 @@ func prepareResponse(r PageRequest, a Response, l Latency) preparedResponse {
 }
 
 // compress turns the body into gzip, damaged if that is the fault.
-func (d *preparedResponse) compress() {
+func (d *wireResponse) compress() {
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
 	zw.Write(d.body) // a bytes.Buffer refuses nothing
@@ -61,7 +61,7 @@ func (d *preparedResponse) compress() {
 }
 
 // setLengthAndCutBody sets the length, and leaves of the body what is really sent.
-func (d *preparedResponse) setLengthAndCutBody(method string) {
+func (d *wireResponse) setLengthAndCutBody(method string) {
 	d.contentLength = int64(len(d.body))
 	if d.status == http.StatusNotModified || d.status == http.StatusNoContent {
 		d.body, d.contentLength, d.fault = nil, 0, NoFault
@@ -87,7 +87,7 @@ func (d *preparedResponse) setLengthAndCutBody(method string) {
 }
 
 // breaksOff reports whether the body breaks off in the middle.
-func (d *preparedResponse) breaksOff() bool {
+func (d *wireResponse) breaksOff() bool {
 	switch d.fault {
 	case StallBody, ResetBody, ShortBody, MissingLastChunk:
 		return true
@@ -100,7 +100,7 @@ func (d *preparedResponse) breaksOff() bool {
 const maxPieceBytes = 16 << 10
 
 // bodyPieceCount returns into how many pieces the body is cut.
-func (d *preparedResponse) bodyPieceCount() int {
+func (d *wireResponse) bodyPieceCount() int {
 	n := (len(d.body) + maxPieceBytes - 1) / maxPieceBytes
 	if d.bodyDuration > 0 {
 		n = max(n, min(len(d.body), 10)) // a trickle, and not one late gush
@@ -110,13 +110,13 @@ func (d *preparedResponse) bodyPieceCount() int {
 
 // bodyPieceAndSendTime returns piece i of the body, and when it is sent, counted from the
 // start of the body.
-func (d *preparedResponse) bodyPieceAndSendTime(i int) (data []byte, at time.Duration) {
+func (d *wireResponse) bodyPieceAndSendTime(i int) (data []byte, at time.Duration) {
 	n := d.bodyPieceCount()
 	return d.body[len(d.body)*i/n : len(d.body)*(i+1)/n], d.bodyDuration * time.Duration(i+1) / time.Duration(n)
 }
 
 // retryAfterDelay returns what the answer's Retry-After asks for.
-func (d *preparedResponse) retryAfterDelay(now time.Time) time.Duration {
+func (d *wireResponse) retryAfterDelay(now time.Time) time.Duration {
 	v := d.header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

@@ -16,10 +16,10 @@ const (
 	ExitStopped     = command.ExitStopped     // stopped by a limit or a signal; --resume goes on
 )
 
-// PageHandlers are the ways in which a program handles pages, by the name that a project's handler
-// field calls them by. collyfetch.NamedCallbacks, callbacks of colly, are PageHandlers. A program
+// PageHandlerRegistry are the ways in which a program handles pages, by the name that a project's handler
+// field calls them by. collyfetch.NamedCallbacks, callbacks of colly, are PageHandlerRegistry. A program
 // that has none passes nil, and links no colly.
-type PageHandlers interface {
+type PageHandlerRegistry interface {
 	// Names returns the names, sorted.
 	Names() []string
 	// Attach has pages of c handled by what has that name, one of Names: it sets c.Handler
@@ -31,12 +31,12 @@ type PageHandlers interface {
 
 // Main is the decorum command, with the handlers of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h PageHandlers) { cli.Main(h) }
+func Main(h PageHandlerRegistry) { cli.Main(h) }
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h PageHandlers, args ...string) int { return cli.Run(h, args...) }
+func Run(h PageHandlerRegistry, args ...string) int { return cli.Run(h, args...) }
 
 // TuneGC has the garbage collector run less often than Go would, as Main does, unless the
 // environment sets GOGC; and it bounds the memory of the process by its control group,

@@ -25,10 +25,10 @@ func (t *ticketedClient) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
 	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBufferableBody())
 }
 
-// openShareAndReserveIfNeeded opens the share of a visit. It reserves memory before the visit sends
+// openMemoryShareAndReserve opens the share of a visit. It reserves memory before the visit sends
 // its request, if the request is not safe, and so must not be ended for want of memory,
 // or if an earlier visit was ended.
-func (t *ticketedClient) openShareAndReserveIfNeeded(ctx context.Context, p *roundTrip) error {
+func (t *ticketedClient) openMemoryShareAndReserve(ctx context.Context, p *roundTrip) error {
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.StreamsBody() {
@@ -59,8 +59,8 @@ func (p *roundTrip) retainBodyMemory() {
 	p.ticket.RetainBodyMemoryForVisit(&p.memoryShare)
 }
 
-// readIntoSpool reads the body of a sitemap, n bytes, into a spool.
-func (t *ticketedClient) readIntoSpool(ctx context.Context, r io.Reader, p *roundTrip) (n int64, truncated bool, err error) {
+// readSitemapIntoSpool reads the body of a sitemap, n bytes, into a spool.
+func (t *ticketedClient) readSitemapIntoSpool(ctx context.Context, r io.Reader, p *roundTrip) (n int64, truncated bool, err error) {
 	stored := t.cfg.BodyMemory.MaxBodyLen(1)
 	if t.cfg.CaptureExchanges {
 		stored = t.cfg.BodyMemory.MaxBodyLen(2)

@@ -168,7 +168,7 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 			trip.memoryShare.Close()
 		}
 	}()
-	if err := f.transport.openShareAndReserveIfNeeded(ctx, trip); err != nil {
+	if err := f.transport.openMemoryShareAndReserve(ctx, trip); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
 	outer := ctx

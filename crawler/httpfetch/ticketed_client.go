@@ -279,7 +279,7 @@ func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *ro
 	}
 	defer r.Close()
 	if ticket.StreamsBody() {
-		n, truncated, err := t.readIntoSpool(ctx, r, p)
+		n, truncated, err := t.readSitemapIntoSpool(ctx, r, p)
 		if err != nil {
 			return nil, false, bodyReadError(err, res, n)
 		}

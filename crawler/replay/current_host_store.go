@@ -24,8 +24,8 @@ type currentHostStore struct {
 	awaitsReferrer func(*storage.Entry) bool
 }
 
-// newPerHostStore returns an empty currentHostStore.
-func newPerHostStore(awaitsReferrer func(*storage.Entry) bool) *currentHostStore {
+// newCurrentHostStore returns an empty currentHostStore.
+func newCurrentHostStore(awaitsReferrer func(*storage.Entry) bool) *currentHostStore {
 	return &currentHostStore{Store: memory.New(memory.Config{MaxURLs: math.MaxInt}), awaitsReferrer: awaitsReferrer}
 }
 

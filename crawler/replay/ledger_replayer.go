@@ -75,23 +75,23 @@ type ledgerRequest struct {
 // A replayedVisit is a step of the crawl that has come to its request.
 type replayedVisit struct {
 	ticket          crawler.Ticket
-	ledgerRequest   *ledgerRequest // what the ledger has of it
-	requestTimes    requestTimes   // when it is made
-	headerOnly      bool           // its content is not archived
-	ticketReady     chan bool      // the ticket is there
-	proceedDecision chan error     // how it goes on: nil: with the archived answer
-	stepResult      chan error     // how the step ended
+	ledgerRequest   *ledgerRequest  // what the ledger has of it
+	requestTimes    requestInterval // when it is made
+	headerOnly      bool            // its content is not archived
+	ticketReady     chan bool       // the ticket is there
+	proceedDecision chan error      // how it goes on: nil: with the archived answer
+	stepResult      chan error      // how the step ended
 }
 
-// A requestTimes is when the ledger shows a request of a host.
-type requestTimes struct{ start, end time.Time }
+// A requestInterval is when the ledger shows a request of a host.
+type requestInterval struct{ start, end time.Time }
 
 // New returns a LedgerReplayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
 func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*LedgerReplayer, error) {
 	p := &LedgerReplayer{records: records, archiveIndex: answers,
 		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*replayedVisit{}, unmatchedVisits: map[string]*replayedVisit{}}
-	p.store = newPerHostStore(p.awaitsReferrer)
+	p.store = newCurrentHostStore(p.awaitsReferrer)
 	return p, p.loadFirstRun()
 }
 

@@ -79,7 +79,7 @@ func newUsageRules(lines []robots.Line, field string) usageRules {
 			continue
 		}
 		path, list := syntax.SplitPathAndPreferences(l.Value)
-		p := match.Compile(strings.Clone(path))
+		p := match.CompilePattern(strings.Clone(path))
 		key := p.Key()
 		i, known := index[key]
 		if !known {

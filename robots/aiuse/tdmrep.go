@@ -111,7 +111,7 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
 	s, ok := ParseTDMReservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
 	s.Line = line
-	return tdmRule{match.Compile(rule.Location), s}, ok
+	return tdmRule{match.CompilePattern(rule.Location), s}, ok
 }
 
 // SignalsForURL returns what the file says of u: by the first rule that matches, as its

@@ -95,7 +95,7 @@ func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 		c, err = s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
 		var end *RedirectDisallowedError
 		if errors.As(err, &end) {
-			outcome = end.Result.Outcome
+			outcome = end.FetchResult.Outcome
 		}
 	}
 	got := outcome.String()

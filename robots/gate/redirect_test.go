@@ -148,7 +148,7 @@ func TestBlockedHop(t *testing.T) {
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
 				t.Fatalf("CheckHop: %v, want the chain to end", err)
 			}
-			if l := end.Result; !l.HasRulesInForce || l.Outcome != OutcomeAllowAll || l.Origin != page.Origin() {
+			if l := end.FetchResult; !l.HasRulesInForce || l.Outcome != OutcomeAllowAll || l.Origin != page.Origin() {
 				t.Errorf("lesson = %+v", l)
 			}
 			if end.Refusal.Verdict.Rule != "disallow: /private" {

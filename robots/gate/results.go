@@ -99,10 +99,10 @@ const (
 
 // A RedirectDisallowedError says that a hop ended its chain without a visit, since the known
 // rules of the host it leads to disallow it (FETCH-05): the cause of an error
-// of Kind decorum.Dropped. The caller acts on its Result as on one of RecordFetch.
+// of Kind decorum.Dropped. The caller acts on its FetchResult as on one of RecordFetch.
 type RedirectDisallowedError struct {
-	Result  RecordFetchResult
-	Refusal *Refusal
+	FetchResult RecordFetchResult
+	Refusal     *Refusal
 }
 
 // Error says what disallows the hop.

@@ -40,7 +40,7 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
-	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
+	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{FetchResult: result, Refusal: disallowed})
 }
 
 var (

@@ -61,7 +61,7 @@ type ruleLinter struct {
 
 // lintRule looks at one rule of an agent.
 func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) {
-	pattern := match.Compile(rl.Path())
+	pattern := match.CompilePattern(rl.Path())
 	if f, ok := neverWinsFinding(set, rl, pattern.Skeleton()); ok {
 		l.neverWinsFindings[rl.Line] = f
 		return

@@ -129,7 +129,7 @@ type comparedRule struct {
 func canonicalRules(lines []robots.Line, d robots.Dialect) []comparedRule {
 	rules := make([]comparedRule, len(lines))
 	for i, l := range lines {
-		p := match.Compile(l.Value)
+		p := match.CompilePattern(l.Value)
 		meaning := canonicalRule{l.Field == syntax.Allow.String(), p.Length, p.Skeleton()}
 		if d == robots.GoogleOSS {
 			escaped := match.EscapeGoogleOSS(l.Value)

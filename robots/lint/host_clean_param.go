@@ -69,7 +69,7 @@ func cleanParamProblem(value string) string {
 	case strings.Trim(path, letters+syntax.Digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
 	}
-	if p := match.Compile(path); p.NumWildcards() > syntax.MaxCleanParamWildcards {
+	if p := match.CompilePattern(path); p.NumWildcards() > syntax.MaxCleanParamWildcards {
 		return fmt.Sprintf("more than %d wildcards in the path", syntax.MaxCleanParamWildcards)
 	}
 	return ""

@@ -64,10 +64,10 @@ func createBuckets(tx *bbolt.Tx) error {
 
 // An openedMeta is what the bucket meta says when the file is opened.
 type openedMeta struct {
-	openCount       uint64    // how often it was opened before
-	minDue          time.Time // no host is due before
-	crashedAt       time.Time // when the file was last opened after an unclean stop
-	outputMayBeTorn bool      // see Store.OutputMayBeTorn
+	openCount          uint64    // how often it was opened before
+	earliestAllowedDue time.Time // no host is due before
+	crashedAt          time.Time // when the file was last opened after an unclean stop
+	outputMayBeTorn    bool      // see Store.OutputMayBeTorn
 }
 
 // readMetaAndMarkOpen reads the bucket meta, and says there that the file is open.
@@ -76,7 +76,7 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 	if m.openCount, err = readMetaNumber(meta, keyOpenCount); err != nil {
 		return m, err
 	}
-	if m.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
+	if m.earliestAllowedDue, err = readMetaTime(meta, keyMinDue); err != nil {
 		return m, err
 	}
 	if m.crashedAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
@@ -89,9 +89,9 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 		m.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
 		m.crashedAt = opts.Now()
 		values[keyCrashedAt] = binaryrecord.AppendTime(nil, m.crashedAt)
-		if minDue := m.crashedAt.Add(opts.PostInterruptionDelay); minDue.After(m.minDue) {
-			m.minDue = minDue
-			values[keyMinDue] = binaryrecord.AppendTime(nil, m.minDue)
+		if minDue := m.crashedAt.Add(opts.PostInterruptionDelay); minDue.After(m.earliestAllowedDue) {
+			m.earliestAllowedDue = minDue
+			values[keyMinDue] = binaryrecord.AppendTime(nil, m.earliestAllowedDue)
 		}
 	}
 	return m, writeMeta(tx, values)

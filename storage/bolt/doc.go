@@ -109,7 +109,7 @@
 //	admittedHostCounter  hosts that the crawl admitted
 //	outputFiles          lengths of the files of output
 //	storeFile            the file, by bbolt
-//	writeStatus          whether the file can be written
+//	writeHealth          whether the file can be written
 //	damageReporter       what is damaged in it
 //
 // Open and OpenNotes start one goroutine, committer.run; Close ends it and waits for it. There is

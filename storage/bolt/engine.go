@@ -23,7 +23,7 @@ type engine struct {
 	mu            sync.Mutex // guards all below; the committer writes to file without it
 	closed        bool
 	file          storeFile
-	status        *writeStatus
+	status        *writeHealth
 	damage        damageReporter
 	journal       *journal
 	admittedHosts admittedHostCounter
@@ -74,7 +74,7 @@ func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
 	if err != nil {
 		return meta, totals, err
 	}
-	e.index.minDue, e.index.openedAfterCrashAt, e.outputFiles.mayBeTorn = meta.minDue, meta.crashedAt, meta.outputMayBeTorn
+	e.index.minDue, e.index.openedAfterCrashAt, e.outputFiles.mayBeTorn = meta.earliestAllowedDue, meta.crashedAt, meta.outputMayBeTorn
 	err = e.file.db.View(func(tx *bbolt.Tx) error {
 		for _, name := range allBuckets() {
 			if tx.Bucket([]byte(name)) == nil {

@@ -20,7 +20,7 @@ type storeFile struct {
 	path   string
 	db     *bbolt.DB
 	osFile *os.File // of db
-	status *writeStatus
+	status *writeHealth
 
 	// The lock of the store guards these.
 	update  func(func(*bbolt.Tx) error) error // db.Update, which fails when the disk is full

@@ -15,9 +15,9 @@ import (
 // write what could not be written.
 const maxRetryDelay = 5 * time.Second
 
-// A writeStatus says whether the store can write its file. It requires the lock of the
+// A writeHealth says whether the store can write its file. It requires the lock of the
 // store; the channel failedForGood may be waited for without it.
-type writeStatus struct {
+type writeHealth struct {
 	path          string
 	onStallChange func(error)
 	err           error         // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
@@ -25,18 +25,18 @@ type writeStatus struct {
 	attemptDone   chan struct{} // closed, and replaced, when a write has ended
 }
 
-func newWriteStatus(path string, onStallChange func(error)) *writeStatus {
-	return &writeStatus{
+func newWriteStatus(path string, onStallChange func(error)) *writeHealth {
+	return &writeHealth{
 		path: path, onStallChange: onStallChange, failedForGood: make(chan struct{}), attemptDone: make(chan struct{}),
 	}
 }
 
 // hasFailed reports whether the store has failed for good.
-func (w *writeStatus) hasFailed() bool { return errors.Is(w.err, storage.ErrFailed) }
+func (w *writeHealth) hasFailed() bool { return errors.Is(w.err, storage.ErrFailed) }
 
 // recordAttempt notes how a write ended, and reports it if that changes whether the store
 // can write.
-func (w *writeStatus) recordAttempt(err error) {
+func (w *writeHealth) recordAttempt(err error) {
 	if isFatalWriteError(err) || (err == nil) != (w.err == nil) {
 		w.set(err)
 	}
@@ -44,7 +44,7 @@ func (w *writeStatus) recordAttempt(err error) {
 
 // failOnFault ends the store for good because bbolt faulted during a read. From then on the
 // committer may wait forever for a lock of bbolt, so no call may wait for the committer.
-func (w *writeStatus) failOnFault(err error) {
+func (w *writeHealth) failOnFault(err error) {
 	if !w.hasFailed() {
 		w.set(err)
 	}
@@ -52,7 +52,7 @@ func (w *writeStatus) failOnFault(err error) {
 }
 
 // set notes and reports the error of a write.
-func (w *writeStatus) set(err error) {
+func (w *writeHealth) set(err error) {
 	w.err = w.wrap(err)
 	if w.hasFailed() {
 		close(w.failedForGood)
@@ -61,13 +61,13 @@ func (w *writeStatus) set(err error) {
 }
 
 // signalAttemptDone wakes the calls that wait for the end of a write.
-func (w *writeStatus) signalAttemptDone() {
+func (w *writeHealth) signalAttemptDone() {
 	close(w.attemptDone)
 	w.attemptDone = make(chan struct{})
 }
 
 // wrap says what err, of a write, means for the store; nil if err is.
-func (w *writeStatus) wrap(err error) error {
+func (w *writeHealth) wrap(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -98,12 +98,12 @@ func TestDiskFullIsTemporary(t *testing.T) {
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
 		fmt.Errorf("robots.db: %w", storage.ErrWriteStalled),
 	} {
-		w := &writeStatus{path: "frontier.db"}
+		w := &writeHealth{path: "frontier.db"}
 		if got := w.wrap(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v ends the store: %v", err, got)
 		}
 	}
-	w := &writeStatus{path: "frontier.db"}
+	w := &writeHealth{path: "frontier.db"}
 	if got := w.wrap(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
 		t.Errorf("%q does not say what to do", got)
 	}

@@ -60,8 +60,8 @@ func TestForgetURLs(t *testing.T) {
 	leased := leaseFromA(now)
 	add(hop)
 	must(m.SetNote(ctx, a, "note", []byte("kept")))
-	must(m.ForgetURLs(ctx, a))
-	must(m.ForgetURLs(ctx, parse("http://unknown.test/").Origin()))
+	must(m.ForgetOriginURLs(ctx, a))
+	must(m.ForgetOriginURLs(ctx, parse("http://unknown.test/").Origin()))
 	counts, err := m.Counts(ctx)
 	if want := (storage.Counts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 1, LeasedURLs: 1, SeenURLs: 2}); err != nil || counts != want {
 		t.Errorf("it holds %+v, %v; want %+v", counts, err, want)
@@ -77,7 +77,7 @@ func TestForgetURLs(t *testing.T) {
 	} else {
 		must(m.Ack(ctx, []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 	}
-	must(m.ForgetURLs(ctx, a))
+	must(m.ForgetOriginURLs(ctx, a))
 	if n := add(entries...); n != len(entries)-1 {
 		t.Errorf("%d URLs are new, want those that were forgotten", n)
 	}

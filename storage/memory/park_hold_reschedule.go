@@ -81,10 +81,10 @@ func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bo
 	return unparked
 }
 
-// ForgetURLs empties the queue of an origin, and removes its URLs from the seen set, so that they
+// ForgetOriginURLs empties the queue of an origin, and removes its URLs from the seen set, so that they
 // can be added again. Only what is leased stays. The clock of the host, the hold and the notes of
 // the origin remain. It is for who queues few URLs at a time: it takes a walk through the seen set.
-func (m *Store) ForgetURLs(ctx context.Context, o decorum.Origin) error {
+func (m *Store) ForgetOriginURLs(ctx context.Context, o decorum.Origin) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}

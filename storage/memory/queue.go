@@ -14,7 +14,7 @@ type originQueue struct {
 	lanes              [schedule.NumLanes]schedule.IndexedHeap[*queuedEntry]
 	revisitAlternation schedule.RevisitAlternation
 	lastSequence       int64 // the last number given
-	schedule.LaneURLCounts
+	schedule.WaitingURLCounts
 }
 
 // RevisitCountAndFirstDue implements schedule.OriginURLQueue.

@@ -24,12 +24,12 @@ func hostFingerprintArg(host string) string {
 	return fingerprintArg(h.Sum64())
 }
 
-// admittedHostCounter counts the hosts that a crawl has admitted.
-type admittedHostCounter struct{ client *client.Client }
+// hostAdmitter counts the hosts that a crawl has admitted.
+type hostAdmitter struct{ client *client.Client }
 
 // AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
-func (c *admittedHostCounter) AdmitHostsWithinLimits(
+func (c *hostAdmitter) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.HostLimitResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
@@ -74,7 +74,7 @@ var admitReplies = map[byte]storage.HostLimitResult{
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (c *admittedHostCounter) AdmittedHostTotalsFor(
+func (c *hostAdmitter) AdmittedHostTotalsFor(
 	ctx context.Context, h storage.HostToAdmit,
 ) (storage.AdmittedHostTotals, error) {
 	ctx, end, err := c.client.BeginCall(ctx)

@@ -10,7 +10,7 @@ import (
 // Hosts are counted once each, within the limits of the crawl and of their domain.
 func TestAdmittedHostCounter(t *testing.T) {
 	t.Parallel()
-	h := &admittedHostCounter{openTestClient(t)}
+	h := &hostAdmitter{openTestClient(t)}
 	var hosts []storage.HostToAdmit
 	for _, name := range []string{"a.x.example", "b.x.example", "c.x.example", "a.x.example", "y.example", "z.example"} {
 		domain := name[max(0, len(name)-len("x.example")):]

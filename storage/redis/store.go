@@ -26,7 +26,7 @@ type Store struct {
 	leaseManager
 	parking
 	noteStore
-	admittedHostCounter
+	hostAdmitter
 	inspector
 	importer
 }
@@ -103,7 +103,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 
 // SharedLimits returns the limits that all processes keep to together that have the store
 // open. They can be used until Close.
-func (s *Store) SharedLimits() *coord.SharedLimits { return coord.NewSharedLimits(s.client) }
+func (s *Store) SharedLimits() *coord.SharedCrawlLimits { return coord.NewSharedLimits(s.client) }
 
 // SharedValues returns the values that all processes read that have the store open. They
 // can be used until Close.
@@ -177,11 +177,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		leaseManager: leaseManager{
 			client: c, held: held, ttls: ttls, interruptedDelay: interrupted, beforeAck: opts.BeforeAck,
 		},
-		parking:             parking{c, opts.OnDamaged},
-		noteStore:           noteStore{c},
-		admittedHostCounter: admittedHostCounter{c},
-		inspector:           inspector{c},
-		importer:            importer{c},
+		parking:      parking{c, opts.OnDamaged},
+		noteStore:    noteStore{c},
+		hostAdmitter: hostAdmitter{c},
+		inspector:    inspector{c},
+		importer:     importer{c},
 	}, nil
 }
 

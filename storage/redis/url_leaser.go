@@ -115,7 +115,7 @@ func (l *urlLeaser) leaseFromPartitions(
 		calls[i] = client.ScriptCall{Partition: q.Partition, Args: args}
 	}
 	sentAt := time.Now()
-	var all []leaseWithHostDueTime
+	var all []leaseWithHostDueSince
 	defer l.client.CountUnconfirmedUpdate()
 	for i, r := range l.client.TryUpdates(ctx, false, lua.Lease, calls) {
 		more, e := l.parseAndTrackLeases(ctx, requests[i].Partition, r, sentAt)
@@ -124,7 +124,7 @@ func (l *urlLeaser) leaseFromPartitions(
 			l.backOffPartitionIfOvertaken(&requests[i])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b leaseWithHostDueTime) int { return cmp.Compare(a.dueSince, b.dueSince) })
+	slices.SortStableFunc(all, func(a, b leaseWithHostDueSince) int { return cmp.Compare(a.dueSince, b.dueSince) })
 	for _, t := range all {
 		leases = append(leases, t.Lease)
 	}
@@ -155,8 +155,8 @@ func leaseArgs(
 	return args
 }
 
-// A leaseWithHostDueTime is a lease and since when its host was due.
-type leaseWithHostDueTime struct {
+// A leaseWithHostDueSince is a lease and since when its host was due.
+type leaseWithHostDueSince struct {
 	storage.Lease
 	dueSince int64
 }
@@ -165,7 +165,7 @@ type leaseWithHostDueTime struct {
 // no sense are given up.
 func (l *urlLeaser) parseAndTrackLeases(
 	ctx context.Context, p *client.Partition, r client.UpdateReply, sentAt time.Time,
-) ([]leaseWithHostDueTime, error) {
+) ([]leaseWithHostDueSince, error) {
 	if r.Err != nil {
 		return nil, ignoreTransient(ctx, l.client, p, r.Err)
 	}
@@ -173,7 +173,7 @@ func (l *urlLeaser) parseAndTrackLeases(
 	if err != nil {
 		return nil, client.ErrBadReply
 	}
-	var leases []leaseWithHostDueTime
+	var leases []leaseWithHostDueSince
 	for _, m := range items {
 		one, name, encoded, err := parseLease(l.client.ScriptClock(), m, r.ServerNow, sentAt)
 		if err != nil {
@@ -193,7 +193,7 @@ func (l *urlLeaser) parseAndTrackLeases(
 // parseLease reads one lease, the name of its origin, and its record.
 func parseLease(
 	c *client.ScriptClock, m client.Reply, now int64, sentAt time.Time,
-) (l leaseWithHostDueTime, origin, encoded string, err error) {
+) (l leaseWithHostDueSince, origin, encoded string, err error) {
 	f := client.NewReplyReader(m)
 	l.Token = f.ReadUint64()
 	l.Expires = c.LocalLeaseExpiry(f.ReadInt(), now, sentAt)

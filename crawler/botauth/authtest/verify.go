@@ -56,7 +56,7 @@ func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams,
 		}
 	}
 	base += `"@signature-params": ` + input[2]
-	if err := verifySignature(x, base, value[2]); err != nil {
+	if err := verifyEd25519Signature(x, base, value[2]); err != nil {
 		return s, err
 	}
 	if now.Before(s.Created) || now.After(s.Expires) {
@@ -65,8 +65,8 @@ func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams,
 	return s, nil
 }
 
-// verifySignature checks a signature of a base, both of them and the key as they are written.
-func verifySignature(x, base, signature string) error {
+// verifyEd25519Signature checks a signature of a base, both of them and the key as they are written.
+func verifyEd25519Signature(x, base, signature string) error {
 	key, err := base64.RawURLEncoding.DecodeString(x)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("%q is no public key", x)

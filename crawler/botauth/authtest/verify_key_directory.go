@@ -42,7 +42,7 @@ func VerifyKeyDirectory(h http.Header, body []byte, authority string, now time.T
 			return nil, fmt.Errorf("the signature of %s: %q %q", k.Kid, inputs[i], signatures[i])
 		}
 		base := `"@authority";req: ` + authority + "\n" + `"content-digest": ` + digest + "\n" + `"@signature-params": ` + input[1]
-		if err := verifySignature(k.X, base, signature[2]); err != nil {
+		if err := verifyEd25519Signature(k.X, base, signature[2]); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Kid, err)
 		}
 		if at := fmt.Sprint(now.Unix()); at < input[2] || at >= input[3] { // of as many digits

@@ -18,35 +18,35 @@ const (
 	maxSessionsPerToken = 100            // of one token at a time; a new one replaces the token's session that ends first
 )
 
-// sessions are the browsers that are logged in, by the hash of their id. They are
+// loginSessions are the browsers that are logged in, by the hash of their id. They are
 // in memory only: after a restart one logs in again.
-type sessions struct {
+type loginSessions struct {
 	mu       sync.Mutex
-	byIDHash map[[sha256.Size]byte]session
+	byIDHash map[[sha256.Size]byte]loginSession
 }
 
-type session struct {
+type loginSession struct {
 	caller    Caller
 	expiresAt time.Time
 }
 
 // create opens a session and returns its id.
-func (s *sessions) create(c Caller, now time.Time) string {
+func (s *loginSessions) create(c Caller, now time.Time) string {
 	id := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byIDHash == nil {
-		s.byIDHash = map[[sha256.Size]byte]session{}
+		s.byIDHash = map[[sha256.Size]byte]loginSession{}
 	}
 	s.evictOldestOfCallerIfAtLimit(c)
-	s.byIDHash[sha256.Sum256([]byte(id))] = session{c, now.Add(sessionLifetime)}
+	s.byIDHash[sha256.Sum256([]byte(id))] = loginSession{c, now.Add(sessionLifetime)}
 	return id
 }
 
 // evictOldestOfCallerIfAtLimit drops the caller's session that ends first if the caller has maxSessionsPerToken.
 // It keeps the sessions of other callers, so that a reader cannot end an operator's
 // session. It requires the lock.
-func (s *sessions) evictOldestOfCallerIfAtLimit(c Caller) {
+func (s *loginSessions) evictOldestOfCallerIfAtLimit(c Caller) {
 	var first [sha256.Size]byte
 	count := 0
 	for id, sess := range s.byIDHash {
@@ -75,7 +75,7 @@ func sessionCookieNameFor(r *http.Request) string {
 
 // callerOf returns whose session it is: nobody's if it has ended. An id is found by
 // its hash, of which the time of the look-up says nothing of use.
-func (s *sessions) callerOf(id string) Caller {
+func (s *loginSessions) callerOf(id string) Caller {
 	hash := sha256.Sum256([]byte(id))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *sessions) callerOf(id string) Caller {
 	return sess.caller
 }
 
-func (s *sessions) remove(id string) {
+func (s *loginSessions) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byIDHash, sha256.Sum256([]byte(id)))

@@ -58,7 +58,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	var s sessions
+	var s loginSessions
 	now := time.Now()
 	operator, reader := Caller{"a", RoleOperate}, Caller{"b", RoleRead}
 	other := s.create(operator, now)

@@ -43,7 +43,7 @@ type Server struct {
 	cfg                    ServerConfig
 	mux                    *http.ServeMux
 	crossOriginProtection  http.CrossOriginProtection
-	sessions               sessions
+	sessions               loginSessions
 	wrongTokenThrottle     untrustedThrottle // of wrong tokens
 	untrustedAuditThrottle untrustedThrottle // of what the audit keeps of calls that were not let in
 	connLimiter            *connlimit.Limiter

@@ -48,7 +48,7 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 		return nil // the default port of the scheme
 	}
 	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
-	if r := firstMatchingRule(rules, host, port); r.requestedPort != "" || r.targetPort != "" {
+	if r := firstMatchingConnectTo(rules, host, port); r.requestedPort != "" || r.targetPort != "" {
 		return nil
 	}
 	return checkPort(o.String(), port)

@@ -51,9 +51,9 @@ func (c ConnectTo) matches(host, port string) bool {
 	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) && (c.requestedPort == "" || c.requestedPort == port)
 }
 
-// firstMatchingRule returns the rule that connections to a host and a port follow; the
+// firstMatchingConnectTo returns the rule that connections to a host and a port follow; the
 // zero ConnectTo, which changes nothing, if none is for them.
-func firstMatchingRule(rules []ConnectTo, host, port string) ConnectTo {
+func firstMatchingConnectTo(rules []ConnectTo, host, port string) ConnectTo {
 	if i := slices.IndexFunc(rules, func(r ConnectTo) bool { return r.matches(host, port) }); i >= 0 {
 		return rules[i]
 	}
@@ -63,7 +63,7 @@ func firstMatchingRule(rules []ConnectTo, host, port string) ConnectTo {
 // ApplyConnectTo returns where a connection to host and port goes, by the first rule
 // that matches.
 func ApplyConnectTo(rules []ConnectTo, host, port string) (string, string) {
-	r := firstMatchingRule(rules, host, port)
+	r := firstMatchingConnectTo(rules, host, port)
 	if r.targetHost != "" {
 		host = strings.Trim(r.targetHost, "[]")
 	}

@@ -14,8 +14,8 @@ type Pattern struct {
 	Length   int  // as PREC-16 counts
 }
 
-// Compile compiles the value of an allow or disallow line.
-func Compile(path string) Pattern {
+// CompilePattern compiles the value of an allow or disallow line.
+func CompilePattern(path string) Pattern {
 	path, anchored := trimEndWildcardsAndAnchor(path)
 	part, path, more := strings.Cut(path, "*")
 	head, length := newLiteral(part)

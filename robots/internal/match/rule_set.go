@@ -73,7 +73,7 @@ func (s *RuleSet) Rules() []Rule { return s.rules }
 // that some rules of Google's parser stand for.
 func compileRule(r *Rule, googleOSS bool, add func(Pattern, *Rule)) {
 	if !googleOSS {
-		add(Compile(r.Path()), r)
+		add(CompilePattern(r.Path()), r)
 		return
 	}
 	p, dir := compileGoogleOSSRulePatterns(r.Path(), r.Allow)
@@ -90,8 +90,8 @@ func (s *RuleSet) DecidingRule(path string) *Rule {
 	return s.wildcardRules.bestMatch(path, s.prefixRules.longestMatch(path))
 }
 
-// A MatchedRule is a rule that matches a path, and where.
-type MatchedRule struct {
+// A RuleMatch is a rule that matches a path, and where.
+type RuleMatch struct {
 	Rule
 	Span          Span   // what of the path it matches, without the "*" implied at its end
 	WildcardSpans []Span // what each of its wildcards matches, in order
@@ -100,11 +100,11 @@ type MatchedRule struct {
 // MatchingRules returns all rules that match path, the one that decides first. Its
 // time is linear in the number of rules. A rule that stands for two patterns is there
 // for each that matches.
-func (s *RuleSet) MatchingRules(path string) []MatchedRule {
-	var found []MatchedRule
+func (s *RuleSet) MatchingRules(path string) []RuleMatch {
+	var found []RuleMatch
 	add := func(p Pattern, r *Rule) {
 		if p.Matches(path) {
-			m := MatchedRule{Rule: *r}
+			m := RuleMatch{Rule: *r}
 			m.Length = p.Length
 			m.Span, m.WildcardSpans = p.matchSpans(path)
 			found = append(found, m)
@@ -113,7 +113,7 @@ func (s *RuleSet) MatchingRules(path string) []MatchedRule {
 	for i := range s.rules {
 		compileRule(&s.rules[i], s.isGoogleOSS, add)
 	}
-	slices.SortFunc(found, func(a, b MatchedRule) int { return a.compare(&b.Rule) })
+	slices.SortFunc(found, func(a, b RuleMatch) int { return a.compare(&b.Rule) })
 	return found
 }
 

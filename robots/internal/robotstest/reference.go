@@ -6,9 +6,9 @@ import "strings"
 // other and one character after the other, however long that takes. It shares
 // no code with what it is compared with.
 
-// A patternUnit is one character of a pattern: a "*" that stands for anything, or all
+// A patternChar is one character of a pattern: a "*" that stands for anything, or all
 // the ways in which a path may spell it.
-type patternUnit struct {
+type patternChar struct {
 	star      bool
 	spellings []string
 }
@@ -19,7 +19,7 @@ type ReferenceRule struct {
 	Path     string
 	Line     int
 	Length   int // as PREC-16 counts
-	units    []patternUnit
+	units    []patternChar
 	anchored bool // the pattern ends where the path ends
 }
 
@@ -58,32 +58,32 @@ func NewReferenceRule(allow bool, path string, line int) ReferenceRule {
 
 // nextUnit returns the first unit of s, and how much of s it takes; before is
 // what was read before it. The spelling that counts for the length comes first.
-func nextUnit(before, s string) (patternUnit, int) {
+func nextUnit(before, s string) (patternChar, int) {
 	c := s[0]
 	if c == '*' {
-		return patternUnit{star: true}, 1
+		return patternChar{star: true}, 1
 	}
 	if strings.IndexByte(optionallyEscaped, c) >= 0 {
-		return patternUnit{spellings: []string{s[:1], encodeEscape(c)}}, 1
+		return patternChar{spellings: []string{s[:1], encodeEscape(c)}}, 1
 	}
 	if !IsEscape(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>", c) >= 0 {
-			return patternUnit{spellings: []string{encodeEscape(c)}}, 1
+			return patternChar{spellings: []string{encodeEscape(c)}}, 1
 		}
-		return patternUnit{spellings: []string{s[:1]}}, 1
+		return patternChar{spellings: []string{s[:1]}}, 1
 	}
 	esc := strings.ToUpper(s[:3])
 	bare := string(decodeEscape(esc))
 	switch {
 	case strings.Contains(optionallyEscaped, bare):
-		return patternUnit{spellings: []string{esc, bare}}, 3
+		return patternChar{spellings: []string{esc, bare}}, 3
 	case !isUnreserved(decodeEscape(esc)):
-		return patternUnit{spellings: []string{esc}}, 3
+		return patternChar{spellings: []string{esc}}, 3
 	case len(before) > 0 && IsEscape(before[len(before)-1:]+bare+"0"),
 		len(before) > 1 && IsEscape(before[len(before)-2:]+bare):
-		return patternUnit{spellings: []string{esc}}, 3 // bare it would complete a stray percent sign
+		return patternChar{spellings: []string{esc}}, 3 // bare it would complete a stray percent sign
 	default:
-		return patternUnit{spellings: []string{bare}}, 3
+		return patternChar{spellings: []string{bare}}, 3
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 // It decides how many pages each process may visit, so that all together keep to
 // CrawlLimits, and what a shared value is after two processes have changed it. Begin with
-// SharedLimits.Heartbeat and SharedValues.CompareAndSet. A redis.Store returns both; the
+// SharedCrawlLimits.Heartbeat and SharedValues.CompareAndSet. A redis.Store returns both; the
 // daemon calls them, for the limits of a crawl and for its brakes.
 //
 // It starts no goroutine and has no lock: all of its state is on the server, in the first

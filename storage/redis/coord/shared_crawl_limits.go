@@ -44,16 +44,16 @@ type HeartbeatReply struct {
 	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // whether the limit is reached
 }
 
-// SharedLimits are limits that all workers of a crawl keep to together.
-type SharedLimits struct{ client *client.Client }
+// SharedCrawlLimits are limits that all workers of a crawl keep to together.
+type SharedCrawlLimits struct{ client *client.Client }
 
 // NewSharedLimits returns the limits that are kept by the servers of c.
-func NewSharedLimits(c *client.Client) *SharedLimits { return &SharedLimits{c} }
+func NewSharedLimits(c *client.Client) *SharedCrawlLimits { return &SharedCrawlLimits{c} }
 
 // Heartbeat makes a report. Pages that are granted to all workers, and pages that were
 // visited, are never more than CrawlLimits.MaxPages together; those of a worker that has died
 // count as visited. The counts are in the first partition, and as safe as what Store.Add adds.
-func (s *SharedLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
+func (s *SharedCrawlLimits) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
 	ctx, end, err := s.client.BeginCall(ctx)
 	if err != nil {
 		return m, err

@@ -169,7 +169,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 func TestExplainHTTPVariant(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite())
 	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
-	s, err := datadir.OpenBoltFile(datadir.StateDir(v.DataDir()).Path(datadir.StoreFile), bolt.Options{})
+	s, err := datadir.OpenBoltStore(datadir.StateDir(v.DataDir()).Path(datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

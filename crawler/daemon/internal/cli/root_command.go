@@ -24,7 +24,7 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h engine.PageHandlers) {
+func Main(h engine.PageHandlerRegistry) {
 	TuneGC()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
@@ -32,10 +32,10 @@ func Main(h engine.PageHandlers) {
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h engine.PageHandlers, args ...string) int { return runCommandLine(h, false, args) }
+func Run(h engine.PageHandlerRegistry, args ...string) int { return runCommandLine(h, false, args) }
 
 // runCommandLine runs what args ask for. own says that the process is all for that.
-func runCommandLine(h engine.PageHandlers, ownsProcess bool, args []string) int {
+func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)

@@ -64,7 +64,7 @@ func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) 
 		}
 		return err
 	}
-	return OpenBoltFile(file, opts)
+	return OpenBoltStore(file, opts)
 }
 
 // robotsStorePath is the file that keeps what is known of robots.txt files: the crawl's own,
@@ -76,8 +76,8 @@ func (d StateDir) robotsStorePath() string {
 	return d.Path(RobotsFile)
 }
 
-// OpenBoltFile returns an interface that is nil where the store is.
-func OpenBoltFile(file string, opts bolt.Options) (StoreInspectorImporter, error) {
+// OpenBoltStore returns an interface that is nil where the store is.
+func OpenBoltStore(file string, opts bolt.Options) (StoreInspectorImporter, error) {
 	s, err := bolt.Open(file, opts)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)

@@ -39,7 +39,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 	if recorded == 0 {
 		t.Error("nobody was asked to write the output first")
 	}
-	left, err := OpenBoltFile(copied, bolt.Options{})
+	left, err := OpenBoltStore(copied, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

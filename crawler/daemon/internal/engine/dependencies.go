@@ -17,10 +17,10 @@ import (
 // A Dependencies is what crawls have of the process that runs them.
 type Dependencies struct {
 	Log            *slog.Logger
-	StandardOutput io.Writer       // for output.jsonl: "-"
-	Handlers       PageHandlers    // of the program
-	BodyMemory     *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
-	OnDiskFull     func(error)     // called when outputs wait for room on the disk, see sinks.Config; may be nil
+	StandardOutput io.Writer           // for output.jsonl: "-"
+	Handlers       PageHandlerRegistry // of the program
+	BodyMemory     *bodymem.Budget     // for the bodies of all crawls; nil: each has one of its own
+	OnDiskFull     func(error)         // called when outputs wait for room on the disk, see sinks.Config; may be nil
 }
 
 // BoltOptions returns how the state of a project is opened. Each time before it

@@ -27,7 +27,7 @@ type Config struct {
 	Stores      datadir.CrawlStores
 	Confinement *confine.ProjectAccess // of the files that the project names
 	sinks.Outputs
-	Handlers PageHandlers
+	Handlers PageHandlerRegistry
 	Hooks    crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
 	Transport http.RoundTripper

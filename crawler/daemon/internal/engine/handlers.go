@@ -9,15 +9,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// PageHandlers are those of a program, nil if it has none: see daemon.PageHandlers, which documents the
+// PageHandlerRegistry are those of a program, nil if it has none: see daemon.PageHandlerRegistry, which documents the
 // methods.
-type PageHandlers interface {
+type PageHandlerRegistry interface {
 	Names() []string
 	Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64)
 }
 
 // handlerNames returns the names of h, which may be nil.
-func handlerNames(h PageHandlers) []string {
+func handlerNames(h PageHandlerRegistry) []string {
 	if h == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func handlerNames(h PageHandlers) []string {
 
 // CheckHandler returns a problem if h, which may be nil, has no handler of that name; the empty
 // name asks for none.
-func CheckHandler(h PageHandlers, name string) *project.FieldProblem {
+func CheckHandler(h PageHandlerRegistry, name string) *project.FieldProblem {
 	names := handlerNames(h)
 	switch {
 	case name == "" || slices.Contains(names, name):
@@ -39,7 +39,7 @@ func CheckHandler(h PageHandlers, name string) *project.FieldProblem {
 
 // attachHandler has the pages of c handled as p says: without a handler, the crawler follows
 // what is to be discovered.
-func attachHandler(h PageHandlers, c *crawler.Crawler, p project.Project, fetcher *httpfetch.Fetcher) {
+func attachHandler(h PageHandlerRegistry, c *crawler.Crawler, p project.Project, fetcher *httpfetch.Fetcher) {
 	if slices.Contains(handlerNames(h), p.Handler) {
 		h.Attach(p.Handler, c, fetcher, int64(p.Fetch.MaxRequestBody))
 	}

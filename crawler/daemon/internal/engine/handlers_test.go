@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// fakeHandlers are PageHandlers that note which of them are attached.
+// fakeHandlers are PageHandlerRegistry that note which of them are attached.
 type fakeHandlers struct {
 	names    []string
 	attached []string

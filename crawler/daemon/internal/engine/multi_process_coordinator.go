@@ -53,7 +53,9 @@ func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politenes
 		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // there is nothing to count
 		return c
 	}
-	c.sendHeartbeat = g.Stores.Frontier.(interface{ SharedLimits() *coord.SharedLimits }).SharedLimits().Heartbeat
+	c.sendHeartbeat = g.Stores.Frontier.(interface {
+		SharedLimits() *coord.SharedCrawlLimits
+	}).SharedLimits().Heartbeat
 	c.heartbeatToSend = coord.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.ResetCountsIfLimitReached,
 		Limits: coord.CrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()

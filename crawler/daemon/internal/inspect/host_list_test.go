@@ -43,7 +43,7 @@ func encodedHostStats(tb testing.TB) []byte {
 func inspectorOfCrawl(tb testing.TB, hosts int) *Inspector {
 	ctx, dir := context.Background(), tb.TempDir()
 	open := func(name string) datadir.StoreInspectorImporter {
-		s, err := datadir.OpenBoltFile(filepath.Join(dir, name), bolt.Options{})
+		s, err := datadir.OpenBoltStore(filepath.Join(dir, name), bolt.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}

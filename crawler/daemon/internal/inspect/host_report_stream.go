@@ -104,11 +104,11 @@ type reportedHostTracker struct {
 	isReported     []bool // of the hosts in hostNameHashes
 }
 
-// A hostReportStatus says what ForEachHostReport does with an origin of a host.
-type hostReportStatus byte
+// An originReportAction says what ForEachHostReport does with an origin of a host.
+type originReportAction byte
 
 const (
-	hostOfOneOrigin hostReportStatus = iota
+	hostOfOneOrigin originReportAction = iota
 	hostOfSeveralOrigins
 	hostReported
 )
@@ -127,7 +127,7 @@ func (q *Inspector) newReportedHostTracker(ctx context.Context) (*reportedHostTr
 
 // getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
 // that is new since the marks were made may have any number of origins.
-func (m *reportedHostTracker) getAndMarkReported(host string) hostReportStatus {
+func (m *reportedHostTracker) getAndMarkReported(host string) originReportAction {
 	hash := maphash.String(m.hashSeed, host)
 	at, found := slices.BinarySearch(m.hostNameHashes, hash) // the first of equal ones
 	switch {

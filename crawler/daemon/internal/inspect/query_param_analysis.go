@@ -30,7 +30,7 @@ type QueryParamAnalysis struct {
 	pagesByURL               *hashSampledMap[sampledPage] // by URL
 	variantByURLWithoutParam *hashSampledMap[paramVariantSample]
 	seenBodies               *hashSampledMap[struct{}] // by host and hash
-	evidence                 map[hostDirectoryParam]*QueryParamEvidence
+	evidence                 map[queryParamLocation]*QueryParamEvidence
 	duplicatesByHost         map[string]*HostDuplicates
 	pageCount                int
 	skippedParamCount        int // parameters of places beyond maxParamPlaces
@@ -48,8 +48,8 @@ type paramVariantSample struct {
 	shownURL              string // as it is shown
 }
 
-// A hostDirectoryParam is where a parameter is met: in a directory of a host.
-type hostDirectoryParam struct{ host, parameter, directory string }
+// A queryParamLocation is where a parameter is met: in a directory of a host.
+type queryParamLocation struct{ host, parameter, directory string }
 
 // A QueryParamEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
@@ -70,8 +70,8 @@ type HostDuplicates struct {
 	CanonicalElsewhere int    `json:"canonical_elsewhere"`
 }
 
-// A pageOutputLine is what of a line of output is read.
-type pageOutputLine struct {
+// A parsedOutputRecord is what of a line of output is read.
+type parsedOutputRecord struct {
 	URL       string `json:"url"`
 	Status    int    `json:"status"`
 	Bytes     int    `json:"bytes"`
@@ -82,7 +82,7 @@ type pageOutputLine struct {
 
 // forEachOutputPage reads the output, and calls do for each page that has a body. Lines that
 // are none are passed over: the last of a killed crawl may be cut.
-func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, pageOutputLine, uint64)) error {
+func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, parsedOutputRecord, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -94,7 +94,7 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, plaintext.ErrLineTooLong):
 			return err
 		}
-		var p pageOutputLine
+		var p parsedOutputRecord
 		if json.Unmarshal(line, &p) == nil && p.Status == http.StatusOK && p.Bytes > 0 && p.SHA256 != "" {
 			u, parseErr := decorum.ParseURL(p.URL)
 			if parseErr == nil && (s.onlyHost == "" || u.Origin().Host() == s.onlyHost) {
@@ -110,8 +110,8 @@ func (s *QueryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 // AnalyzeParams surveys an output: its file, and those that were full.
 func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnalysis, error) {
 	s := &QueryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
-		evidence: map[hostDirectoryParam]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
-	for _, do := range []func(decorum.URL, pageOutputLine, uint64){s.countPage, s.comparePage} {
+		evidence: map[queryParamLocation]*QueryParamEvidence{}, duplicatesByHost: map[string]*HostDuplicates{}}
+	for _, do := range []func(decorum.URL, parsedOutputRecord, uint64){s.countPage, s.comparePage} {
 		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
@@ -121,7 +121,7 @@ func AnalyzeParams(ctx context.Context, name, onlyHost string) (*QueryParamAnaly
 
 // countPage takes note of a page and its body. A page counts once: what the subset
 // lets go of is known for a revisit by what the line says of it.
-func (s *QueryParamAnalysis) countPage(u decorum.URL, p pageOutputLine, hash uint64) {
+func (s *QueryParamAnalysis) countPage(u decorum.URL, p parsedOutputRecord, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.values[key]
 	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
@@ -150,7 +150,7 @@ func (s *QueryParamAnalysis) countPage(u decorum.URL, p pageOutputLine, hash uin
 
 // comparePage compares a page with those that have one parameter less, or another
 // value of it.
-func (s *QueryParamAnalysis) comparePage(u decorum.URL, p pageOutputLine, hash uint64) {
+func (s *QueryParamAnalysis) comparePage(u decorum.URL, p parsedOutputRecord, hash uint64) {
 	key := hashForSample(u.String())
 	if w, isSampled := s.pagesByURL.values[key]; isSampled {
 		if w.bodyHash != hash || w.isCompared {
@@ -226,7 +226,7 @@ func (at *QueryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout,
 // much.
 func (s *QueryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string) *QueryParamEvidence {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
-	key := hostDirectoryParam{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
+	key := queryParamLocation{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.evidence[key] == nil {
 		if len(s.evidence) >= maxParamPlaces {
 			s.skippedParamCount++
@@ -272,16 +272,16 @@ func (at *QueryParamEvidence) merge(more *QueryParamEvidence) {
 func (s *QueryParamAnalysis) Report() *QueryParamReport {
 	r := &QueryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
 		Suggestions: []QueryParamSuggestion{}, HostDuplicates: []*HostDuplicates{}}
-	merged := map[hostDirectoryParam]*QueryParamSuggestion{}
-	isMixed := map[hostDirectoryParam]bool{}
+	merged := map[queryParamLocation]*QueryParamSuggestion{}
+	isMixed := map[queryParamLocation]bool{}
 	for key, at := range s.evidence {
-		hostParam := hostDirectoryParam{host: key.host, parameter: key.parameter}
+		hostParam := queryParamLocation{host: key.host, parameter: key.parameter}
 		if at.DifferentBodyPairs+at.CanonicalsWithParam > 0 && !at.favorsDropping() {
 			isMixed[hostParam] = true
 		}
 	}
 	for key, at := range s.evidence {
-		group := hostDirectoryParam{host: key.host, parameter: key.parameter}
+		group := queryParamLocation{host: key.host, parameter: key.parameter}
 		if isMixed[group] {
 			group.directory = key.directory
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// An apiProjectOwnedFiles is what daemon.json records of a project that came by the API.
-type apiProjectOwnedFiles struct {
+// An apiProjectRecord is what daemon.json records of a project that came by the API.
+type apiProjectRecord struct {
 	// FileHashes are the SHA-256 of the project file as the API wrote it last, and, during a
 	// replacement, also of the previous one. A file with another hash is the
 	// operator's.
@@ -29,13 +29,13 @@ func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) boo
 
 // addAPIProjectFileHash records that the API is about to write the file of a project.
 func (w *daemonStateStore) addAPIProjectFileHash(project, sum string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
+	return w.updateAPIProjectRecord(project, func(r *apiProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
 }
 
 // setAPIProjectFileHash records that the API has written the file of a project, and forgets other
 // hashes.
 func (w *daemonStateStore) setAPIProjectFileHash(project, sum string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) { r.FileHashes = []string{sum} })
+	return w.updateAPIProjectRecord(project, func(r *apiProjectRecord) { r.FileHashes = []string{sum} })
 }
 
 // isKnownOutputFile reports whether a project that came by the API has begun a file of lines.
@@ -46,7 +46,7 @@ func (w *daemonStateStore) isKnownOutputFile(project, path string) bool {
 // addKnownOutputFile records that a project from the API begins a file of lines. It forgets the
 // oldest beyond maxKnownOutputs.
 func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) {
+	return w.updateAPIProjectRecord(project, func(r *apiProjectRecord) {
 		r.OutputPaths = append(withoutItem(r.OutputPaths, path), path)
 		r.OutputPaths = r.OutputPaths[max(0, len(r.OutputPaths)-maxKnownOutputs):]
 	})
@@ -57,7 +57,7 @@ func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
 // file names another.
 const maxKnownOutputs = 100
 
-func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiProjectOwnedFiles)) error {
+func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiProjectRecord)) error {
 	return w.update(func(t *savedDaemonState) {
 		r := t.APIProjects[project]
 		change(&r)

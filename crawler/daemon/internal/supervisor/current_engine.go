@@ -52,7 +52,7 @@ func (r *projectRunner) newInspectionEngine(stores datadir.CrawlStores, loaded *
 // A currentEngine is the engine of a project: that of the present run, or, between runs, one
 // without a crawl that answers questions. Its lock is taken before that of state.
 type currentEngine struct {
-	state *runnerState
+	state *projectLifecycle
 
 	mu     sync.Mutex     // guards the fields below
 	engine *engine.Engine // nil: there is none

@@ -40,8 +40,8 @@ type savedDaemonState struct {
 	// has no longer was lifted by another process.
 	LastSharedBrakes map[string]map[string]string `json:"shared,omitempty"`
 	// APIProjects holds, for each project from the API, the record of its files.
-	APIProjects map[string]apiProjectOwnedFiles `json:"api,omitempty"`
-	EndedAt     time.Time                       `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	APIProjects map[string]apiProjectRecord `json:"api,omitempty"`
+	EndedAt     time.Time                   `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openDaemonStateStore reads the state that a daemon left in a file. Without a file it is empty.

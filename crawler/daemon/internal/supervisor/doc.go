@@ -6,8 +6,8 @@
 // the goroutine of one project. decorum serve calls it; package server serves it.
 //
 // The parts of a Supervisor are runnerSet (all runners), projectFilesFolder and projectLoader (the
-// project files), operatorBrakes, retiredKeyrings, memoryKillRecorder, daemonStateStore (the
-// file of what must survive) and eventBroker. Those of a projectRunner are runnerState (its
+// project files), operatorBrakes, retiredKeyrings, memoryKillDetector, daemonStateStore (the
+// file of what must survive) and eventBroker. Those of a projectRunner are projectLifecycle (its
 // command, and what it does), currentEngine, storeHandle, storeAvailability, projectOutputs
 // and projectStatsTracker. No part knows the Supervisor or the runner.
 //
@@ -18,6 +18,6 @@
 //
 // Locks are taken in this order: Supervisor.projectFilesMu, runnerSet.mu or operatorBrakes.mu,
 // operatorBrakes.storesMu; storeHandle.mu, currentEngine.mu or storeAvailability.mu,
-// runnerState.mu, projectStatsTracker.mu; then those of daemonStateStore and eventBroker. A
+// projectLifecycle.mu, projectStatsTracker.mu; then those of daemonStateStore and eventBroker. A
 // storeHandle releases its lock while stores open or close.
 package supervisor

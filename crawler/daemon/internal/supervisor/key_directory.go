@@ -80,7 +80,7 @@ func (k signingKeyring) allSignaturesExpired(now time.Time) bool {
 
 // signingKeyring returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (rs *runnerState) signingKeyring() signingKeyring {
+func (rs *projectLifecycle) signingKeyring() signingKeyring {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	loaded := rs.command.lastValidProject

@@ -79,8 +79,8 @@ func (n *memoryUsageRecord) newRecord(usage memoryUsage, at time.Time) memoryUsa
 	return record
 }
 
-// A memoryKillRecorder keeps the note of this process.
-type memoryKillRecorder struct {
+// A memoryKillDetector keeps the note of this process.
+type memoryKillDetector struct {
 	recordPath string
 	readUsage  func() memoryUsage // the memory of this process
 	log        *slog.Logger
@@ -90,10 +90,10 @@ type memoryKillRecorder struct {
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryKillRecorder reads the note of the previous process, and writes that of this one. It
+// openMemoryKillDetector reads the note of the previous process, and writes that of this one. It
 // treats an unreadable note as that of a process that ended in order: it stops no project
 // for it. A nil readUsage reads the memory of this process.
-func openMemoryKillRecorder(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryKillRecorder {
+func openMemoryKillDetector(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryKillDetector {
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage {
@@ -104,7 +104,7 @@ func openMemoryKillRecorder(file string, readUsage func() memoryUsage, log *slog
 			return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
 		}
 	}
-	w := &memoryKillRecorder{recordPath: file, readUsage: readUsage, log: log}
+	w := &memoryKillDetector{recordPath: file, readUsage: readUsage, log: log}
 	var previous memoryUsageRecord
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &previous) != nil {
@@ -116,7 +116,7 @@ func openMemoryKillRecorder(file string, readUsage func() memoryUsage, log *slog
 }
 
 // recordUsageIfDue records the present memory. held is about how much each project holds.
-func (w *memoryKillRecorder) recordUsageIfDue(now time.Time, bytesByProject map[string]int64) {
+func (w *memoryKillDetector) recordUsageIfDue(now time.Time, bytesByProject map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
@@ -129,7 +129,7 @@ func (w *memoryKillRecorder) recordUsageIfDue(now time.Time, bytesByProject map[
 }
 
 // recordCleanEnd records that the process ends in order.
-func (w *memoryKillRecorder) recordCleanEnd() {
+func (w *memoryKillDetector) recordCleanEnd() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.record.EndedCleanly = true
@@ -138,7 +138,7 @@ func (w *memoryKillRecorder) recordCleanEnd() {
 
 // writeRecordLocked replaces the note in the file. It does not sync: a power loss, after which the
 // note may be missing, is not a memory kill. It requires mu.
-func (w *memoryKillRecorder) writeRecordLocked() {
+func (w *memoryKillDetector) writeRecordLocked() {
 	text, err := json.MarshalIndent(&w.record, "", "  ")
 	if err == nil {
 		err = os.WriteFile(w.recordPath+".new", append(text, '\n'), 0o600)
@@ -197,7 +197,7 @@ func (s *Supervisor) recordMemory(now time.Time) {
 
 // markStoppedAfterMemoryKills makes the project of the note, if there is one, come up stopped for
 // good, with the reason.
-func (w *memoryKillRecorder) markStoppedAfterMemoryKills(stateStore *daemonStateStore) error {
+func (w *memoryKillDetector) markStoppedAfterMemoryKills(stateStore *daemonStateStore) error {
 	project := w.record.StoppedProject
 	if project == "" || stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it

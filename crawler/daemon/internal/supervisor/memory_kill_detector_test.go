@@ -125,7 +125,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w := openMemoryKillRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		w := openMemoryKillDetector(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
 		if stop := w.record.StoppedProject; stop != "" || w.record.SuspectProject != "" {
 			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}

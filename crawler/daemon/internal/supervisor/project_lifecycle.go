@@ -35,9 +35,9 @@ func (o *runnerTarget) blockedReason() string {
 	return ""
 }
 
-// A runnerState is the command of a projectRunner and the state that its project is in. Users
+// A projectLifecycle is the command of a projectRunner and the state that its project is in. Users
 // change the command; the goroutine of the runner waits for it and reports the state.
-type runnerState struct {
+type projectLifecycle struct {
 	name       string
 	log        *slog.Logger
 	events     *eventBroker
@@ -56,12 +56,12 @@ type runnerState struct {
 	loadedProjectDigest    string // of the file that command.lastValidProject was read from
 }
 
-// newRunnerState returns the state of a stopped project. It has no project file until one is
+// newProjectLifecycle returns the state of a stopped project. It has no project file until one is
 // applied.
-func newRunnerState(
+func newProjectLifecycle(
 	name string, log *slog.Logger, events *eventBroker, stateStore *daemonStateStore, stats *projectStatsTracker,
-) *runnerState {
-	rs := &runnerState{
+) *projectLifecycle {
+	rs := &projectLifecycle{
 		name: name, log: log, events: events, stateStore: stateStore, stats: stats,
 		state: api.StateStopped, since: time.Now().UTC(),
 	}
@@ -75,14 +75,14 @@ func newRunnerState(
 
 // updateCommand changes the command. It interrupts the present run, which finishes its visits
 // under way; the runner then carries the new command out.
-func (rs *runnerState) updateCommand(update func(*runnerTarget)) {
+func (rs *projectLifecycle) updateCommand(update func(*runnerTarget)) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.updateCommandLocked(update)
 }
 
 // updateCommandLocked is updateCommand for callers that hold rs.mu.
-func (rs *runnerState) updateCommandLocked(update func(*runnerTarget)) {
+func (rs *projectLifecycle) updateCommandLocked(update func(*runnerTarget)) {
 	update(&rs.command)
 	rs.command.revision++
 	if rs.interruptRun != nil {
@@ -95,7 +95,7 @@ func (rs *runnerState) updateCommandLocked(update func(*runnerTarget)) {
 }
 
 // waitForCommand waits until the command has another revision than version, and returns it.
-func (rs *runnerState) waitForCommand(version int) runnerTarget {
+func (rs *projectLifecycle) waitForCommand(version int) runnerTarget {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for rs.command.revision == version {
@@ -106,7 +106,7 @@ func (rs *runnerState) waitForCommand(version int) runnerTarget {
 
 // beginRunIfLatest begins a run for the revision version of the command, which interruptRun ends;
 // it returns false if there is a newer one.
-func (rs *runnerState) beginRunIfLatest(version int, interruptRun func(error)) bool {
+func (rs *projectLifecycle) beginRunIfLatest(version int, interruptRun func(error)) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.command.revision != version {
@@ -119,7 +119,7 @@ func (rs *runnerState) beginRunIfLatest(version int, interruptRun func(error)) b
 
 // markDoneUnlessURLsAdded ends a run that has found nothing more to do. If URLs were added to it,
 // perhaps too late, another run looks for them.
-func (rs *runnerState) markDoneUnlessURLsAdded() {
+func (rs *projectLifecycle) markDoneUnlessURLsAdded() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.interruptRun = nil
@@ -131,7 +131,7 @@ func (rs *runnerState) markDoneUnlessURLsAdded() {
 }
 
 // resumeIfDone has a project that is done go on, for another process has found URLs for it.
-func (rs *runnerState) resumeIfDone() {
+func (rs *projectLifecycle) resumeIfDone() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.state == api.StateDone {
@@ -141,7 +141,7 @@ func (rs *runnerState) resumeIfDone() {
 
 // resumeForNewURLs has a project go on that had nothing left, for URLs were added to it. If they
 // were added to the present run, it goes on itself, unless it was at its end.
-func (rs *runnerState) resumeForNewURLs(toPresentRun bool) {
+func (rs *projectLifecycle) resumeForNewURLs(toPresentRun bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.interruptRun != nil && toPresentRun {
@@ -153,21 +153,21 @@ func (rs *runnerState) resumeForNewURLs(toPresentRun bool) {
 
 // projectToInspect returns the last valid project file, nil if there is none, with the reason;
 // and whether a run goes on.
-func (rs *runnerState) projectToInspect() (loaded *loadedProject, isRunning bool, blockedReason string) {
+func (rs *projectLifecycle) projectToInspect() (loaded *loadedProject, isRunning bool, blockedReason string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.command.lastValidProject, rs.interruptRun != nil, rs.command.blockedReason()
 }
 
 // isRunning reports whether a run goes on.
-func (rs *runnerState) isRunning() bool {
+func (rs *projectLifecycle) isRunning() bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.interruptRun != nil
 }
 
 // apiState returns the part of api.Project that the state is, and the last valid project file.
-func (rs *runnerState) apiState() (api.Project, *loadedProject) {
+func (rs *projectLifecycle) apiState() (api.Project, *loadedProject) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	p := api.Project{
@@ -179,7 +179,7 @@ func (rs *runnerState) apiState() (api.Project, *loadedProject) {
 // publishMessage publishes a message about the project with its state. It holds rs.mu until then, so
 // that no later state is published before it. message gets the last valid project file, which may be
 // nil, and must not call rs.
-func (rs *runnerState) publishMessage(message func(*loadedProject) string) {
+func (rs *projectLifecycle) publishMessage(message func(*loadedProject) string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	text := message(rs.command.lastValidProject)
@@ -187,14 +187,14 @@ func (rs *runnerState) publishMessage(message func(*loadedProject) string) {
 }
 
 // clearRunInterrupt records that no run goes on.
-func (rs *runnerState) clearRunInterrupt() {
+func (rs *projectLifecycle) clearRunInterrupt() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.interruptRun = nil
 }
 
 // setLocked records, logs and publishes a change of the state. It needs rs.mu.
-func (rs *runnerState) setLocked(s api.ProjectState, reason string) {
+func (rs *projectLifecycle) setLocked(s api.ProjectState, reason string) {
 	if rs.state == s && rs.reason == reason {
 		return
 	}
@@ -208,7 +208,7 @@ func (rs *runnerState) setLocked(s api.ProjectState, reason string) {
 }
 
 // set is setLocked for callers that do not hold rs.mu.
-func (rs *runnerState) set(s api.ProjectState, reason string) {
+func (rs *projectLifecycle) set(s api.ProjectState, reason string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.setLocked(s, reason)
@@ -216,7 +216,7 @@ func (rs *runnerState) set(s api.ProjectState, reason string) {
 
 // setDesired has the project run, pause or stop, and records it. A pause or a stop takes effect
 // even if it cannot be recorded: the error then says that it may not survive the daemon.
-func (rs *runnerState) setDesired(s api.ProjectState) error {
+func (rs *projectLifecycle) setDesired(s api.ProjectState) error {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	// Refuse what cannot be, and leave what is so already.
@@ -250,14 +250,14 @@ func (rs *runnerState) setDesired(s api.ProjectState) error {
 }
 
 // current returns the state of the project, and its reason.
-func (rs *runnerState) current() (api.ProjectState, string) {
+func (rs *projectLifecycle) current() (api.ProjectState, string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.state, rs.reason
 }
 
 // redisStoreIdentity returns which Redis store the project file names; "" if it names none.
-func (rs *runnerState) redisStoreIdentity() string {
+func (rs *projectLifecycle) redisStoreIdentity() string {
 	if loaded := rs.loadedProject(); loaded != nil {
 		return loaded.project.Store.Redis.StoreIdentity()
 	}
@@ -265,14 +265,14 @@ func (rs *runnerState) redisStoreIdentity() string {
 }
 
 // loadedProject returns the last valid project file; nil if there is none.
-func (rs *runnerState) loadedProject() *loadedProject {
+func (rs *projectLifecycle) loadedProject() *loadedProject {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.command.lastValidProject
 }
 
 // setInactive sets the state of a project that, by o, does not run.
-func (rs *runnerState) setInactive(o runnerTarget) {
+func (rs *projectLifecycle) setInactive(o runnerTarget) {
 	switch reason := o.blockedReason(); {
 	case o.isProjectFileGone:
 		rs.set(api.StateStopped, reason)
@@ -286,14 +286,14 @@ func (rs *runnerState) setInactive(o runnerTarget) {
 }
 
 // setFailed reports that the project cannot go on. Others do.
-func (rs *runnerState) setFailed(err error) {
+func (rs *projectLifecycle) setFailed(err error) {
 	rs.log.Error("the project fails; when the cause is removed, start it again", "error", err)
 	rs.set(api.StateFailed, err.Error())
 }
 
 // pauseAtLimit pauses a project that has reached a limit, and records it, unless the command has
 // another revision than version.
-func (rs *runnerState) pauseAtLimit(version int, limit error) {
+func (rs *projectLifecycle) pauseAtLimit(version int, limit error) {
 	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 )
 
 // newTestRunnerState returns the state of a project that nobody runs, over a new state file.
-func newTestRunnerState(t *testing.T, name string) *runnerState {
+func newTestRunnerState(t *testing.T, name string) *projectLifecycle {
 	t.Helper()
 	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), datadir.DaemonStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newRunnerState(name, slog.New(slog.DiscardHandler), &eventBroker{}, stateStore, &projectStatsTracker{})
+	return newProjectLifecycle(name, slog.New(slog.DiscardHandler), &eventBroker{}, stateStore, &projectStatsTracker{})
 }
 
 // checkState fails unless the project is in a state.
-func checkState(t *testing.T, rs *runnerState, want api.ProjectState) {
+func checkState(t *testing.T, rs *projectLifecycle, want api.ProjectState) {
 	t.Helper()
 	if got, reason := rs.current(); got != want {
 		t.Fatalf("the project is %s (%s), want %s", got, reason, want)

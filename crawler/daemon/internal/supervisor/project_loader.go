@@ -27,7 +27,7 @@ type loadedProject struct {
 
 // A projectLoader reads and checks project files for a daemon.
 type projectLoader struct {
-	daemonDirs
+	projectPaths
 	apiRestrictions APIProjectRestrictions                     // of projects that came by the API
 	checkHandler    func(handler string) *project.FieldProblem // whether the program has it
 	stateStore      *daemonStateStore                          // knows which outputs a project from the API has begun

@@ -18,8 +18,8 @@ func TestProjectLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &projectLoader{
-		daemonDirs: daemonDirs{DataDir: datadir.StateDir(filepath.Join(dir, "data")), ProjectFilesDir: filepath.Join(dir, "projects")},
-		stateStore: stateStore,
+		projectPaths: projectPaths{DataDir: datadir.StateDir(filepath.Join(dir, "data")), ProjectFilesDir: filepath.Join(dir, "projects")},
+		stateStore:   stateStore,
 		checkHandler: func(handler string) *project.FieldProblem {
 			if handler == "" {
 				return nil

@@ -11,26 +11,26 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// daemonDirs say where a daemon keeps the files and the state of its projects. Both
+// projectPaths say where a daemon keeps the files and the state of its projects. Both
 // directories are absolute.
-type daemonDirs struct {
+type projectPaths struct {
 	DataDir         datadir.StateDir
 	ProjectFilesDir string
 }
 
 // projectStateDir returns the directory of the state of a project.
-func (d daemonDirs) projectStateDir(name string) datadir.StateDir {
+func (d projectPaths) projectStateDir(name string) datadir.StateDir {
 	return datadir.StateDir(d.DataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
 }
 
 // projectFilePath returns the path of the file of a project.
-func (d daemonDirs) projectFilePath(name string) string {
+func (d projectPaths) projectFilePath(name string) string {
 	return filepath.Join(d.ProjectFilesDir, name+projectExt)
 }
 
 // isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (d daemonDirs) isForbiddenOutputPath(name, outputPath string) bool {
+func (d projectPaths) isForbiddenOutputPath(name, outputPath string) bool {
 	projectDir := d.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.Path(outputPath)
@@ -40,7 +40,7 @@ func (d daemonDirs) isForbiddenOutputPath(name, outputPath string) bool {
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
-func (d daemonDirs) makePathsAbsolute(p *project.Project) {
+func (d projectPaths) makePathsAbsolute(p *project.Project) {
 	p.Store.Path = string(d.projectStateDir(p.Name))
 	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
 		if f.Use != project.StateDirectory {
@@ -51,7 +51,7 @@ func (d daemonDirs) makePathsAbsolute(p *project.Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (d daemonDirs) absolutePath(projectName string, use project.FilePathUse, path string) string {
+func (d projectPaths) absolutePath(projectName string, use project.FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -64,7 +64,7 @@ func (d daemonDirs) absolutePath(projectName string, use project.FilePathUse, pa
 // moveToDeleted moves the file and the state of a project, or, if it returns an error,
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
-func (d daemonDirs) moveToDeleted(name string) error {
+func (d projectPaths) moveToDeleted(name string) error {
 	deletedPath := d.DataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err

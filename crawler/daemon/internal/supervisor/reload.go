@@ -86,7 +86,7 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 // resultIfFileUnchanged returns a result if the file with a digest is the one that was read last;
 // else nil. It returns nil for an invalid file, too: the cause may be another file that it
 // names, and that is there now.
-func (rs *runnerState) resultIfFileUnchanged(digest string) *api.ProjectReloadResult {
+func (rs *projectLifecycle) resultIfFileUnchanged(digest string) *api.ProjectReloadResult {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.lastReadDigest != digest || rs.command.isProjectFileGone || rs.command.projectFileError != "" {
@@ -97,7 +97,7 @@ func (rs *runnerState) resultIfFileUnchanged(digest string) *api.ProjectReloadRe
 
 // applyReloadedProject has the project follow a valid file: the present run ends, and another
 // follows the file. If the file is again what it was before an invalid one, the run goes on.
-func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
+func (rs *projectLifecycle) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "changed"}
 	rs.mu.Lock()
 	if rs.loadedProjectDigest == digest && !rs.command.isProjectFileGone {
@@ -122,7 +122,7 @@ func (rs *runnerState) applyReloadedProject(loaded *loadedProject, digest string
 // rejectFile records that the file is invalid, for a reason; the project goes on as it was.
 // lastValid is what a project follows that has followed no file in this process; nil: there
 // is none.
-func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
+func (rs *projectLifecycle) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "refused", Error: reason}
 	rs.mu.Lock()
 	isKnown, hasNoRevision := rs.lastReadDigest == digest && rs.command.projectFileError == reason, rs.command.lastValidProject == nil && (lastValid != nil || rs.command.revision == 0) || rs.command.isProjectFileGone
@@ -153,7 +153,7 @@ func (rs *runnerState) rejectFile(reason, digest string, lastValid *loadedProjec
 // handleProjectFileGone stops the project, whose file is gone. Its data is kept, and if it ran it
 // goes on when the file is back. lastValid returns the file by which a project that is new in
 // this process is inspected.
-func (rs *runnerState) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
+func (rs *projectLifecycle) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "gone"}
 	rs.mu.Lock()
 	isNew, wasGone := rs.command.revision == 0, rs.command.isProjectFileGone

@@ -37,7 +37,7 @@ type projectRunner struct {
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are queued; used by runCommandLoop alone
 
-	state         *runnerState
+	state         *projectLifecycle
 	engine        *currentEngine
 	availability  *storeAvailability
 	diskFullState diskFullState
@@ -53,7 +53,7 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore,
 		robotsStore: s.robotsStore, SharedResources: s.SharedResources, brakes: s.operatorBrakes, metrics: s.Metrics, ended: make(chan struct{}),
 	}
-	r.state = newRunnerState(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
+	r.state = newProjectLifecycle(name, env.Log, r.eventBroker, r.daemonStateStore, &r.statsTracker)
 	r.engine = &currentEngine{state: r.state}
 	r.availability = newStoreAvailability(r.state)
 	env.OnDiskFull = r.diskFullState.updateWaitingWrites

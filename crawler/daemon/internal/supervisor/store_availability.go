@@ -15,14 +15,14 @@ import (
 // A storeAvailability says whether the state of a project can be used: whether the servers that
 // keep it answer, and its file can be written. Its lock is taken before that of state.
 type storeAvailability struct {
-	state *runnerState // names the project and the servers in messages, and publishes them
+	state *projectLifecycle // names the project and the servers in messages, and publishes them
 
 	mu               sync.Mutex              // guards the fields below
 	availableContext context.Context         // done while the state cannot be used: its cause says why
 	setUnavailable   context.CancelCauseFunc // ends availableContext
 }
 
-func newStoreAvailability(state *runnerState) *storeAvailability {
+func newStoreAvailability(state *projectLifecycle) *storeAvailability {
 	a := &storeAvailability{state: state}
 	a.setAvailableLocked()
 	return a

@@ -29,12 +29,12 @@ import (
 // A Supervisor runs the projects of a daemon. It is an api.Daemon.
 type Supervisor struct {
 	env *engine.Dependencies
-	daemonDirs
+	projectPaths
 	startNewProjects bool // projects run as soon as they have a file
 	directoryLock    *datadir.DirectoryLock
 	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
-	memoryKillRecorder *memoryKillRecorder
+	memoryKillRecorder *memoryKillDetector
 	Metrics            *metrics.Metrics
 	hostLists          *inspect.HostListCache
 	robotsDiskFull     diskFullState // of robotsStore
@@ -76,7 +76,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	// Put together what needs no file.
 	s := &Supervisor{
 		env: env, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(), runners: newRunnerSet(),
-		daemonDirs: daemonDirs{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir},
+		projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir},
 		SharedResources: engine.SharedResources{
 			SharedHosts: politeness.NewSharedHosts(), OperatorBrakes: &politeness.Brakes{}, MemoryBudget: &bolt.SharedMemoryBudget{},
 			MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), env.Log), BodyMemory: env.BodyMemory,
@@ -104,7 +104,7 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		return err
 	}
 	s.loader = &projectLoader{
-		daemonDirs: s.daemonDirs, apiRestrictions: rules, stateStore: s.stateStore,
+		projectPaths: s.projectPaths, apiRestrictions: rules, stateStore: s.stateStore,
 		jsonlOwner:   s.runners.jsonlOutputOwner,
 		checkHandler: func(handler string) *project.FieldProblem { return engine.CheckHandler(s.env.Handlers, handler) },
 	}
@@ -124,7 +124,7 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		return err
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	s.memoryKillRecorder = openMemoryKillRecorder(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
+	s.memoryKillRecorder = openMemoryKillDetector(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
 	return s.memoryKillRecorder.markStoppedAfterMemoryKills(s.stateStore)
 }
 

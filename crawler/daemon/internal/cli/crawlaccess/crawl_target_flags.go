@@ -16,9 +16,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A CrawlFlags says which crawl a command looks into: that of a directory, or a project of a
+// A CrawlTargetFlags says which crawl a command looks into: that of a directory, or a project of a
 // daemon. It says also in which format the command answers.
-type CrawlFlags struct {
+type CrawlTargetFlags struct {
 	DaemonFlags
 	Env     *command.Env
 	Format  string
@@ -26,7 +26,7 @@ type CrawlFlags struct {
 }
 
 // AddFlags adds the flags to those of c, which answers in one of formats.
-func (f *CrawlFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...string) {
+func (f *CrawlTargetFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...string) {
 	fs := c.Flags()
 	f.Env, f.flagSet = env, fs
 	command.AddFormatFlag(c, &f.Format, formats...)
@@ -37,16 +37,16 @@ func (f *CrawlFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...str
 }
 
 // NamesDaemon reports whether the flags name a daemon, or a project of one.
-func (f *CrawlFlags) NamesDaemon() bool { return f.isExplicit() || f.project != "" }
+func (f *CrawlTargetFlags) NamesDaemon() bool { return f.isExplicit() || f.project != "" }
 
 // Place names the crawl for people.
-func (f *CrawlFlags) Place() string {
+func (f *CrawlTargetFlags) Place() string {
 	return cmp.Or(f.serverURL, f.DataDir)
 }
 
 // Do calls do with an Inspector of the crawl, until a signal ends that: of the process that
 // runs the crawl if there is one, else of the crawl's files, which are locked meanwhile.
-func (f *CrawlFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
+func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
 	inspector, dir, err := f.FindRunning(ctx)
 	if err != nil {
 		return f.ExplainError(ctx, err)
@@ -61,7 +61,7 @@ func (f *CrawlFlags) Do(ctx context.Context, do func(context.Context, api.Inspec
 
 // FindRunning returns an Inspector of the process that runs the crawl, or nil and the
 // directory of the crawl.
-func (f *CrawlFlags) FindRunning(ctx context.Context) (i api.Inspector, dir datadir.StateDir, err error) {
+func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, dir datadir.StateDir, err error) {
 	if f.isExplicit() {
 		f.serverURL = cmp.Or(f.serverURL, defaultServer)
 		client, err := f.NewClient(ctx)
@@ -100,7 +100,7 @@ func (f *CrawlFlags) FindRunning(ctx context.Context) (i api.Inspector, dir data
 }
 
 // projectOf returns the name of the project of a daemon that is meant.
-func (f *CrawlFlags) projectOf(ctx context.Context, client *api.Client) (string, error) {
+func (f *CrawlTargetFlags) projectOf(ctx context.Context, client *api.Client) (string, error) {
 	if f.project != "" {
 		return f.project, nil
 	}
@@ -116,7 +116,7 @@ func (f *CrawlFlags) projectOf(ctx context.Context, client *api.Client) (string,
 }
 
 // chooseProject returns the project that is meant, of those that a daemon has.
-func (f *CrawlFlags) chooseProject(names []string) (string, error) {
+func (f *CrawlTargetFlags) chooseProject(names []string) (string, error) {
 	switch {
 	case f.project != "" && slices.Contains(names, f.project):
 		return f.project, nil

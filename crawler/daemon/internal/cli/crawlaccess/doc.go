@@ -2,7 +2,7 @@
 // crawl that runs in the foreground by its socket, and the files of a crawl that no process
 // runs.
 //
-// Begin reading at CrawlFlags.Do, which hands a command an api.Inspector. Packages inspectcmd
+// Begin reading at CrawlTargetFlags.Do, which hands a command an api.Inspector. Packages inspectcmd
 // and transfer call it; package daemonctl uses DaemonFlags alone. It starts no goroutine but
 // that of command.Env.WithSignalCancel, and has no locks.
 package crawlaccess

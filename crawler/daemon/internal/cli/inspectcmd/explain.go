@@ -50,7 +50,7 @@ const explainExample = `  decorum explain 'https://example.com/shop?ref=home&ite
 
 // An explainOptions is what somebody wants to have explained.
 type explainOptions struct {
-	crawlaccess.CrawlFlags
+	crawlaccess.CrawlTargetFlags
 	configFile  string
 	fetchRobots bool
 }

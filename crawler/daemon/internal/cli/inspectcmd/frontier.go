@@ -38,7 +38,7 @@ const frontierListExample = `  decorum frontier list --host example.com --limit 
 
 // A frontierListOptions is which URLs somebody wants to see.
 type frontierListOptions struct {
-	crawlaccess.CrawlFlags
+	crawlaccess.CrawlTargetFlags
 	api.FrontierURLQuery
 }
 
@@ -119,7 +119,7 @@ const frontierStatsHelp = `Say how much the frontier holds, and when its next UR
 The states of hosts are those of decorum report.`
 
 func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
-	var q crawlaccess.CrawlFlags
+	var q crawlaccess.CrawlTargetFlags
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
 		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),

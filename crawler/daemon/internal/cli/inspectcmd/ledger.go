@@ -197,7 +197,7 @@ const ledgerShowExample = `  decorum ledger show --url https://example.com/
 
 // A ledgerShowOptions is what of a ledger is wanted.
 type ledgerShowOptions struct {
-	crawlaccess.CrawlFlags
+	crawlaccess.CrawlTargetFlags
 	api.LedgerQuery
 }
 

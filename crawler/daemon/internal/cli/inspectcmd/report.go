@@ -80,7 +80,7 @@ const reportExample = `  decorum report
 
 // A reportOptions is what somebody wants to know of a crawl.
 type reportOptions struct {
-	crawlaccess.CrawlFlags
+	crawlaccess.CrawlTargetFlags
 	host          string
 	limit         int
 	suggestParams bool

@@ -38,7 +38,7 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
 func NewAddCommand(env *command.Env) *cobra.Command {
-	var q crawlaccess.CrawlFlags
+	var q crawlaccess.CrawlTargetFlags
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
 		Example: frontierAddExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
@@ -56,7 +56,7 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 }
 
 // addToFrontier queues urls, or the lines of stdin if the URL is -.
-func addToFrontier(ctx context.Context, q *crawlaccess.CrawlFlags, stdin io.Reader, urls []string) error {
+func addToFrontier(ctx context.Context, q *crawlaccess.CrawlTargetFlags, stdin io.Reader, urls []string) error {
 	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
 		lines := sliceLines(urls)
 		if urls[0] == "-" {
