@@ -78,7 +78,7 @@ func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decomp
 	if d.contentLength < 0 {
 		res.TransferEncoding = []string{"chunked"}
 	}
-	b := &pacedBody{ctx: r.Context(), preparedResponse: d, entry: e, startedAt: time.Now()}
+	b := &pacedBody{ctx: r.Context(), wireResponse: d, entry: e, startedAt: time.Now()}
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
 		e.recordEnd(false)
 		res.Body = http.NoBody
@@ -96,14 +96,14 @@ func (d *wireResponse) httpResponse(r *http.Request, e *exchangeRecorder, decomp
 
 // A pacedBody hands out a delivery's body as the clock allows.
 type pacedBody struct {
-	ctx              context.Context
-	preparedResponse *wireResponse
-	entry            *exchangeRecorder
-	startedAt        time.Time
-	nextPieceIndex   int    // the piece that comes after rest
-	unreadPiece      []byte // of the piece being read
-	stopCancelWatch  func() bool
-	err              error // for good
+	ctx             context.Context
+	wireResponse    *wireResponse
+	entry           *exchangeRecorder
+	startedAt       time.Time
+	nextPieceIndex  int    // the piece that comes after rest
+	unreadPiece     []byte // of the piece being read
+	stopCancelWatch func() bool
+	err             error // for good
 }
 
 // Read waits for the next piece if the last one is used up.
@@ -118,9 +118,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	n := copy(p, b.unreadPiece)
 	b.unreadPiece = b.unreadPiece[n:]
 	b.entry.addBodyBytes(n)
-	if len(b.unreadPiece) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
+	if len(b.unreadPiece) == 0 && b.nextPieceIndex == b.wireResponse.bodyPieceCount() && !b.wireResponse.breaksOff() {
 		b.err = io.EOF
-		b.endExchange(b.preparedResponse.fault == BadGzip)
+		b.endExchange(b.wireResponse.fault == BadGzip)
 		return n, nil
 	}
 	return n, nil
@@ -133,10 +133,10 @@ func (b *pacedBody) awaitData() error {
 		return context.Cause(b.ctx)
 	case len(b.unreadPiece) > 0:
 		return nil
-	case b.nextPieceIndex == b.preparedResponse.bodyPieceCount():
+	case b.nextPieceIndex == b.wireResponse.bodyPieceCount():
 		return b.stallOrBreakOff()
 	}
-	data, at := b.preparedResponse.bodyPieceAndSendTime(b.nextPieceIndex)
+	data, at := b.wireResponse.bodyPieceAndSendTime(b.nextPieceIndex)
 	if err := sleepUnlessCanceled(b.ctx, at-time.Since(b.startedAt)); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (b *pacedBody) awaitData() error {
 
 // stallOrBreakOff returns how a body breaks off.
 func (b *pacedBody) stallOrBreakOff() error {
-	switch b.preparedResponse.fault {
+	switch b.wireResponse.fault {
 	case StallBody:
 		return sleepUnlessCanceled(b.ctx, forever)
 	case ResetBody:

@@ -51,7 +51,7 @@ func (f ledgerPacedFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decor
 	}
 	res, err := f.inner.Fetch(ctx, t)
 	if res != nil {
-		res.Start, res.End = v.requestTimes.start, v.requestTimes.end
+		res.Start, res.End = v.requestInterval.start, v.requestInterval.end
 	}
 	return res, err
 }

@@ -76,7 +76,7 @@ type ledgerRequest struct {
 type replayedVisit struct {
 	ticket          crawler.Ticket
 	ledgerRequest   *ledgerRequest  // what the ledger has of it
-	requestTimes    requestInterval // when it is made
+	requestInterval requestInterval // when it is made
 	headerOnly      bool            // its content is not archived
 	ticketReady     chan bool       // the ticket is there
 	proceedDecision chan error      // how it goes on: nil: with the archived answer
@@ -195,7 +195,7 @@ func (p *LedgerReplayer) replayRequestRecord(ctx context.Context, r *ledger.Reco
 			continue
 		}
 		if p.matchLedgerRequest(v) {
-			v.requestTimes.start = p.Now()
+			v.requestInterval.start = p.Now()
 			p.openVisits[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
 				p.reportDifference(r.Number, r.Request.URL, "it was asked for, and in its place would be %s", url)
@@ -227,7 +227,7 @@ func (p *LedgerReplayer) replayAnswer(r *ledger.Record) error {
 		return nil // its request was not made again
 	}
 	delete(p.openVisits, r.Response.RequestNumber)
-	v.requestTimes.end = r.Response.EndedAt.Add(-p.totalRecordedClockChange)
+	v.requestInterval.end = r.Response.EndedAt.Add(-p.totalRecordedClockChange)
 	return p.finishPendingVisit(v, nil)
 }
 

@@ -89,8 +89,8 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 		m.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
 		m.crashedAt = opts.Now()
 		values[keyCrashedAt] = binaryrecord.AppendTime(nil, m.crashedAt)
-		if minDue := m.crashedAt.Add(opts.PostInterruptionDelay); minDue.After(m.earliestAllowedDue) {
-			m.earliestAllowedDue = minDue
+		if earliest := m.crashedAt.Add(opts.PostInterruptionDelay); earliest.After(m.earliestAllowedDue) {
+			m.earliestAllowedDue = earliest
 			values[keyMinDue] = binaryrecord.AppendTime(nil, m.earliestAllowedDue)
 		}
 	}

@@ -192,7 +192,7 @@ func (s *Supervisor) recordMemory(now time.Time) {
 			bytesByProject[r.name] = n
 		}
 	}
-	s.memoryKillRecorder.recordUsageIfDue(now, bytesByProject)
+	s.memoryKillDetector.recordUsageIfDue(now, bytesByProject)
 }
 
 // markStoppedAfterMemoryKills makes the project of the note, if there is one, come up stopped for

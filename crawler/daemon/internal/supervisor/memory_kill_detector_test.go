@@ -138,7 +138,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 700, LimitBytes: 1000, OOMKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.Supervisor.memoryKillRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	f.Supervisor.memoryKillDetector.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
 	text, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ type Supervisor struct {
 	directoryLock    *datadir.DirectoryLock
 	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
 	engine.SharedResources
-	memoryKillRecorder *memoryKillDetector
+	memoryKillDetector *memoryKillDetector
 	Metrics            *metrics.Metrics
 	hostLists          *inspect.HostListCache
 	robotsDiskFull     diskFullState // of robotsStore
@@ -124,8 +124,8 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 		return err
 	}
 	s.HostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	s.memoryKillRecorder = openMemoryKillDetector(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
-	return s.memoryKillRecorder.markStoppedAfterMemoryKills(s.stateStore)
+	s.memoryKillDetector = openMemoryKillDetector(s.DataDir.Path(memoryRecordFile), readMemoryUsage, s.env.Log)
+	return s.memoryKillDetector.markStoppedAfterMemoryKills(s.stateStore)
 }
 
 // projectNamesWithData returns the names of all projects that have a state or a directory, though
@@ -213,7 +213,7 @@ func (s *Supervisor) Close() (err error) {
 	}
 	if s.HostDueStore != nil {
 		err = errors.Join(err, s.stateStore.update(func(t *savedDaemonState) { t.EndedAt = time.Now() }))
-		s.memoryKillRecorder.recordCleanEnd()
+		s.memoryKillDetector.recordCleanEnd()
 	}
 	return errors.Join(err, s.directoryLock.Close())
 }
