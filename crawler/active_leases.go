@@ -97,7 +97,7 @@ func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 }
 
 // beginRequest returns the context of the request of t, which is made for l now.
-// end says that it is over.
+// done says that it is over.
 func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, t Ticket) (requestCtx context.Context, done func()) {
 	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()

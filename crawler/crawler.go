@@ -41,7 +41,8 @@ type Crawler struct {
 	Settings     Settings            // numbers and switches
 	Log          *slog.Logger        // nil: slog.Default
 	// Now is the clock by which is decided and recorded; that of the frontier must be
-	// the same. Leases run by the clock of the machine. Nil: time.Now.
+	// the same. Leases run by the clock of the machine. A crawl with a clock of its own charges this
+	// machine with no failure. Nil: time.Now.
 	Now func() time.Time
 
 	// The parts of the pipeline. Prepare gives them the configuration above.
@@ -200,7 +201,7 @@ func (c *Crawler) Validate() error {
 	case c.Gate == nil:
 		err = errors.New("there is no Gate")
 	case c.Limiter == nil:
-		err = errors.New("there are no Limits")
+		err = errors.New("there is no Limiter")
 	case c.Fetcher == nil:
 		err = errors.New("there is no Fetcher")
 	}
@@ -263,7 +264,8 @@ func (c *Crawler) configureParts() {
 }
 
 // Step takes the next URL through the pipeline, and returns when it is acked. Several
-// may be under way at a time. Nobody renews their leases.
+// may be under way at a time. Nobody renews their leases, and a brake that is put on does not break
+// off a request that is under way.
 func (c *Crawler) Step(ctx context.Context) error { return c.step(ctx, ctx) }
 
 // now returns the time.

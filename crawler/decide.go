@@ -79,8 +79,7 @@ func VisitHoursDecision(policy politeness.Policy, opensAt, now time.Time) decoru
 	if !opensAt.After(now) {
 		return decorum.Decision{}
 	}
-	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours,
-		Until: timecmp.Earlier(opensAt, now.Add(maxWindowWait))}
+	return decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours, Until: opensAt}
 }
 
 // localFailureDecision returns the Decision about a visit that failed on this machine before it
@@ -209,7 +208,9 @@ func visitAbortReason(v *Visit, t Ticket, now time.Time) decorum.Decision {
 		return decorum.Decision{}
 	}
 	d, _ := decorum.DecisionOf(v.Err)
-	if waitsForShared(d.Reason) || d.Reason == decorum.ReasonBrake && !t.maybeSent() {
+	// An ftp visit claims the address again for its second connection, when it has sent its commands.
+	isFirstClaim := !t.data.serverAddrClaimed.Load() || !t.data.sendWasAllowed.Load()
+	if waitsForShared(d.Reason) && isFirstClaim || d.Reason == decorum.ReasonBrake && !t.maybeSent() {
 		return d
 	}
 	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendWasAllowed.Load() {

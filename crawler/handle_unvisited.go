@@ -34,6 +34,8 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decoru
 		return c.hostTable.requeueAndDelayHost(l, d.Rest), nil
 	case decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate, decorum.ReasonOtherProcesses:
 		return c.waitlist.postponeBusyLease(ctx, l, d.Until)
+	case decorum.ReasonVisitHours:
+		return c.waitlist.requeueAndHoldOrigin(ctx, l, timecmp.Earlier(d.Until, c.now().Add(maxWindowWait)), false)
 	case decorum.ReasonNetwork, decorum.ReasonLocalFailure: // it is asked again when a lease is to be had
 		return leaseOutcome{outcome: storage.Requeue}, nil
 	case decorum.ReasonPageLimit, decorum.ReasonByteLimit:
@@ -94,7 +96,7 @@ func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, un
 	return result, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
 }
 
-// skipPageInDryRun ends the walk of a page in a run that scouts: all has been asked that is
+// skipPageInDryRun ends the way of a page in a dry run: all has been asked that is
 // asked before a visit, but for what time will tell. The page counts as done, and
 // its host's clock stays as it is.
 func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (leaseOutcome, error) {

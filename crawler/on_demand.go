@@ -35,8 +35,8 @@ type OnDemandCrawl struct {
 	unsentRobots map[decorum.Origin]unsentRobotsError // whose robots.txt was not asked for, and is not for now
 }
 
-// An unsentRobotsError says why no request for a robots.txt was sent. It is of our own making, so
-// that the gate does not hear of it. The origin is set aside, until it is looked at again.
+// An unsentRobotsError says why no request for a robots.txt was sent. The failure is on this side,
+// so that the gate is not told. The origin is set aside, until it is looked at again.
 type unsentRobotsError struct {
 	err   error
 	until time.Time
@@ -85,7 +85,8 @@ func (d *OnDemandCrawl) PostponeHost(host string, due time.Time) {
 }
 
 // Visit makes one visit to u when its host is due, and returns it, whatever its status. Its
-// robots.txt is fetched first, unless rules are in force. The error is of Kind Disallowed, with a
+// robots.txt is fetched first, unless rules are in force. Its tdmrep.json is not, even if the Gate has
+// a purpose of which that speaks. The error is of Kind Disallowed, with a
 // *gate.Refusal, if they disallow u; a *HostNotDueError if a host is not due for longer than
 // Policy.MaxCrawlDelay; the cause of ctx if that is done; or says why no whole answer came.
 func (d *OnDemandCrawl) Visit(ctx context.Context, u decorum.URL) (*Visit, error) {
@@ -107,7 +108,7 @@ func (d *OnDemandCrawl) FetchRobots(ctx context.Context, o decorum.Origin) (*Vis
 // never visited: see RobotsRefresh. The last visit is returned.
 func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *Visit, err error) {
 	o, isForRobots := e.URL.Origin(), e.Source == storage.SourcePrerequisite
-	// What nobody has asked a tdmrep.json for, it does not object to.
+	// Have no tdmrep.json asked for.
 	d.crawler.prerequisites.tdmrepCache.put(o, &CachedTDMRep{RefetchAt: d.crawler.now().Add(onDemandLeaseTTL)})
 	if _, err := d.store.Add(ctx, []storage.Entry{e}, 0); err != nil {
 		return nil, err
@@ -115,6 +116,9 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 	d.queuedOrigins = append(d.queuedOrigins[:0], o)
 	defer func() { err = cmp.Or(err, d.forgetQueuedURLs(context.WithoutCancel(ctx), o)) }()
 	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		// What is refused need not wait for its host to be due.
 		hasRules, err := d.crawler.Gate.Peek(ctx, d.crawler.now(), e.URL)
 		switch {
@@ -141,10 +145,11 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 }
 
 // forgetQueuedURLs leaves nothing queued that nobody waits for any more: what was not visited, where
-// it redirected to, and the redirect of o's robots.txt.
+// it redirected to, and the redirect of o's robots.txt; and no origin put off: the next call finds
+// out anew whether it must wait.
 func (d *OnDemandCrawl) forgetQueuedURLs(ctx context.Context, o decorum.Origin) (err error) {
 	for _, queued := range d.queuedOrigins {
-		err = errors.Join(err, d.store.ForgetOriginURLs(ctx, queued))
+		err = errors.Join(err, d.store.ForgetOriginURLs(ctx, queued), d.store.Hold(ctx, queued, time.Time{}, false))
 	}
 	return errors.Join(err, d.store.SetNote(ctx, o, robotsRedirectNote, nil))
 }
@@ -172,7 +177,7 @@ func (d *OnDemandCrawl) step(ctx context.Context, next decorum.Origin, last *Vis
 		return nil, d.newHostNotDueError(ctx, next)
 	case err != nil:
 		return nil, err
-	case v == nil && !isWorthWaiting(d.decision):
+	case v == nil && (!isWorthWaiting(d.decision) || d.isLongBrake(d.decision)):
 		return nil, d.decision.Err()
 	case v == nil:
 		return last, nil
@@ -200,6 +205,16 @@ func isWorthWaiting(d decorum.Decision) bool {
 	return d.Action == decorum.Proceed
 }
 
+// isLongBrake reports whether a brake stops the host, or lets it be visited later than anybody waits
+// for. The store puts its origin off for a shorter time, after which it is asked again.
+func (d *OnDemandCrawl) isLongBrake(decision decorum.Decision) bool {
+	return decision.Reason == decorum.ReasonBrake &&
+		(decision.Action == decorum.Suspend || decision.Until.Sub(d.crawler.now()) > d.maxWait())
+}
+
+// maxWait is how long a visit waits for its host at most.
+func (d *OnDemandCrawl) maxWait() time.Duration { return d.crawler.Policy.WithDefaults().MaxCrawlDelay }
+
 // A HostNotDueError is the error of a visit on demand to a host that is not due for longer than
 // anybody should wait.
 type HostNotDueError struct {
@@ -218,8 +233,7 @@ func (e *HostNotDueError) Error() string {
 // checkDue returns a *HostNotDueError if the host of o is not due for longer than anybody waits.
 func (d *OnDemandCrawl) checkDue(ctx context.Context, o decorum.Origin) error {
 	err := d.newHostNotDueError(ctx, o)
-	maxWait := d.crawler.Policy.WithDefaults().MaxCrawlDelay
-	if e, ok := errors.AsType[*HostNotDueError](err); ok && e.Due.Sub(d.crawler.now()) <= maxWait {
+	if e, ok := errors.AsType[*HostNotDueError](err); ok && e.Due.Sub(d.crawler.now()) <= d.maxWait() {
 		return nil
 	}
 	return err

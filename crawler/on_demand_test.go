@@ -23,17 +23,21 @@ import (
 )
 
 // newOnDemandCrawl returns what visits the web on demand, for a crawl that mines text.
-func newOnDemandCrawl(t *testing.T, fetcher crawler.Fetcher) *crawler.OnDemandCrawl {
+func newOnDemandCrawl(t *testing.T, fetcher crawler.Fetcher, options ...func(*crawler.Crawler)) *crawler.OnDemandCrawl {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := crawler.NewOnDemandCrawl(&crawler.Crawler{
+	c := &crawler.Crawler{
 		Gate:    gate.New(gate.Config{Agent: agent, Purposes: []string{"ai-train"}}, memory.New(memory.Config{})),
 		Limiter: politeness.NewLimiter(politeness.LimiterConfig{}), Policy: politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Fetcher: fetcher, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	}
+	for _, option := range options {
+		option(c)
+	}
+	d, err := crawler.NewOnDemandCrawl(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +71,47 @@ func onDemandSites() *crawltest.Web {
 		crawltest.Site{Host: "other.test"},
 		crawltest.Site{Host: "down.test", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(503)})},
 		crawltest.Site{Host: "gone.test", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Reset}})})
+}
+
+// TestOnDemandSaysSoAtOnce: who waits hears at once, each time anew, that a visit is not made outside
+// the hours, or while a brake stops the host or slows it for longer than anybody waits.
+func TestOnDemandSaysSoAtOnce(t *testing.T) {
+	brake := func(b politeness.Brake) func(*crawler.Crawler) {
+		return func(c *crawler.Crawler) {
+			b.Host, c.Brakes = "free.test", &politeness.Brakes{}
+			if err := c.Brakes.Set(b); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		option func(*crawler.Crawler)
+		says   string
+	}{
+		"hours": {func(c *crawler.Crawler) { c.Policy.VisitWindow = parseWindow(t, "05:00-06:00", "") }, "closed until 2000-01-01T05:00:00Z"},
+		"stop":  {brake(politeness.Brake{Stop: true, Reason: "they wrote"}), "they wrote"},
+		"slow":  {brake(politeness.Brake{Delay: 3 * time.Hour, Reason: "a sale"}), "a sale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, visits := time.Now(), 0
+				d := newOnDemandCrawl(t, newFetcher(t, onDemandSites()), tt.option)
+				for range 3 {
+					_, err := d.Visit(t.Context(), parseURL(t, "http://free.test/"))
+					if err == nil && name == "slow" { // the first visit comes before there is a rest
+						visits++
+						continue
+					}
+					if err == nil || !strings.Contains(err.Error(), tt.says) {
+						t.Errorf("error %v, want one that says %q", err, tt.says)
+					}
+				}
+				if waited := time.Since(start); waited > time.Minute {
+					t.Errorf("it took %v; %d visits were made", waited, visits)
+				}
+			})
+		})
+	}
 }
 
 // TestOnDemandVisits: which requests visits on demand send, what they wait for, and what comes of

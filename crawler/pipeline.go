@@ -125,7 +125,7 @@ func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
 	}
 	d, _ := decorum.DecisionOf(v.Err)
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.data.ledgerFailed ||
-		errors.Is(v.Err, errNotMarked) || d.Reason == decorum.ReasonBrake)
+		errors.Is(v.Err, errNotMarked) || d.Reason == decorum.ReasonBrake || waitsForShared(d.Reason))
 	return v
 }
 

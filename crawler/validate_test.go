@@ -18,7 +18,7 @@ func TestIncompleteCrawler(t *testing.T) {
 	for want, spoil := range map[string]func(*crawler.Crawler){
 		"there is no Frontier":           func(c *crawler.Crawler) { c.Frontier = nil },
 		"there is no Gate":               func(c *crawler.Crawler) { c.Gate = nil },
-		"there are no Limits":            func(c *crawler.Crawler) { c.Limiter = nil },
+		"there is no Limiter":            func(c *crawler.Crawler) { c.Limiter = nil },
 		"there is no Fetcher":            func(c *crawler.Crawler) { c.Fetcher = nil },
 		"delay must not be negative":     func(c *crawler.Crawler) { c.Policy.Delay = -time.Minute },
 		"numbers must not be negative":   func(c *crawler.Crawler) { c.Settings.Workers = -1 },

@@ -144,6 +144,9 @@ func visitOutcomes() []visitOutcome {
 		{name: "brake before the connection", arrange: brakeAt(stepConnect), uncounted: true},
 		{name: "brake before the first byte", unsent: 1, arrange: brakeAt(stepSend), atOnce: true},
 		{name: "brake while the answer comes", arrange: brakeAt(stepRequest), answer: faultAnswer(crawltest.StallBody), atOnce: true},
+		// As of the second connection of ftp: the request was sent, and the host rests.
+		{name: "other processes cannot be asked, request sent", arrange: failAt(stepFetched,
+			decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err())},
 		{name: "lease expires before the request", uncounted: true, arrange: outliveLeaseAt(stepFetch)},
 		{name: "lease expires before the connection", uncounted: true, arrange: outliveLeaseAt(stepConnect)},
 		{name: "lease expires before the answer", arrange: outliveLeaseAt(stepRequest)},

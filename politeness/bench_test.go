@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// BenchmarkRequestPermit is the Limiter's part of one visit: a permit, its end, and the
+// BenchmarkReserve is the Limiter's part of one visit: a permit, its end, and the
 // rest that it earned, of a crawl that is alone and goes round 1,000 hosts.
-func BenchmarkRequestPermit(b *testing.B) {
+func BenchmarkReserve(b *testing.B) {
 	for _, cfg := range []struct {
 		name   string
 		limits politeness.LimiterConfig

@@ -143,6 +143,7 @@ func (s *session) maxMemoryNeeded() int64 {
 // A limitedConn is a connection of a session. It gives up after so many bytes.
 type limitedConn struct {
 	net.Conn
+	session   *session // which says whether anything may be sent
 	remaining int64
 	limitErr  error // what a reader gets who wants more
 	// reserveMemory is called with the bytes that were read; nil: it is not.
@@ -152,7 +153,18 @@ type limitedConn struct {
 // newLimitedConn returns a line on conn, which the end of the visit closes.
 func (s *session) newLimitedConn(conn net.Conn, limit int64, limitErr error) *limitedConn {
 	context.AfterFunc(s.ctx, func() { conn.Close() })
-	return &limitedConn{Conn: conn, remaining: limit, limitErr: limitErr}
+	return &limitedConn{Conn: conn, session: s, remaining: limit, limitErr: limitErr}
+}
+
+// Write implements io.Writer. It sends nothing when the visit is canceled, or its lease has run out.
+func (l *limitedConn) Write(p []byte) (int, error) {
+	if l.session.ctx.Err() != nil {
+		return 0, context.Cause(l.session.ctx)
+	}
+	if err := l.session.ticket.CheckLease(); err != nil {
+		return 0, err
+	}
+	return l.Conn.Write(p)
 }
 
 // Read implements io.Reader.

@@ -15,7 +15,7 @@
 //   - crawlDialer (dial.go, proxy.go), which looks up names (cachingResolver), refuses
 //     addresses that are not public (publicaddr.go) and claims the server's
 //     address for the visit, in the socket that is about to be connected;
-//   - leaseCheckedConn, which writes nothing when the request is canceled or the lease of the
+//   - leaseCheckedConn, which over HTTP/1 writes nothing when the request is canceled or the lease of the
 //     visit has run out, and recordedConn, which keeps the bytes of the exchange for a WARC file;
 //   - decoderPools (decode.go), which undo content codings.
 //

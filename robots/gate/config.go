@@ -81,8 +81,8 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.MinOutageForCachedRules}, {"Claim", c.FetchLeaseTimeout}, {"Hop", c.RedirectWaitTimeout},
-		{"Retry503", min(c.Backoff503.First, c.Backoff503.Max)}, {"Retry", min(c.Backoff.First, c.Backoff.Max)},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"MinOutageForCachedRules", c.MinOutageForCachedRules}, {"FetchLeaseTimeout", c.FetchLeaseTimeout}, {"RedirectWaitTimeout", c.RedirectWaitTimeout},
+		{"Backoff503", min(c.Backoff503.First, c.Backoff503.Max)}, {"Backoff", min(c.Backoff.First, c.Backoff.Max)},
 	} {
 		if d.value < 0 {
 			return fmt.Errorf("robots gate: %s must not be negative", d.name)
@@ -101,9 +101,9 @@ func (c Config) Validate() error {
 	case c.MinTTL > c.MaxTTL:
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
 	case c.MaxRedirects < minRedirects:
-		return fmt.Errorf("robots gate: MaxHops must be at least %d", minRedirects)
+		return fmt.Errorf("robots gate: MaxRedirects must be at least %d", minRedirects)
 	case c.SuspendAfterFailures < 0, c.MaxCachedOrigins < 0:
-		return fmt.Errorf("robots gate: Patience and Origins must not be negative")
+		return fmt.Errorf("robots gate: SuspendAfterFailures and MaxCachedOrigins must not be negative")
 	case c.Backoff503.First > c.Backoff503.Max, c.Backoff.First > c.Backoff.Max:
 		return fmt.Errorf("robots gate: a first retry must not wait longer than the longest")
 	}
