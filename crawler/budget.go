@@ -91,9 +91,9 @@ func (b *runBudget) addBodyBytes(bytes int) {
 	}
 }
 
-// acquireRunBudget counts a page that is about to be visited, if it, or a sitemap, may be: by the
+// countVisitIfAllowed counts a page that is about to be visited, if it, or a sitemap, may be: by the
 // limits of the run.
-func (b *runBudget) acquireRunBudget(kind VisitKind) decorum.Decision {
+func (b *runBudget) countVisitIfAllowed(kind VisitKind) decorum.Decision {
 	switch {
 	case kind.IsRobots():
 	case b.settings.MaxReceivedBytes > 0 && b.bodyBytesReceived.Load() >= b.settings.MaxReceivedBytes:
@@ -104,8 +104,8 @@ func (b *runBudget) acquireRunBudget(kind VisitKind) decorum.Decision {
 	return decorum.Decision{}
 }
 
-// releaseRunBudget takes back the counting of a visit that was not made.
-func (b *runBudget) releaseRunBudget(kind VisitKind) {
+// uncountVisit takes back the counting of a visit that was not made.
+func (b *runBudget) uncountVisit(kind VisitKind) {
 	if kind.IsPage() {
 		b.releaseCrawlPageBudget()
 	}

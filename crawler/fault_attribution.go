@@ -50,7 +50,7 @@ func (a *faultAttributor) decideFault(ctx context.Context, v *Visit) {
 	case v.reachedServer():
 		a.limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
 		if !a.timerLag.wasOverloadedDuringVisit(v) {
-			a.limiter.MachineLoadLimiter().RecordAnswer()
+			a.limiter.LocalOverloadLimiter().RecordAnswer()
 		}
 	case v.interrupted || v.wasNeverSent():
 		return
@@ -75,7 +75,7 @@ func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit
 		return
 	}
 	if isTimeout(v.Err) && a.timerLag.wasOverloadedDuringVisit(v) {
-		a.limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
+		a.limiter.LocalOverloadLimiter().RecordOverload(v.End, v.Start)
 		if a.hosts.useTimeoutAllowance(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
@@ -83,7 +83,7 @@ func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit
 		}
 	}
 	if evidence == politeness.CertainlyMachine {
-		a.limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
+		a.limiter.LocalOverloadLimiter().RecordOverload(v.End, v.Start)
 	}
 	addr := v.remoteAddr
 	if !addr.IsValid() {

@@ -107,8 +107,8 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 		}
 		start = start.Add(time.Second)
 	}
-	if v := visit(2 * time.Second); isLocalFault(v) || limiter.MachineLoadLimiter().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, limiter.MachineLoadLimiter().Limit())
+	if v := visit(2 * time.Second); isLocalFault(v) || limiter.LocalOverloadLimiter().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, limiter.LocalOverloadLimiter().Limit())
 	}
 	for n := range maxUnchargedTimeouts + 1 {
 		v := visit(4 * time.Second)
@@ -116,7 +116,7 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}
-	if limit := limiter.MachineLoadLimiter().Limit(); limit != 1 {
+	if limit := limiter.LocalOverloadLimiter().Limit(); limit != 1 {
 		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
 	}
 }

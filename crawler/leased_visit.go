@@ -59,7 +59,7 @@ func (lv *leasedVisit) clear(cl gate.Clearance) {
 
 // countPage counts the visit in the budget of the run, if it may be made.
 func (lv *leasedVisit) countPage() decorum.Decision {
-	d := lv.budget.acquireRunBudget(lv.kind)
+	d := lv.budget.countVisitIfAllowed(lv.kind)
 	lv.pageCounted = d.Action == decorum.Proceed
 	return d
 }
@@ -67,7 +67,7 @@ func (lv *leasedVisit) countPage() decorum.Decision {
 // uncountPage takes back what countPage did: the visit will be repeated.
 func (lv *leasedVisit) uncountPage() {
 	if lv.pageCounted {
-		lv.budget.releaseRunBudget(lv.kind)
+		lv.budget.uncountVisit(lv.kind)
 		lv.pageCounted = false
 	}
 }

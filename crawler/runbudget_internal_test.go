@@ -12,10 +12,10 @@ func TestReleaseRunBudget(t *testing.T) {
 	for _, kind := range []VisitKind{PageVisit, SitemapVisit} {
 		var b runBudget
 		b.beginRun(Settings{}.withDefaults(), nil)
-		if d := b.acquireRunBudget(kind); d.Action != decorum.Proceed {
+		if d := b.countVisitIfAllowed(kind); d.Action != decorum.Proceed {
 			t.Fatal(d.Err())
 		}
-		b.releaseRunBudget(kind)
+		b.uncountVisit(kind)
 		if pages := b.pagesBegun.Load(); pages != 0 {
 			t.Errorf("%v: %d pages are counted, want none", kind, pages)
 		}

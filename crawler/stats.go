@@ -83,7 +83,7 @@ func (c *Crawler) Stats() Stats {
 		if b := c.Limiter.NetworkBreaker().State(); b.Open {
 			s.MachinePauseReason = b.Reason
 		}
-		s.MachineConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()
+		s.MachineConcurrencyLimit = c.Limiter.LocalOverloadLimiter().Limit()
 	}
 	if c.Frontier != nil {
 		s.HTTPSUpgrades = c.Frontier.HTTPSUpgradeCount()

@@ -450,7 +450,7 @@ func (tr *visitTrial) held(wantPages int) (n heldAfterVisit) {
 	n.storeLeases = counts.LeasedURLs
 	n.robotsLookedUp = tr.isRobotsLookedUp()
 	// A machine that is too busy makes one visit at a time: what is left of it is what is under way.
-	c.Limiter.MachineLoadLimiter().RecordOverload(later, later)
+	c.Limiter.LocalOverloadLimiter().RecordOverload(later, later)
 	left, _ := c.Limiter.AvailableVisits(later, 2)
 	n.permits = 1 - left
 	permit, d := tr.other.Reserve(later, trialHost, politeness.PermitRequest{HostSlots: 1})

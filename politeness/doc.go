@@ -14,7 +14,7 @@
 // then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
 // domain, at once.
 //
-// A NetworkBreaker and a MachineLoadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
+// A NetworkBreaker and a LocalOverloadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
 // while this machine has no network or is too busy.
 //
 // Hosts may share an IP address, which is known for sure only when a connection
@@ -28,7 +28,7 @@
 //  1. the lock of Brakes, which is held while those are told who watch;
 //  2. the lock of SharedHosts, under which the table of hosts, the table of addresses and all
 //     lines of those who wait are read and changed together;
-//  3. the locks of the NetworkBreaker, of the MachineLoadLimiter and of the limits of requests and
+//  3. the locks of the NetworkBreaker, of the LocalOverloadLimiter and of the limits of requests and
 //     bytes, one at a time: their methods know of nothing else that has a lock.
 //
 // Under the lock of SharedHosts a visit takes its slot of the host first, and then that of the

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// MachineLoadLimiter limits how many visits a process makes at a time while its machine is too busy
+// LocalOverloadLimiter limits how many visits a process makes at a time while its machine is too busy
 // for more. The limit is halved when visits suffer from it, and grows by one after as
 // many answered visits as it allows, as the window of a TCP connection does (RFC 5681).
 // It has no clock of its own. Its methods may be called concurrently.
-type MachineLoadLimiter struct {
+type LocalOverloadLimiter struct {
 	mu               sync.Mutex // guards the fields below
 	inFlight         int        // visits that have a permit
 	concurrencyLimit float64    // 0: no limit
@@ -23,7 +23,7 @@ const loadPollInterval = 100 * time.Millisecond
 // RecordOverload records that a visit begun at start failed because the machine was too
 // busy. A visit that began before the limit was halved is not evidence about the new
 // limit.
-func (l *MachineLoadLimiter) RecordOverload(now, start time.Time) {
+func (l *LocalOverloadLimiter) RecordOverload(now, start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if start.Before(l.lastHalved) {
@@ -38,7 +38,7 @@ func (l *MachineLoadLimiter) RecordOverload(now, start time.Time) {
 }
 
 // RecordAnswer records a visit that was answered while the machine was not too busy.
-func (l *MachineLoadLimiter) RecordAnswer() {
+func (l *LocalOverloadLimiter) RecordAnswer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.concurrencyLimit == 0 {
@@ -50,14 +50,14 @@ func (l *MachineLoadLimiter) RecordAnswer() {
 }
 
 // Limit returns how many visits may be made at a time; 0: no limit.
-func (l *MachineLoadLimiter) Limit() int {
+func (l *LocalOverloadLimiter) Limit() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int(l.concurrencyLimit)
 }
 
 // availableVisits returns how many of want visits may begin now, and, if none, how long to wait.
-func (l *MachineLoadLimiter) availableVisits(want int) (grant int, wait time.Duration) {
+func (l *LocalOverloadLimiter) availableVisits(want int) (grant int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.concurrencyLimit == 0 {
@@ -70,7 +70,7 @@ func (l *MachineLoadLimiter) availableVisits(want int) (grant int, wait time.Dur
 }
 
 // addInFlight records that n visits have a permit, or that -n permits were returned.
-func (l *MachineLoadLimiter) addInFlight(n int) {
+func (l *LocalOverloadLimiter) addInFlight(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight += n
@@ -79,5 +79,7 @@ func (l *MachineLoadLimiter) addInFlight(n int) {
 // NetworkBreaker returns the circuit breaker of the process.
 func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breaker }
 
-// MachineLoadLimiter returns the process's limit of concurrent visits while its machine is too busy.
-func (l *Limiter) MachineLoadLimiter() *MachineLoadLimiter { return &l.sharedHosts.machineLoadLimiter }
+// LocalOverloadLimiter returns the process's limit of concurrent visits while its machine is too busy.
+func (l *Limiter) LocalOverloadLimiter() *LocalOverloadLimiter {
+	return &l.sharedHosts.machineLoadLimiter
+}

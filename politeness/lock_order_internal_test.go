@@ -9,7 +9,7 @@ import (
 // that lock: no field of it, nor of what it refers to, leads there.
 func TestLockOrder(t *testing.T) {
 	takesLock := map[reflect.Type]bool{reflect.TypeFor[SharedHosts](): true, reflect.TypeFor[Limiter](): true, reflect.TypeFor[Brakes](): true}
-	for _, inner := range []reflect.Type{reflect.TypeFor[NetworkBreaker](), reflect.TypeFor[MachineLoadLimiter]()} {
+	for _, inner := range []reflect.Type{reflect.TypeFor[NetworkBreaker](), reflect.TypeFor[LocalOverloadLimiter]()} {
 		seen := map[reflect.Type]bool{}
 		var walk func(reflect.Type)
 		walk = func(at reflect.Type) {

@@ -186,7 +186,7 @@ func TestBreakerPauses(t *testing.T) {
 // by one for as many answers as it allows, and is dropped in the end.
 func TestLoad(t *testing.T) {
 	c := newBreakerFixture(t)
-	load := c.limits.MachineLoadLimiter()
+	load := c.limits.LocalOverloadLimiter()
 	var permits []politeness.Permit
 	for i := range 64 {
 		p, d := c.limits.Reserve(c.now, fmt.Sprintf("%d.test", i), politeness.PermitRequest{})

@@ -47,7 +47,7 @@ type result struct {
 	waitedTime       time.Duration
 }
 
-func newResult(hosts, processes, partitions int, p simulationOptions) *result {
+func newEmptyResult(hosts, processes, partitions int, p simulationOptions) *result {
 	r := &result{simulationOptions: p, hosts: hosts, processes: processes, partitions: partitions}
 	r.resetCounts()
 	return r

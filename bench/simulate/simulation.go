@@ -72,7 +72,7 @@ func newSimulation(p simulationOptions, hosts, processes, partitions int) *simul
 		c.storeByPartition = append(c.storeByPartition, memory.New(memory.Config{MaxURLs: math.MaxInt}))
 	}
 	c.partitionChangeCounts = make([]int, partitions)
-	c.result = newResult(hosts, processes, partitions, p)
+	c.result = newEmptyResult(hosts, processes, partitions, p)
 	for i := range c.processes {
 		c.processes[i].nextDueByPartition, c.processes[i].backoffUntilByPartition = make([]int64, partitions), make([]int64, partitions)
 		c.processes[i].seenPartitionChangeCounts = make([]int, partitions)

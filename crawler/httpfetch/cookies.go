@@ -40,7 +40,7 @@ const (
 type Cookies struct {
 	noteStore storage.Notes
 	mu        sync.Mutex // guards jars
-	jars      recent.Map[string, *siteCookieJar]
+	jars      recent.Map[string, *singleSiteCookies]
 }
 
 // NewCookies returns the cookies that are kept in notes.
@@ -48,8 +48,8 @@ func NewCookies(notes storage.Notes) *Cookies {
 	return &Cookies{noteStore: notes}
 }
 
-// A siteCookieJar has the cookies of a site: as they were set, and ready for use.
-type siteCookieJar struct {
+// A singleSiteCookies has the cookies of a site: as they were set, and ready for use.
+type singleSiteCookies struct {
 	savedCookies []savedCookie // oldest first
 	cookieJar    *cookiejar.Jar
 }
@@ -108,7 +108,7 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 
 // jarFor returns the jar for u, from memory or from its note. A note that cannot be
 // read is as good as none.
-func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*siteCookieJar, error) {
+func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*singleSiteCookies, error) {
 	site := siteOf(u)
 	if j, ok := c.jars.Get(site, cachedSites); ok {
 		return j, nil
@@ -134,10 +134,10 @@ func siteOf(u *url.URL) string { return registrable.Domain(u.Hostname()) }
 
 // newSiteCookieJar returns a jar of the cookies in saved: of several of one identity the last
 // counts, and cookies that have expired are left out.
-func newSiteCookieJar(saved []savedCookie, now time.Time) *siteCookieJar {
+func newSiteCookieJar(saved []savedCookie, now time.Time) *singleSiteCookies {
 	// The options hold no error.
 	cookieJar, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
-	j := &siteCookieJar{cookieJar: cookieJar}
+	j := &singleSiteCookies{cookieJar: cookieJar}
 	index := map[string]int{}
 	for _, c := range saved {
 		cookie, from := c.parse()
@@ -164,7 +164,7 @@ func newSiteCookieJar(saved []savedCookie, now time.Time) *siteCookieJar {
 }
 
 // trimToLimits removes the oldest cookies beyond the limits of a site.
-func (j *siteCookieJar) trimToLimits() {
+func (j *singleSiteCookies) trimToLimits() {
 	first, size := len(j.savedCookies), 0
 	for first > 0 && len(j.savedCookies)-first < maxCookiesPerSite {
 		size += len(j.savedCookies[first-1].SetCookieHeader) + len(j.savedCookies[first-1].URL)

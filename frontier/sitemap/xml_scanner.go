@@ -56,7 +56,7 @@ func (s *scanner) nextToken() (token, error) {
 		var err error
 		switch {
 		case !s.in.hasPrefix("!") && !s.in.hasPrefix("?"):
-			return s.scanTagToken()
+			return s.scanTag()
 		case s.in.hasPrefix("!--"):
 			s.in.skip(len("!--"))
 			_, err = s.readUntil("-->")
@@ -152,8 +152,8 @@ func (s *scanner) readTag() ([]byte, error) {
 	}
 }
 
-// scanTagToken returns a start or end tag. With an error it says at least which.
-func (s *scanner) scanTagToken() (token, error) {
+// scanTag returns a start or end tag. With an error it says at least which.
+func (s *scanner) scanTag() (token, error) {
 	tag, err := s.readTag()
 	t := token{kind: startTag}
 	rest, isEnd := bytes.CutPrefix(tag, []byte("/"))

@@ -23,7 +23,7 @@ func (x *originCache) evictHostIfClean(h *residentHost) {
 	}
 	for o := range h.Host.OriginsWithURLs {
 		x.heads.remove(o)
-		x.detach(o)
+		x.removeOrigin(o)
 	}
 	x.schedule.EvictHost(&h.Host, h.number, func(o *residentOrigin) uint32 { return o.number })
 }

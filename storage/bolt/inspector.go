@@ -52,7 +52,7 @@ func (s *Store) OriginURLsInState(
 		if err := s.engine.lockIfOpen(ctx); err != nil {
 			return err
 		}
-		leased := s.leases.entriesOf(name)
+		leased := s.leases.leasedEntriesOfOrigin(name)
 		s.engine.mu.Unlock()
 		for _, e := range leased {
 			if !yield(e, time.Time{}) {

@@ -95,7 +95,7 @@ func (l *laneQueue) isHeadLoaded() bool {
 type originQueue struct {
 	lanes              []laneQueue
 	revisitAlternation schedule.RevisitAlternation
-	schedule.WaitingURLCounts
+	schedule.QueuedURLCounts
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.

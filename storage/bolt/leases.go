@@ -151,8 +151,8 @@ func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	}
 }
 
-// entriesOf returns the URLs of an origin that are out.
-func (t *leaseTable) entriesOf(name decorum.Origin) (leased []storage.Entry) {
+// leasedEntriesOfOrigin returns the URLs of an origin that are out.
+func (t *leaseTable) leasedEntriesOfOrigin(name decorum.Origin) (leased []storage.Entry) {
 	for _, l := range t.leases {
 		if l.Origin.Queue.name == name {
 			leased = append(leased, l.entry)

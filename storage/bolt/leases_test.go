@@ -34,8 +34,8 @@ func TestLeaseTable(t *testing.T) {
 				t.Fatal("no origin is due")
 			}
 			l, ok := table.leaseNext(tx, due.Queue, now, now.Add(time.Minute))
-			if !ok || l.URL != e.URL || len(table.entriesOf(o.name)) != 1 || len(o.leasedSlots) != 1 {
-				t.Fatalf("leased %+v (%t), %v are out", l, ok, table.entriesOf(o.name))
+			if !ok || l.URL != e.URL || len(table.leasedEntriesOfOrigin(o.name)) != 1 || len(o.leasedSlots) != 1 {
+				t.Fatalf("leased %+v (%t), %v are out", l, ok, table.leasedEntriesOfOrigin(o.name))
 			}
 			return l
 		}

@@ -76,7 +76,7 @@ func (x *originCache) restoreOriginFromLog(tx *bbolt.Tx, o *residentOrigin, log 
 			return x.damageReporter.errorf("log: host %q: %v", o.host.name, err)
 		}
 		o.host.uncheckpointed = true
-		x.restoreHostState(o.host, state)
+		x.applyStoredHostState(o.host, state)
 	}
 	x.lastOriginNumber = max(x.lastOriginNumber, o.number)
 	x.journal.adoptReplayed(o)
@@ -207,13 +207,13 @@ func (x *originCache) readHost(tx *bbolt.Tx, h *residentHost, first uint32) erro
 		if err != nil {
 			return x.damageReporter.errorf("host %q: %v", h.name, err)
 		}
-		x.restoreHostState(h, state)
+		x.applyStoredHostState(h, state)
 	}
 	return nil
 }
 
-// restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (x *originCache) restoreHostState(h *residentHost, state storage.HostState) {
+// applyStoredHostState sets the clock of a host as it was when the store was opened, or before.
+func (x *originCache) applyStoredHostState(h *residentHost, state storage.HostState) {
 	h.SetState(state)
 	if !x.openedAfterCrashAt.IsZero() {
 		h.PostponeUntil(x.openedAfterCrashAt.Add(h.LostVisitDelay))
@@ -248,8 +248,8 @@ func (x *originCache) attach(o *residentOrigin, h *residentHost) {
 	x.originsByNumber[o.number] = o
 }
 
-// detach removes o from memory, and its host with the last of its origins.
-func (x *originCache) detach(o *residentOrigin) {
+// removeOrigin removes o from memory, and its host with the last of its origins.
+func (x *originCache) removeOrigin(o *residentOrigin) {
 	delete(x.origins, o.name)
 	delete(x.originsByNumber, o.number)
 	if o.host.originsInMemory--; o.host.originsInMemory == 0 {
@@ -274,7 +274,7 @@ func (x *originCache) forgetOrEvict(o *residentOrigin) {
 		return
 	}
 	if o.isEmpty() {
-		x.detach(o)
+		x.removeOrigin(o)
 	}
 	if o.host.originsInMemory > 0 && len(x.hosts) > x.opts.hostLimit() {
 		x.evictHostIfClean(o.host)

@@ -55,7 +55,7 @@ type Config struct {
 // A Ledger is open for records. Its methods may be called at the same time.
 type Ledger struct {
 	cfg         Config
-	robotsStore robotsStore
+	robotsStore robotsFileStore
 	syncTracker disk.AppendSyncTracker
 
 	mu                 sync.Mutex // of what follows
@@ -94,7 +94,7 @@ func Open(cfg Config) (*Ledger, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{
-		cfg: cfg, robotsStore: robotsStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
+		cfg: cfg, robotsStore: robotsFileStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
 		syncTracker: disk.AppendSyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase

@@ -17,8 +17,8 @@ import (
 // robotsDir is where robots.txt files are, in the directory of the ledger.
 const robotsDir = "robots"
 
-// robotsStore keeps robots.txt files by their SHA-256.
-type robotsStore struct {
+// robotsFileStore keeps robots.txt files by their SHA-256.
+type robotsFileStore struct {
 	dir         string
 	newFileMode fs.FileMode // of new files
 
@@ -48,7 +48,7 @@ func (l *Ledger) StoreRobotsFile(hash string, body []byte) error {
 	return nil
 }
 
-func (f *robotsStore) has(hash string) bool {
+func (f *robotsFileStore) has(hash string) bool {
 	f.mu.Lock()
 	_, known := f.durableHashes.Get(hash, knownHashes)
 	f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *robotsStore) has(hash string) bool {
 	return true
 }
 
-func (f *robotsStore) markDurable(hash string) {
+func (f *robotsFileStore) markDurable(hash string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.durableHashes.Put(hash, struct{}{}, knownHashes)
@@ -70,7 +70,7 @@ func (f *robotsStore) markDurable(hash string) {
 
 // write writes a file, and its name, to the disk: what has the name is whole.
 // Two callers with the same file do each other no harm.
-func (f *robotsStore) write(hash string, body []byte) error {
+func (f *robotsFileStore) write(hash string, body []byte) error {
 	name := robotsFilePath(f.dir, hash)
 	dir := filepath.Dir(name)
 	if err := makeDirDurably(dir, f.newFileMode); err != nil {

@@ -14,7 +14,7 @@ type originQueue struct {
 	lanes              [schedule.NumLanes]schedule.IndexedHeap[*queuedEntry]
 	revisitAlternation schedule.RevisitAlternation
 	lastSequence       int64 // the last number given
-	schedule.WaitingURLCounts
+	schedule.QueuedURLCounts
 }
 
 // RevisitCountAndFirstDue implements schedule.OriginURLQueue.

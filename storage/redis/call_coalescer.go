@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// A coalescer has many wait for one call of a func that begins after they came.
-type coalescer struct {
+// A callCoalescer has many wait for one call of a func that begins after they came.
+type callCoalescer struct {
 	callMu      sync.Mutex // held while fn is called; it comes before mu
 	mu          sync.Mutex // guards pendingCall
 	pendingCall *coalescedCall
@@ -17,7 +17,7 @@ type coalescedCall struct {
 }
 
 // do returns the error of a call of fn that begins after do was called.
-func (b *coalescer) do(fn func() error) error {
+func (b *callCoalescer) do(fn func() error) error {
 	b.mu.Lock()
 	if b.pendingCall == nil {
 		b.pendingCall = &coalescedCall{}

@@ -11,7 +11,7 @@ import (
 
 // Who comes while a call runs waits for another, which begins afterwards.
 func TestCoalescer(t *testing.T) {
-	var c coalescer
+	var c callCoalescer
 	var calls atomic.Int64
 	running, release := make(chan bool), make(chan bool)
 	fn := func() error {

@@ -24,7 +24,7 @@ type leaseManager struct {
 	ttls             *leaseTTLRecorder
 	interruptedDelay time.Duration // how long a host rests at least whose visit was cut short
 	beforeAck        func() error  // Options.BeforeAck
-	coalescer        coalescer     // of beforeAck
+	coalescer        callCoalescer // of beforeAck
 }
 
 // Renew implements storage.Store.

@@ -31,7 +31,7 @@ func (k *parking) parkedOrigins(ctx context.Context) (origins []decorum.Origin, 
 	for _, p := range k.client.Partitions() {
 		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
-			names, next, err := k.client.SetChunk(ctx, p, "k", cursor, chunkSize)
+			names, next, err := k.client.ScanSet(ctx, p, "k", cursor, chunkSize)
 			if err != nil {
 				return nil, err
 			}

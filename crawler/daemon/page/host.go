@@ -9,7 +9,7 @@ import (
 // A hostView is all that is known of one host, and what it makes of one URL.
 type hostView struct {
 	Name           string
-	Host           *api.HostDetail // nil: the crawl has not met it
+	Detail         *api.HostDetail // nil: the crawl has not met it
 	Brake          *api.Brake      // that is on it
 	Robots         *robotsView     // nil: there is nothing to show
 	ExplainURL     string          // that was typed in
@@ -26,13 +26,13 @@ func (s *webUI) hostPage(r *http.Request) (pageResult, error) {
 	}
 	h := &hostView{Name: r.PathValue("host"), ExplainURL: r.URL.Query().Get("url")}
 	v.title, l.Content = h.Name+" · "+l.Name, h
-	if h.Host, err = s.daemon.HostDetail(r.Context(), l.Name, h.Name); err != nil {
+	if h.Detail, err = s.daemon.HostDetail(r.Context(), l.Name, h.Name); err != nil {
 		if h.ExplainURL == "" || !isNotFound(err) {
 			return pageResult{}, err
 		}
 	}
-	if h.Host != nil {
-		h.Brake = h.Host.Brake
+	if h.Detail != nil {
+		h.Brake = h.Detail.Brake
 	}
 	if h.ExplainURL != "" {
 		i, err := s.daemon.Inspector(r.Context(), l.Name)

@@ -67,8 +67,8 @@ type robotsLineRow struct {
 func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*robotsView, error) {
 	q := r.URL.Query()
 	v := &robotsView{}
-	if h.Host != nil {
-		v.Origins = h.Host.Origins
+	if h.Detail != nil {
+		v.Origins = h.Detail.Origins
 	}
 	origin := q.Get("origin")
 	if origin == "" && h.Explanation != nil {

@@ -28,14 +28,14 @@ type OriginURLQueue interface {
 	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
-// A WaitingURLCounts counts what waits in the lanes of an OriginURLQueue, without resting pages.
-type WaitingURLCounts struct {
+// A QueuedURLCounts counts what waits in the lanes of an OriginURLQueue, without resting pages.
+type QueuedURLCounts struct {
 	Total      int
 	RobotsHops int // of Total, in hop lanes
 }
 
 // AddURLs counts n more in a lane.
-func (t *WaitingURLCounts) AddURLs(l LaneID, n int) {
+func (t *QueuedURLCounts) AddURLs(l LaneID, n int) {
 	if l == AwaitingRevisit {
 		return
 	}
@@ -46,7 +46,7 @@ func (t *WaitingURLCounts) AddURLs(l LaneID, n int) {
 }
 
 // TotalAndRobotsHops is that of OriginURLQueue.
-func (t *WaitingURLCounts) TotalAndRobotsHops() (all, robotsHops int) { return t.Total, t.RobotsHops }
+func (t *QueuedURLCounts) TotalAndRobotsHops() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.

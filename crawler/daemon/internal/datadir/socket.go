@@ -67,11 +67,11 @@ func (h *DirectoryLock) removeSocket() error {
 		return removeSocketFile(name)
 	}
 	h.writeHolder("") // first: another user may make a socket of that name when it is gone
-	return removeTemporarySocket(name)
+	return removeSocketAndTempDir(name)
 }
 
-// removeTemporarySocket removes a socket and its temporary directory, if they are there.
-func removeTemporarySocket(name string) error {
+// removeSocketAndTempDir removes a socket and its temporary directory, if they are there.
+func removeSocketAndTempDir(name string) error {
 	err := errors.Join(removeSocketFile(name), os.Remove(filepath.Dir(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -90,7 +90,7 @@ func removeStaleSocket(name string) {
 		_ = c.Close() // it only showed that a process listens
 		return
 	}
-	_ = removeTemporarySocket(name) // else it stays, as any temporary file of a killed process
+	_ = removeSocketAndTempDir(name) // else it stays, as any temporary file of a killed process
 }
 
 // removeSocketFile removes a socket, if it is there.

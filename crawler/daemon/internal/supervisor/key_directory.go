@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A signingKeyring is what requests of a project are signed with, or were.
-type signingKeyring struct {
+// A requestSigningKeys is what requests of a project are signed with, or were.
+type requestSigningKeys struct {
 	keyDirectoryOrigin string // where the directory of the keys is
 	keys               []*botauth.Key
 	signatureTTL       time.Duration // a signature is for so long
@@ -30,13 +30,13 @@ func (s *Supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
 // expires.
 type retiredKeyrings struct {
 	mu    sync.Mutex // guards rings
-	rings []signingKeyring
+	rings []requestSigningKeys
 }
 
 // directoryForHost returns the directory of the keys by which a signature may be checked at
 // now: those of the current keyrings, and the retired ones. It returns nil if a host
 // has no keys.
-func (rk *retiredKeyrings) directoryForHost(host string, current []signingKeyring, now time.Time) *botauth.KeyDirectory {
+func (rk *retiredKeyrings) directoryForHost(host string, current []requestSigningKeys, now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range rk.withValid(current, now) {
 		for _, k := range ring.keys {
@@ -56,39 +56,39 @@ func (rk *retiredKeyrings) directoryForHost(host string, current []signingKeyrin
 
 // withValid returns those of the current and the retired keyrings by which a signature may be
 // checked at now.
-func (rk *retiredKeyrings) withValid(current []signingKeyring, now time.Time) []signingKeyring {
+func (rk *retiredKeyrings) withValid(current []requestSigningKeys, now time.Time) []requestSigningKeys {
 	rk.mu.Lock()
 	defer rk.mu.Unlock()
-	return slices.DeleteFunc(append(current, rk.rings...), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
+	return slices.DeleteFunc(append(current, rk.rings...), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
 }
 
 // add keeps the keyring of a project that has been deleted and has ended, and drops the
 // expired ones.
-func (rk *retiredKeyrings) add(ring signingKeyring, now time.Time) {
+func (rk *retiredKeyrings) add(ring requestSigningKeys, now time.Time) {
 	if ring.signingEndedAt.IsZero() {
 		ring.signingEndedAt = now
 	}
 	rk.mu.Lock()
 	defer rk.mu.Unlock()
-	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
+	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
 }
 
 // allSignaturesExpired reports whether no signature by these keys is valid any more.
-func (k signingKeyring) allSignaturesExpired(now time.Time) bool {
+func (k requestSigningKeys) allSignaturesExpired(now time.Time) bool {
 	return len(k.keys) == 0 || !k.signingEndedAt.IsZero() && now.After(k.signingEndedAt.Add(k.signatureTTL))
 }
 
-// signingKeyring returns what requests of the project are signed with. One whose file is gone
+// requestSigningKeys returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (rs *projectLifecycle) signingKeyring() signingKeyring {
+func (rs *projectLifecycle) signingKeyring() requestSigningKeys {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	loaded := rs.command.lastValidProject
 	if loaded == nil {
-		return signingKeyring{}
+		return requestSigningKeys{}
 	}
 	signing := &loaded.project.Agent.Signature
-	ring := signingKeyring{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
+	ring := requestSigningKeys{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
 	if rs.command.isProjectFileGone && rs.state == api.StateStopped {
 		ring.signingEndedAt = rs.since
 	}

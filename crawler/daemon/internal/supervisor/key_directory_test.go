@@ -196,7 +196,7 @@ func TestKeyDirectories(t *testing.T) {
 func TestRetiredKeyrings(t *testing.T) {
 	file, now := filepath.Join(t.TempDir(), "bot.pem"), time.Now()
 	k := daemontest.CreateSigningKey(t, file)
-	ring := signingKeyring{keyDirectoryOrigin: "https://bot.example.com", keys: []*botauth.Key{k}, signatureTTL: time.Minute}
+	ring := requestSigningKeys{keyDirectoryOrigin: "https://bot.example.com", keys: []*botauth.Key{k}, signatureTTL: time.Minute}
 	var retired retiredKeyrings
 	if d := retired.directoryForHost("bot.example.com", nil, now); d != nil {
 		t.Error("there is a directory of no keys")
@@ -206,11 +206,11 @@ func TestRetiredKeyrings(t *testing.T) {
 		if d := retired.directoryForHost("bot.example.com", nil, now.Add(after)); (d != nil) != want {
 			t.Errorf("after %v there is a directory: %v", after, d != nil)
 		}
-		if d := retired.directoryForHost("bot.example.com", []signingKeyring{ring}, now.Add(after)); d == nil {
+		if d := retired.directoryForHost("bot.example.com", []requestSigningKeys{ring}, now.Add(after)); d == nil {
 			t.Errorf("after %v the key of a project that runs is not published", after)
 		}
 	}
-	retired.add(signingKeyring{}, now.Add(2*time.Minute))
+	retired.add(requestSigningKeys{}, now.Add(2*time.Minute))
 	if n := len(retired.rings); n != 0 {
 		t.Errorf("%d expired keyrings are kept", n)
 	}

@@ -73,7 +73,7 @@ func (rs *runnerSet) jsonlOutputOwner(output string) string {
 }
 
 // signingKeyrings returns the keys of all projects.
-func (rs *runnerSet) signingKeyrings() (all []signingKeyring) {
+func (rs *runnerSet) signingKeyrings() (all []requestSigningKeys) {
 	for _, r := range rs.all() {
 		all = append(all, r.state.signingKeyring())
 	}

@@ -164,9 +164,9 @@ func (c *Client) ListChunk(ctx context.Context, p *Partition, key string, from, 
 	return elements, err
 }
 
-// SetChunk returns about n elements of a set of a partition, and the cursor of the next
+// ScanSet returns about n elements of a set of a partition, and the cursor of the next
 // ones: 0 if there are none. An element may be returned twice.
-func (c *Client) SetChunk(
+func (c *Client) ScanSet(
 	ctx context.Context, p *Partition, key string, cursor uint64, n int64,
 ) (elements []string, next uint64, err error) {
 	_, err = c.retry(ctx, p, func() error {

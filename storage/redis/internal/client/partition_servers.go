@@ -78,21 +78,21 @@ func (s *partitionServers) lookUp(ctx context.Context) map[*Partition]string {
 	return addrOf
 }
 
-// A serverCallGroup is calls, by their index, that go to one server; nil if it is not known.
-type serverCallGroup struct {
+// A callsForServer is calls, by their index, that go to one server; nil if it is not known.
+type callsForServer struct {
 	node    rueidis.Client
 	indexes []int
 }
 
 // groupCalls sorts calls by their servers. One whose server is not known is a group.
-func (s *partitionServers) groupCalls(ctx context.Context, calls []ScriptCall) []*serverCallGroup {
+func (s *partitionServers) groupCalls(ctx context.Context, calls []ScriptCall) []*callsForServer {
 	nodes := s.conn.Nodes()
-	var all []*serverCallGroup
-	current := make(map[rueidis.Client]*serverCallGroup)
+	var all []*callsForServer
+	current := make(map[rueidis.Client]*callsForServer)
 	for i, address := range s.addrsOfCalls(ctx, calls) {
 		g := current[nodes[address]]
 		if g == nil {
-			g = &serverCallGroup{node: nodes[address]}
+			g = &callsForServer{node: nodes[address]}
 			all = append(all, g)
 		}
 		if g.node != nil {

@@ -39,8 +39,8 @@ func (f *ReplyReader) ReadElement() (m Reply, ok bool) {
 	return m, true
 }
 
-// readAs reads an element of a kind.
-func readAs[T any](f *ReplyReader, convert func(*Reply) (T, error)) (v T) {
+// readElementAs reads an element of a kind.
+func readElementAs[T any](f *ReplyReader, convert func(*Reply) (T, error)) (v T) {
 	m, ok := f.ReadElement()
 	if !ok {
 		return v
@@ -53,16 +53,16 @@ func readAs[T any](f *ReplyReader, convert func(*Reply) (T, error)) (v T) {
 }
 
 // ReadString reads a string.
-func (f *ReplyReader) ReadString() string { return readAs(f, (*Reply).ToString) }
+func (f *ReplyReader) ReadString() string { return readElementAs(f, (*Reply).ToString) }
 
 // ReadInt reads a whole number.
-func (f *ReplyReader) ReadInt() int64 { return readAs(f, (*Reply).AsInt64) }
+func (f *ReplyReader) ReadInt() int64 { return readElementAs(f, (*Reply).AsInt64) }
 
 // ReadList reads an element that is a list itself.
-func (f *ReplyReader) ReadList() []Reply { return readAs(f, (*Reply).ToArray) }
+func (f *ReplyReader) ReadList() []Reply { return readElementAs(f, (*Reply).ToArray) }
 
 // ReadStrings reads an element that is a list of strings.
-func (f *ReplyReader) ReadStrings() []string { return readAs(f, (*Reply).AsStrSlice) }
+func (f *ReplyReader) ReadStrings() []string { return readElementAs(f, (*Reply).AsStrSlice) }
 
 // ReadUint64 reads a number that is too large for a script, and so a string to it.
 func (f *ReplyReader) ReadUint64() uint64 {

@@ -138,7 +138,7 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 	for i := range replies {
 		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
 	}
-	InParallel(ctx, t.servers.groupCalls(ctx, calls), func(g *serverCallGroup) error {
+	InParallel(ctx, t.servers.groupCalls(ctx, calls), func(g *callsForServer) error {
 		t.tryGroupDurably(ctx, sc, calls, g, replies)
 		return nil // each call has an error of its own
 	})
@@ -148,7 +148,7 @@ func (t *scriptTransport) tryAllDurably(ctx context.Context, sc *lua.Script, cal
 // tryGroupDurably makes the calls of a group. The client takes a connection of its own for
 // what waits, and sends all of it by that.
 func (t *scriptTransport) tryGroupDurably(
-	ctx context.Context, sc *lua.Script, calls []ScriptCall, g *serverCallGroup, replies []scriptReply,
+	ctx context.Context, sc *lua.Script, calls []ScriptCall, g *callsForServer, replies []scriptReply,
 ) {
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
