@@ -108,7 +108,7 @@ func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time
 	if grant, wait = l.sharedHosts.breaker.availableVisits(now, want); grant == 0 {
 		return 0, wait
 	}
-	if grant, wait = l.sharedHosts.machineLoadLimiter.availableVisits(grant); grant == 0 {
+	if grant, wait = l.sharedHosts.localOverloadLimiter.availableVisits(grant); grant == 0 {
 		return 0, wait
 	}
 	for _, lim := range []*rate.Limiter{l.requestRateLimiter, l.byteRateLimiter} {
@@ -159,7 +159,7 @@ func (l *Limiter) Reserve(now time.Time, host string, req PermitRequest) (Permit
 		return Permit{}, d
 	}
 	g.probeRound = probeRound
-	l.sharedHosts.machineLoadLimiter.addInFlight(1)
+	l.sharedHosts.localOverloadLimiter.addInFlight(1)
 	return Permit{g}, decorum.Decision{}
 }
 
@@ -272,7 +272,7 @@ func (l *Limiter) endPermit(g *issuedPermit) bool {
 		return false
 	}
 	g.ended = true
-	l.sharedHosts.machineLoadLimiter.addInFlight(-1)
+	l.sharedHosts.localOverloadLimiter.addInFlight(-1)
 	l.sharedHosts.breaker.releaseProbeSlot(g.probeRound)
 	return true
 }

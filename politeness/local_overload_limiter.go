@@ -81,5 +81,5 @@ func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breake
 
 // LocalOverloadLimiter returns the process's limit of concurrent visits while its machine is too busy.
 func (l *Limiter) LocalOverloadLimiter() *LocalOverloadLimiter {
-	return &l.sharedHosts.machineLoadLimiter
+	return &l.sharedHosts.localOverloadLimiter
 }

@@ -37,8 +37,8 @@ type SharedHosts struct {
 	hasAddrLimits   bool                          // some crawl limits the visits to an address
 	limitsLoopback  bool                          // to loopback addresses too
 
-	breaker            *NetworkBreaker      // of the process
-	machineLoadLimiter LocalOverloadLimiter // likewise
+	breaker              *NetworkBreaker      // of the process
+	localOverloadLimiter LocalOverloadLimiter // likewise
 
 	limitersToWake []*Limiter // crawls that were called since the lock was taken
 }

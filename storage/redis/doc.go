@@ -18,7 +18,7 @@
 //
 // A Store starts no goroutine that outlives a call, beside those of its connections, which
 // Close ends. Each lock is held for a moment, and no other with it, but that of the
-// coalescer of BeforeAck, which is held while that is called, and those of internal/client.
+// callCoalescer of BeforeAck, which is held while that is called, and those of internal/client.
 //
 // # What is promised
 //

@@ -129,7 +129,7 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 		return err
 	}
 	// Publish its keys until its signatures expire, and report that it is gone.
-	s.retiredKeyrings.add(r.state.signingKeyring(), time.Now())
+	s.retiredKeyrings.add(r.state.requestSigningKeys(), time.Now())
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil

@@ -23,7 +23,7 @@ type requestSigningKeys struct {
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
 func (s *Supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
-	return s.retiredKeyrings.directoryForHost(host, s.runners.signingKeyrings(), time.Now())
+	return s.retiredKeyrings.directoryForHost(host, s.runners.requestSigningKeys(), time.Now())
 }
 
 // retiredKeyrings are the keyrings of deleted projects, each until its last signature
@@ -80,7 +80,7 @@ func (k requestSigningKeys) allSignaturesExpired(now time.Time) bool {
 
 // requestSigningKeys returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (rs *projectLifecycle) signingKeyring() requestSigningKeys {
+func (rs *projectLifecycle) requestSigningKeys() requestSigningKeys {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	loaded := rs.command.lastValidProject

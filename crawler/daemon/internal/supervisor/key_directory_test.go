@@ -105,7 +105,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	published := func(after time.Duration, want ...string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.retiredKeyrings.directoryForHost("bot.example.com", f.runners.signingKeyrings(), time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.retiredKeyrings.directoryForHost("bot.example.com", f.runners.requestSigningKeys(), time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		for name, id := range ids {
 			if got := strings.Contains(w.Body.String(), id); got != slices.Contains(want, name) {
 				t.Errorf("after %v the key of %s is published: %v", after, name, got)
@@ -145,7 +145,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept of one project that was deleted", n)
 	}
-	f.retiredKeyrings.add(r.state.signingKeyring(), time.Now().Add(time.Hour)) // another, later
+	f.retiredKeyrings.add(r.state.requestSigningKeys(), time.Now().Add(time.Hour)) // another, later
 	if n := len(f.retiredKeyrings.rings); n != 1 {
 		t.Errorf("%d keyrings are kept, of which one is over", n)
 	}

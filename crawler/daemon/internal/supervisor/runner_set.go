@@ -72,10 +72,10 @@ func (rs *runnerSet) jsonlOutputOwner(output string) string {
 	return ""
 }
 
-// signingKeyrings returns the keys of all projects.
-func (rs *runnerSet) signingKeyrings() (all []requestSigningKeys) {
+// requestSigningKeys returns the keys of all projects.
+func (rs *runnerSet) requestSigningKeys() (all []requestSigningKeys) {
 	for _, r := range rs.all() {
-		all = append(all, r.state.signingKeyring())
+		all = append(all, r.state.requestSigningKeys())
 	}
 	return all
 }
