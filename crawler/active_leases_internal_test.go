@@ -27,13 +27,13 @@ func TestLeaseThatRunsOutEndsItsVisit(t *testing.T) {
 		short := storage.Lease{Token: 1, Expires: time.Now().Add(time.Minute)}
 		long := storage.Lease{Token: 2, Expires: time.Now().Add(time.Hour)}
 		shortCtx, longCtx := active.addLease(t.Context(), short), active.addLease(t.Context(), long)
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		synctest.Wait()
 		checkEnded(t, "a moment before", shortCtx, nil)
 		if !active.isUnexpired(short) {
 			t.Error("it counts as run out a moment before")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		checkEnded(t, "the lease that ran out", shortCtx, errLeaseExpired)
 		checkEnded(t, "the other", longCtx, nil)
