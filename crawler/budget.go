@@ -39,7 +39,7 @@ type runBudget struct {
 	bodyBytesReceived atomic.Int64 // of bodies, likewise
 }
 
-// beginRun has counts begin anew.
+// beginRun begins a run: what it counts is 0.
 func (b *runBudget) beginRun(s Settings, others Coordinator) {
 	b.settings, b.coordinator = s, others
 	b.pagesBegun.Store(0)

@@ -144,14 +144,23 @@ func (t Ticket) redeem(url string) error {
 	if t.data.redeemed.Swap(true) {
 		return errRedeemed
 	}
-	return t.CheckLease()
+	return t.checkLease()
 }
 
-// CheckLease returns an error if the lease that the ticket is for has run out: by now
-// somebody else may be visiting the host; and for the zero Ticket. Whoever sends requests asks
-// right before each write, as late as can be, and sends nothing then, nor once the context of
-// Fetch is done.
-func (t Ticket) CheckLease() error {
+// CheckMaySend returns why nothing more may be sent for the ticket, nil if something may. The cause of
+// ctx, that of Fetch, is the reason if ctx is done: a brake cancels it, say. Or the lease has run out,
+// and by now somebody else may be visiting the host. The zero Ticket may send nothing. Whoever sends
+// requests asks right before each write, as late as can be.
+func (t Ticket) CheckMaySend(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return t.checkLease()
+}
+
+// checkLease returns an error if the lease has run out, and for the zero Ticket. A process that was
+// stopped, or a machine that slept, learns so by it when it wakes up in the midst of sending.
+func (t Ticket) checkLease() error {
 	if t.data == nil {
 		return errNoTicket
 	}
@@ -167,7 +176,7 @@ func (t Ticket) CheckLease() error {
 // error: one that carries a decorum.Decision, of ReasonAddressBusy, ReasonBrake or
 // ReasonOtherProcesses, or one of Kind Unticketed.
 func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
-	if err := t.CheckLease(); err != nil {
+	if err := t.checkLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
 	now := time.Now()

@@ -69,7 +69,7 @@ func TestZeroTicket(t *testing.T) {
 			t.Errorf("%s: %v, want Unticketed", question, err)
 		}
 	}
-	if zero.CheckLease() == nil {
+	if zero.CheckMaySend(t.Context()) == nil {
 		t.Error("what was never good has not lapsed")
 	}
 }

@@ -158,10 +158,7 @@ func (s *session) newLimitedConn(conn net.Conn, limit int64, limitErr error) *li
 
 // Write implements io.Writer. It sends nothing when the visit is canceled, or its lease has run out.
 func (l *limitedConn) Write(p []byte) (int, error) {
-	if l.session.ctx.Err() != nil {
-		return 0, context.Cause(l.session.ctx)
-	}
-	if err := l.session.ticket.CheckLease(); err != nil {
+	if err := l.session.ticket.CheckMaySend(l.session.ctx); err != nil {
 		return 0, err
 	}
 	return l.Conn.Write(p)

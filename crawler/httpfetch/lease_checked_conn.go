@@ -1,12 +1,12 @@
 package httpfetch
 
 import (
-	"context"
 	"net"
 	"sync/atomic"
 )
 
-// A leaseCheckedConn asks right before each write whether the visit may still send.
+// A leaseCheckedConn asks right before each write whether the visit may still send: net/http writes
+// in a goroutine of its own, and may be about to write when the request is canceled.
 type leaseCheckedConn struct {
 	net.Conn
 	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: none does
@@ -15,22 +15,11 @@ type leaseCheckedConn struct {
 // Write is part of net.Conn.
 func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	if p := c.user.Load(); p != nil {
-		if err := p.checkMaySend(); err != nil {
+		if err := p.ticket.CheckMaySend(p.ctx); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Write(b)
-}
-
-// checkMaySend returns why nothing more may be sent for the visit. Its request may have been
-// canceled, by a brake say: net/http writes in a goroutine of its own, and may be about to write
-// when the context ends. Or its lease has run out: a process that was stopped, or a machine that
-// slept, does not know for how long when it wakes up in the midst of sending.
-func (p *roundTrip) checkMaySend() error {
-	if p.ctx.Err() != nil {
-		return context.Cause(p.ctx)
-	}
-	return p.ticket.CheckLease()
 }
 
 // leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and
