@@ -334,6 +334,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[ExplainedScope]():         "ExplainedScope",
 	reflect.TypeFor[ExplainedFrontierState](): "ExplainedState",
 	reflect.TypeFor[ExplainedNextVisit]():     "ExplainedVisit",
+	reflect.TypeFor[ExplainedDecision]():      "ExplainedDecision",
 	reflect.TypeFor[URLExplanation]():         "Explanation",
 	reflect.TypeFor[Health]():                 "Health",
 	reflect.TypeFor[Host]():                   "Host",

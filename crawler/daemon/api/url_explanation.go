@@ -60,4 +60,16 @@ type ExplainedNextVisit struct {
 	When      string    `json:"when"`        // now, at, never or after (the URLs that go before it)
 	NotBefore time.Time `json:"at,omitzero"` // the earliest time, unless when is now or never
 	Reason    string    `json:"why"`
+	// Decision is the one by which the crawl would not visit the URL at this moment, whether or not it
+	// holds the URL; null: scope, rules, hours, Crawl-delay and port let it proceed.
+	Decision *ExplainedDecision `json:"decision,omitempty"`
+}
+
+// An ExplainedDecision is the decision that a visit does not proceed.
+type ExplainedDecision struct {
+	Action string    `json:"action"`         // postpone, suspend (no run waits for it) or refuse
+	Reason string    `json:"reason"`         // why, in words: a decorum.DecisionReason
+	Until  time.Time `json:"until,omitzero"` // when the crawl decides again; none: when what reason names changes
+	Rule   string    `json:"rule,omitempty"` // the rule of robots.txt or tdmrep.json that decides
+	Line   int       `json:"line,omitempty"` // its line in that file, from 1 on
 }

@@ -6,13 +6,17 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -33,12 +37,13 @@ type decisionCase struct {
 	purposes    []string
 	exclude     string // from the scope, since the URL was queued
 	window      string
-	maxFailures int // of robots.txt, until its origin is set aside
+	maxFailures int // of robots.txt, until its origin is suspended
 	want        decorum.Decision
+	wantText    string // of the explanation; empty: that of a visit whose host is due
 }
 
-// Explain shows the Decision by which a crawl does not make a visit, at the same moment. What
-// a visit learns only by taking what others share, as a slot of its host, is not known to it.
+// Explain shows the Decision by which a crawl does not make a visit, at the same moment. It cannot know
+// what a visit learns only by reserving something that others share, such as a slot of its host.
 func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
 	file := func(text string) decorum.Response { return decorum.Response{Status: http.StatusOK, Body: []byte(text)} }
 	open := file("User-agent: *\nAllow: /\n")
@@ -46,29 +51,41 @@ func TestExplainShowsTheDecisionOfTheCrawl(t *testing.T) {
 	for _, tt := range []decisionCase{
 		{name: "may be visited", robots: open},
 		{name: "scope", robots: open, exclude: "/page",
-			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope}},
+			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope},
+			wantText: "it is out of scope: matches an exclude pattern"},
 		{name: "scope goes before robots.txt", robots: file("User-agent: *\nDisallow: /\n"), exclude: "/page",
-			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope}},
+			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope},
+			wantText: "it is out of scope: matches an exclude pattern"},
 		{name: "robots.txt", robots: file("User-agent: *\nDisallow: /p\n"), window: "02:00-03:00",
-			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonRobots, Rule: "disallow: /p", Line: 2}},
+			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonRobots, Rule: "disallow: /p", Line: 2},
+			wantText: "robots.txt closes it, by disallow: /p (line 2"},
 		{name: "robots.txt fails", robots: decorum.Response{Status: http.StatusServiceUnavailable},
-			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsUnreachable}},
+			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsUnreachable},
+			wantText: "its robots.txt is fetched again then: "},
 		{name: "robots.txt fails again", robotsErr: errors.New("reset"), maxFailures: 1,
-			want: decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonRobotsUnreachable}},
+			want:     decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonRobotsUnreachable},
+			wantText: "its robots.txt is fetched again then: "},
 		{name: "robots.txt redirects", robots: decorum.Response{Status: http.StatusFound, Header: http.Header{"Location": {"http://b.test/r"}}},
-			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsPending}},
+			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonRobotsPending},
+			wantText: "its robots.txt is fetched again then: "},
 		{name: "tdmrep.json", robots: open, tdmrep: reserved, purposes: []string{"ai-train"},
-			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep, Rule: "tdm-reservation: 1", Line: 2}},
+			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonTDMRep, Rule: "tdm-reservation: 1", Line: 2},
+			wantText: "tdmrep.json reserves it, by tdm-reservation: 1 (line 2"},
 		{name: "tdmrep.json fails", robots: open, purposes: []string{"ai-train"}, tdmrepNote: `{"failures":1,"until":"2000-01-01T01:00:00Z"}`,
-			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable}},
+			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable},
+			wantText: "its tdmrep.json is fetched again then, after a failure"},
 		{name: "hours", robots: open, window: "02:00-03:00",
-			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours}},
+			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours},
+			wantText: "the hours of visits begin then"},
 		{name: "hours of robots.txt", robots: file("User-agent: *\nVisit-time: 0200-0300\n"),
-			want: decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours}},
+			want:     decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonVisitHours},
+			wantText: "the hours of visits begin then"},
 		{name: "Crawl-delay", robots: file("User-agent: *\nCrawl-delay: 90000\n"),
-			want: decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonCrawlDelay}},
+			want:     decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonCrawlDelay},
+			wantText: "its Crawl-delay of 25h0m0s is longer than max_crawl_delay"},
 		{name: "port", url: "http://a.test:22/page", robots: open,
-			want: decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonPort}},
+			want:     decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonPort},
+			wantText: "port 22 is for a service other than http"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testDecision(t, tt) }) })
 	}
@@ -100,44 +117,70 @@ func testDecision(t *testing.T, tt decisionCase) {
 	if _, err := q.FrontierStore.Add(t.Context(), []storage.Entry{entry}, 0); err != nil {
 		t.Fatal(err)
 	}
-	made, explained := decorum.Decision{}, decorum.Decision{Action: 99}
-	explain := func() {
+	var made decorum.Decision
+	var explained *api.URLExplanation
+	explain := func(d decorum.Decision) {
 		q.AsOf = time.Now()
-		e, err := q.explainURL(t.Context(), page.String())
+		e, err := q.ExplainURL(t.Context(), page.String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		explained = e.decisions.first()
+		made, explained = d, e
 	}
 	c.Hooks.VisitRefused = func(l storage.Lease, d decorum.Decision) {
-		if l.URL == page && explained.Action == 99 {
-			made = d
-			explain()
+		if l.URL == page && explained == nil {
+			explain(d)
 		}
 	}
 	c.Hooks.Visited = func(v *crawler.Visit) {
-		if v.URL() == page {
-			made, _ = decorum.DecisionOf(v.Err)
-			explain()
+		if d, _ := decorum.DecisionOf(v.Err); v.URL() == page {
+			explain(d)
 		}
 	}
 	if err := c.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // a tdmrep.json comes before its page
-		if explained.Action != 99 {
-			break
-		}
-		if err := c.Step(t.Context()); err != nil {
-			t.Fatal(err)
+	for range 3 { // the crawl visits tdmrep.json before the page
+		if explained == nil {
+			if err := c.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if made.Action != explained.Action || made.Reason != explained.Reason || made.Rule != explained.Rule || made.Line != explained.Line {
-		t.Errorf("the crawl decides %+v, and explain shows %+v", made, explained)
+	if explained == nil {
+		t.Fatal("the crawl did not come to the page")
 	}
 	want := tt.want
 	if made.Action != want.Action || made.Reason != want.Reason || made.Rule != want.Rule || made.Line != want.Line {
 		t.Errorf("the crawl decides %+v, want %+v", made, want)
+	}
+	checkExplainedDecision(t, explained, made)
+	if tt.wantText != "" && !strings.HasPrefix(explained.Visit.Reason, tt.wantText) {
+		t.Errorf("explain says %q, want %q", explained.Visit.Reason, tt.wantText)
+	}
+}
+
+// checkExplainedDecision checks that an explanation shows the Decision that a crawl made.
+func checkExplainedDecision(t *testing.T, e *api.URLExplanation, made decorum.Decision) {
+	t.Helper()
+	var want *api.ExplainedDecision
+	if made.Action != decorum.Proceed {
+		want = &api.ExplainedDecision{Action: made.Action.String(), Reason: string(made.Reason), Until: made.Until.UTC(),
+			Rule: made.Rule, Line: made.Line}
+	}
+	if diff := cmp.Diff(want, e.Visit.Decision); diff != "" {
+		t.Errorf("explain shows another decision than the crawl's (-crawl +explain):\n%s", diff)
+	}
+	isUntil := made.Action == decorum.Postpone || made.Action == decorum.Suspend && made.Reason != decorum.ReasonCrawlDelay
+	switch {
+	case made.Action == decorum.Proceed:
+		if e.Visit.When != "now" {
+			t.Errorf("the crawl visits the URL, and explain says %s", e.Visit.When)
+		}
+	case isUntil && (e.Visit.When != "at" || !e.Visit.NotBefore.Equal(made.Until)):
+		t.Errorf("the crawl waits until %v, and explain says %s %v", made.Until, e.Visit.When, e.Visit.NotBefore)
+	case !isUntil && e.Visit.When != "never":
+		t.Errorf("the crawl decides to %v, and explain says %s", made.Action, e.Visit.When)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,42 +19,37 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An explainedURL is what a crawl makes of a URL, and what that rests on.
+// An explainedURL is the explanation of a URL, with the values from which its parts are derived.
 type explainedURL struct {
 	api.URLExplanation
 	urlFrontierState urlFrontierState
-	hostReport       *HostReport // nil if the crawl has not met it
+	hostReport       *HostReport // nil if the crawl has not met the host
+	scopeDecision    decorum.Decision
 	decisions        visitDecisions
 }
 
-// visitDecisions are what is decided about a visit at the moment of an Inspector, by each of the
-// parts that can be asked without claiming anything: by the functions by which a crawl decides.
-type visitDecisions struct {
-	scope      decorum.Decision
-	rules      decorum.Decision // robots.txt and tdmrep.json, as far as they are known
-	visitHours decorum.Decision
-	crawlDelay decorum.Decision
-	port       decorum.Decision
-}
+// visitDecisions are the Decisions about a visit, in the order of decorum.Decision: of each part that
+// can decide without reserving anything. The functions that decide are those of the crawl.
+type visitDecisions []decorum.Decision
 
-// first returns the one that decides, in the order of decorum.Decision.
-func (d *visitDecisions) first() decorum.Decision {
-	for _, part := range []decorum.Decision{d.scope, d.rules, d.visitHours, d.crawlDelay, d.port} {
-		if part.Action != decorum.Proceed {
-			return part
+// first returns the first Decision that match accepts. It is to Proceed if match accepts none of them.
+func (ds visitDecisions) first(match func(decorum.Action) bool) decorum.Decision {
+	for _, d := range ds {
+		if match(d.Action) {
+			return d
 		}
 	}
 	return decorum.Decision{}
 }
 
-// A urlFrontierState is what the frontier holds of it.
+// A urlFrontierState is what the frontier holds of a URL.
 type urlFrontierState struct {
 	api.ExplainedFrontierState
-	storedEntry *storage.Entry // as it is kept; nil if it waits for nothing
+	storedEntry *storage.Entry // its entry; nil if it is neither queued, awaiting a revisit nor parked
 	dueAt       time.Time
 }
 
-// ExplainURL takes a URL through the steps of the crawl.
+// ExplainURL takes a URL, which text spells, through the steps of the crawl. It sends nothing and changes nothing.
 func (q *Inspector) ExplainURL(ctx context.Context, text string) (*api.URLExplanation, error) {
 	e, err := q.explainURL(ctx, text)
 	if err != nil {
@@ -98,35 +94,44 @@ func (q *Inspector) explainURL(ctx context.Context, text string) (*explainedURL,
 	if err != nil {
 		return nil, err
 	}
-	if err := q.decideVisit(ctx, target, e); err != nil {
+	if e.decisions, err = q.decideVisit(ctx, target, e); err != nil {
 		return nil, err
 	}
 	e.Visit = q.explainVisit(e, target)
+	if d := e.decisions.first(func(a decorum.Action) bool { return a != decorum.Proceed }); d.Action != decorum.Proceed {
+		e.Visit.Decision = &api.ExplainedDecision{Action: d.Action.String(), Reason: string(d.Reason), Until: d.Until.UTC(),
+			Rule: plaintext.ReplaceControlChars(d.Rule), Line: d.Line}
+	}
 	return e, nil
 }
 
-// decideVisit decides about a visit to u all but its scope, which is decided by then.
-func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explainedURL) (err error) {
-	d := &e.decisions
-	if d.rules, err = crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.AsOf, u); err != nil {
-		return err
+// decideVisit returns the Decisions about a visit to u. The scope has decided already: see explainScope.
+func (q *Inspector) decideVisit(ctx context.Context, u decorum.URL, e *explainedURL) (visitDecisions, error) {
+	rules, err := crawler.KnownRulesDecision(ctx, q.Gate, q.FrontierStore, q.AsOf, u)
+	if err != nil {
+		return nil, err
 	}
 	delay, opensAt, err := q.Gate.DelayAndNextAllowedTime(ctx, u.Origin(), q.AsOf)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if e.hostReport != nil { // another origin of the host may have asked for more
+	if e.hostReport != nil { // another origin of the host may have a longer Crawl-delay
 		delay = max(delay, time.Duration(e.hostReport.CrawlDelay))
 	}
 	policy := q.Project.PolitenessPolicy().ForHost(u.Origin().Host(), q.AsOf)
-	d.visitHours = crawler.VisitHoursDecision(policy, opensAt, q.AsOf)
-	d.crawlDelay = crawler.CrawlDelayDecision(policy, delay, q.AsOf)
-	rules, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
-	d.port, _ = decorum.DecisionOf(dialrules.CheckPort(u.Origin(), rules))
-	return nil
+	connectTo, _ := dialrules.ParseConnectToRules(q.Project.Fetch.ConnectToRules) // they were validated with the project
+	port, _ := decorum.DecisionOf(dialrules.CheckPort(u.Origin(), connectTo))
+	return visitDecisions{
+		e.scopeDecision,
+		rules,
+		crawler.VisitHoursDecision(policy, opensAt, q.AsOf),
+		crawler.CrawlDelayDecision(policy, delay, q.AsOf),
+		port,
+	}, nil
 }
 
-// RewriteURL takes a text to the URL under which it is queued.
+// RewriteURL returns the URL under which the crawl queues text, and the steps that lead to it. It fails
+// if text is not a URL that decorum can visit, or if the store cannot be read.
 func (q *Inspector) RewriteURL(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
 	if u, err = decorum.ParseURL(text); err != nil {
 		return u, nil, err
@@ -178,14 +183,14 @@ func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// visitTargets returns what a visit of the entry, which is u or was kept for it, is to:
-// a URL that is kept in a form which the rules now known clean further is judged
-// first, and then u, which takes its place.
+// visitTargets returns the URLs that the crawl checks when it leases the entry, which is u or an earlier
+// form of it. If today's rules clean the stored form further, the crawl checks that form first, and then
+// u, which takes its place. The last one is the URL that a visit requests.
 func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseUncleanedURL:
 		return []decorum.URL{stored.UncleanedURL}, nil
-	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
+	case stored.Source == storage.SourcePrerequisite: // these are visited in the form that names them
 		return []decorum.URL{stored.URL}, nil
 	}
 	clean, _, err := q.Gate.ExplainURLCleaning(ctx, q.ParamCleaner.CleanURL(stored.URL))
@@ -195,8 +200,8 @@ func (q *Inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 	return []decorum.URL{stored.URL, u}, err
 }
 
-// explainScope asks the scope about the targets of an entry, and of a URL that is not
-// known whether its host may have another.
+// explainScope checks the targets of an entry against the scope. A URL that the frontier does not hold
+// must also leave the counts of its host and pattern within their limits.
 func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
@@ -218,15 +223,15 @@ func (q *Inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		refusal, err = frontier.New(q.FrontierStore, frontier.Config{Scope: scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
 	if err == nil {
-		e.decisions.scope, err = crawler.RefusalDecision(refusal)
+		e.scopeDecision, err = crawler.RefusalDecision(refusal)
 	}
-	if d := e.decisions.scope; d.Action != decorum.Proceed {
+	if d := e.scopeDecision; d.Action != decorum.Proceed {
 		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(d.Cause), engine.InnerErrorText(d.Cause)
 	}
 	return err
 }
 
-// explainRules asks the robots.txt that is kept, and the tdmrep.json.
+// explainRules explains u by the stored robots.txt and tdmrep.json of its origin.
 func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
 	file, fileErr := q.Gate.LastFetchSummary(ctx, o)
@@ -251,7 +256,7 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 	}
 	r.Explanation, err = q.Gate.Explain(ctx, o, u)
 	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignalsForURL(u)...)
-	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
+	if r.Verdict = v; !v.DisallowedForMainRobot { // v may be the verdict of a preference about AI use
 		r.IndexingVerdict = nil
 	}
 	return err
@@ -260,8 +265,9 @@ func (q *Inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 // HostUnknown is the state of a URL that the crawl has not met.
 const HostUnknown = "unknown"
 
-// findURLOrEarlierForm looks for u in the frontier, and then for the forms that it had on the way
-// to u: rules that came later may have made it u, or it was not found on https.
+// findURLOrEarlierForm looks for u in the frontier, and then for the forms that the steps to u went
+// through: the crawl may have queued one of these before it knew the rules that rewrite it, or before
+// it found the origin on https.
 func (q *Inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *explainedURL) error {
 	err := q.findExactURL(ctx, u, &e.urlFrontierState)
 	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil && e.urlFrontierState.KnownAs == ""; i-- {
@@ -309,27 +315,24 @@ func (q *Inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 	return nil
 }
 
-// explainVisit says when the URL is visited, and why, and so what becomes of another form
-// of it that is kept.
+// explainVisit says when the crawl visits the URL of e, and why. The target is the form of the URL that
+// a visit requests: the frontier may hold another form, which the visit replaces.
 func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedNextVisit {
 	never := func(why string) api.ExplainedNextVisit { return api.ExplainedNextVisit{When: "never", Reason: why} }
+	refusal := e.decisions.first(func(a decorum.Action) bool { return a == decorum.Refuse })
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
-		return never("it is no page: it is asked for when a URL of its origin is to be judged")
-	case e.decisions.scope.Action == decorum.Refuse:
-		return never("it is out of scope: " + e.Scope.Detail)
-	case e.decisions.port.Action == decorum.Refuse:
-		return never(e.decisions.port.Detail)
-	case e.Robots.MayVisit != nil && !*e.Robots.MayVisit:
-		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
+		return never("it is no page: the crawl fetches it before the first page of its origin")
+	case refusal.Action == decorum.Refuse:
+		return never(e.refusalText(refusal))
 	case e.FrontierState.State == "done":
 		return never("it was visited, or given up, and pages are not visited again")
 	case e.FrontierState.State == StateNames[storage.StateParked]:
-		return never("it is parked; a crawl that goes on will judge it again")
+		return never("it is parked; a resumed crawl checks it again")
 	case e.FrontierState.State == HostUnknown:
 		return q.explainVisitOfUnknownURL(e)
 	}
-	v := q.explainPendingVisit(e, target.Origin().Host())
+	v := q.explainPendingVisit(e)
 	switch storedAs := e.FrontierState.KnownAs; {
 	case storedAs == "":
 	case storedAs == target.String():
@@ -340,7 +343,34 @@ func (q *Inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 	return v
 }
 
-// explainVisitOfUnknownURL is visit for a URL that the crawl has not met.
+// refusalText says why the crawl does not visit the URL of e: d refuses the visit.
+func (e *explainedURL) refusalText(d decorum.Decision) string {
+	switch d.Reason {
+	case decorum.ReasonScope:
+		return "it is out of scope: " + e.Scope.Detail
+	case decorum.ReasonRobots:
+		return "robots.txt closes it, by " + e.Robots.Reason + "; the crawl checks it again when that changes"
+	case decorum.ReasonTDMRep:
+		return "tdmrep.json reserves it, by " + e.Robots.Reason + "; the crawl checks it again when that changes"
+	}
+	return plaintext.ReplaceControlChars(d.Err().Error())
+}
+
+// postponementText says why the crawl visits the URL of e only from d.Until on: d postpones the visit, or
+// suspends its origin.
+func (e *explainedURL) postponementText(d decorum.Decision) string {
+	switch d.Reason {
+	case decorum.ReasonVisitHours:
+		return "the hours of visits begin then"
+	case decorum.ReasonRobotsPending, decorum.ReasonRobotsUnreachable:
+		return "its robots.txt is fetched again then: " + e.Robots.OriginPostponedReason
+	case decorum.ReasonTDMRepUnreachable:
+		return "its tdmrep.json is fetched again then, after a failure"
+	}
+	return plaintext.ReplaceControlChars(d.Err().Error())
+}
+
+// explainVisitOfUnknownURL is explainVisit for a URL that the frontier does not hold.
 func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.FrontierState.KnownAs != "" {
@@ -352,12 +382,21 @@ func (q *Inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextV
 	return api.ExplainedNextVisit{When: "never", Reason: why}
 }
 
-// explainPendingVisit is explainVisit for one on host that waits.
-func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.ExplainedNextVisit {
+// explainPendingVisit is explainVisit for a URL that is queued, or awaits its revisit.
+func (q *Inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit {
+	// A Crawl-delay that is too long has no end that the crawl knows: it only looks again every minute.
+	isTooLong := func(d decorum.Decision) bool { return d.Reason == decorum.ReasonCrawlDelay }
+	if i := slices.IndexFunc(e.decisions, isTooLong); i >= 0 {
+		d := e.decisions[i]
+		return api.ExplainedNextVisit{When: "never", Reason: fmt.Sprintf(
+			"its Crawl-delay of %v is longer than max_crawl_delay, %v; the crawl checks it again when either changes",
+			d.Rest, time.Duration(d.Limit))}
+	}
 	v := api.ExplainedNextVisit{When: "now", Reason: "its host is due"}
 	if e.Robots.MayVisit == nil {
 		v.Reason += ", and its robots.txt is fetched first"
 	}
+	// Of all that the visit waits for, the last to end sets the time.
 	postpone := func(at time.Time, why string) {
 		if at.After(q.AsOf) && at.After(v.NotBefore) {
 			v = api.ExplainedNextVisit{When: "at", NotBefore: at.UTC(), Reason: why}
@@ -367,10 +406,10 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 		postpone(h.hostDueAt, fmt.Sprintf("its host rests for %v after its last visit", DelayText(h.RequiredDelay)))
 		postpone(h.HeldUntil, "its origin is held"+PrefixIfSet(": ", h.HoldReason))
 	}
-	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if e.decisions.visitHours.Action == decorum.Postpone {
-		policy := q.Project.PolitenessPolicy().ForHost(host, q.AsOf)
-		postpone(policy.VisitWindow.NextOpen(q.AsOf), "the hours of visits begin then")
+	for _, d := range e.decisions {
+		if d.Action != decorum.Proceed {
+			postpone(d.Until, e.postponementText(d))
+		}
 	}
 	delayReason := "it was put off after a failed visit"
 	if e.FrontierState.State == StateNames[storage.StateAwaitingRevisit] {
@@ -378,14 +417,23 @@ func (q *Inspector) explainPendingVisit(e *explainedURL, host string) api.Explai
 	}
 	postpone(e.urlFrontierState.dueAt, delayReason)
 	if e.FrontierState.URLsAhead > 0 && e.FrontierState.State == StateNames[storage.StateQueued] {
-		delay := time.Duration(0)
-		if e.hostReport != nil {
-			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
-		}
-		firstVisit := timecmp.Later(q.AsOf, v.NotBefore)
-		v = api.ExplainedNextVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
-			Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
-				e.FrontierState.URLsAhead, DelayText(api.Milliseconds(delay)), FormatTime(firstVisit), v.Reason)}
+		return q.explainVisitAfterOthers(e, v)
 	}
 	return v
+}
+
+// explainVisitAfterOthers is explainPendingVisit for a URL that others of its origin precede. The first
+// of these is visited as first says.
+func (q *Inspector) explainVisitAfterOthers(e *explainedURL, first api.ExplainedNextVisit) api.ExplainedNextVisit {
+	delay := time.Duration(0)
+	if e.hostReport != nil {
+		delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
+	}
+	firstVisit := timecmp.Later(q.AsOf, first.NotBefore)
+	return api.ExplainedNextVisit{
+		When:      "after",
+		NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
+		Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
+			e.FrontierState.URLsAhead, DelayText(api.Milliseconds(delay)), FormatTime(firstVisit), first.Reason),
+	}
 }
