@@ -16,36 +16,43 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// ErrHalted is the error of Run when Halt has ended it.
+// ErrHalted is what Run returns after Halt.
 var ErrHalted = errors.New("the crawl was halted")
 
-// errWorkerGoexit stops a crawl that has lost a worker, and with it a visit.
+// errWorkerGoexit stops a crawl when a callback has ended a worker's goroutine: its lease would
+// never be acked.
 var errWorkerGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
 
-// A Crawler is one crawl: fill in its parts, then Run. It needs a Frontier, a Gate,
-// a Limiter and a Fetcher; of the others each says what zero means.
+// A Crawler is one crawl. Fill in its exported fields, then call Run. Frontier, Gate, Limiter and
+// Fetcher are required; each other field says what its zero value means.
 type Crawler struct {
-	Frontier     *frontier.Frontier  // which URL is next; its Config has the Gate's CleanURL, and the Limiter for a Budget
-	Gate         *gate.Gate          // whether it is allowed
-	Policy       politeness.Policy   // how long its host rests; the zero Policy is polite
-	Limiter      *politeness.Limiter // of a politeness.SharedHosts that crawls share, where they may visit the same hosts
-	Brakes       *politeness.Brakes  // that stop or slow hosts, at once; nil: none
-	HostDueStore *HostDueStore       // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
-	Coordinator  Coordinator         // the other processes that work on it; nil: it is alone
-	Fetcher      Fetcher             // makes the requests
-	Handler      Handler             // nil: LinksToFollow
-	PageRecorder Recorder            // of visits to pages, when they have been read; nil: none
-	Archive      Recorder            // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
-	Ledger       Ledger              // of every request, before it is sent, and of what came of it; nil: none
-	Hooks        Hooks               // look on
-	Settings     Settings            // numbers and switches
-	Log          *slog.Logger        // nil: slog.Default
-	// Now is the clock by which is decided and recorded; that of the frontier must be
-	// the same. Leases run by the clock of the machine. A crawl with a clock of its own charges this
-	// machine with no failure. Nil: time.Now.
+	// Frontier says which URL is next. Its Config has the Gate's CleanURL, and the Limiter as its
+	// Budget.
+	Frontier *frontier.Frontier
+	Gate     *gate.Gate        // decides by robots.txt whether a URL may be visited
+	Policy   politeness.Policy // how long a host rests between visits; the zero Policy is polite
+	// Limiter issues permits. Crawls that may visit the same hosts have Limiters of one
+	// politeness.SharedHosts.
+	Limiter *politeness.Limiter
+	Brakes  *politeness.Brakes // an operator's orders to stop or slow hosts; nil: none
+	// HostDueStore keeps when hosts are due after visits of other crawls, across restarts; nil:
+	// there are no other crawls.
+	HostDueStore *HostDueStore
+	Coordinator  Coordinator  // the other processes that work on this crawl; nil: there are none
+	Fetcher      Fetcher      // makes the requests
+	Handler      Handler      // reads pages; nil: LinksToFollow
+	PageRecorder Recorder     // records each page after its handler has returned; nil: none
+	Archive      Recorder     // records every visit as it ends, also to robots.txt and sitemaps; nil: none
+	Ledger       Ledger       // records every request before it is sent, and its result; nil: none
+	Hooks        Hooks        // observe the crawl
+	Settings     Settings     // numbers and switches
+	Log          *slog.Logger // nil: slog.Default
+	// Now is the clock for decisions and records; the frontier must use the same one. Leases use
+	// the machine's clock. A crawl with its own clock never attributes a failure to this machine.
+	// Nil: time.Now.
 	Now func() time.Time
 
-	// The parts of the pipeline. Prepare gives them the configuration above.
+	// The parts of the pipeline; Prepare configures them.
 	counters      counters
 	budget        runBudget
 	activeLeases  activeLeases
@@ -61,65 +68,61 @@ type Crawler struct {
 	cancelRun context.CancelFunc
 }
 
-// Settings are a crawl's numbers and switches.
+// Settings are the numbers and switches of a crawl.
 type Settings struct {
-	Workers          int   // visits at a time; default 64
-	MaxPages         int64 // pages to visit in this run; 0: no limit
-	MaxLinks         int   // links taken from one page, or feed; default DefaultMaxLinks
-	MaxReceivedBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
-	// MaxPagesPerHost is how many pages of a host are visited, in all runs
-	// together; 0: no limit. Further URLs of the host stay queued. Retries,
-	// revisits, sitemaps and robots.txt do not count.
+	Workers  int   // visits at a time; default 64
+	MaxPages int64 // page visits in this run; 0: no limit
+	MaxLinks int   // links read from one page or feed; default DefaultMaxLinks
+	// MaxReceivedBytes bounds the decoded bodies received in this run, in bytes; visits in flight
+	// may exceed it. 0: no limit.
+	MaxReceivedBytes int64
+	// MaxPagesPerHost is how many pages of a host are visited, in all runs together; 0: no limit.
+	// Further URLs of the host stay queued. Retries, revisits, sitemaps and robots.txt do not
+	// count.
 	MaxPagesPerHost int
-	// MaxBytesPerHost is how many bytes of bodies, as decoded, a host may send in all
-	// runs together, including robots.txt, retries and revisits; 0: no limit. Beyond it
-	// the crawl visits no new page or sitemap of the host, and further URLs stay
-	// queued. Retries and revisits continue. Each visit in flight may exceed the limit
-	// by its body.
+	// MaxBytesPerHost is how many bytes of decoded bodies a host may send in all runs together,
+	// including robots.txt, retries and revisits; 0: no limit. Beyond it the crawl visits no new
+	// page or sitemap of the host, and further URLs stay queued. Retries and revisits continue.
+	// Each visit in flight may exceed the limit by its body.
 	MaxBytesPerHost int64
-	// MaxAttempts is how many visits a page gets that keeps failing; more where
-	// the server is throttling, fewer where there is no hope: see FailureClass.
+	// MaxAttempts is how many visits a failing page gets: at least 10 while the server is
+	// throttling, at most 2 when it is unreachable or its answer is malformed. See FailureClass.
 	// Default 3.
 	MaxAttempts int
-	// Revisit says when pages and sitemaps are visited again; the zero value:
-	// never. Pages that rest from an earlier run are then visited a last time.
+	// Revisit says when pages and sitemaps are visited again; the zero value: never. A page that an
+	// earlier run scheduled for a revisit is then visited one last time.
 	Revisit frontier.RevisitPolicy
-	// GracePeriod is how long visits in hand may go on when Run's context is done.
-	// Default 30 s.
+	// GracePeriod is how long visits in flight may continue after Run's context is done. Default 30
+	// s.
 	GracePeriod time.Duration
-	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in this
-	// run, by itself and by indexes; default DefaultMaxSitemapsPerHost.
+	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in this run,
+	// directly and through indexes; default DefaultMaxSitemapsPerHost.
 	MaxSitemapsPerHost int
-	// MaxSitemapBody is how many bytes of a sitemap are read, in a file that is
-	// compressed as they come out of it; default DefaultMaxSitemapBody, at most 1 TiB.
-	// What comes after them does not count.
+	// MaxSitemapBody is how many bytes of a sitemap are read, after decompression; default
+	// DefaultMaxSitemapBody, at most 1 TiB. The rest of a longer sitemap is ignored.
 	MaxSitemapBody    int64
-	NoSitemaps        bool              // do not read the sitemaps that robots.txt names
-	FollowedLinkKinds FollowedLinkKinds // what leads on from a page
-	IgnoreNoFollow    bool              // do not read nofollow in pages and headers
-	// RecordRefusalsInLedger writes into the Ledger, too, which URLs were refused when their
-	// turn came, and why.
+	NoSitemaps        bool              // ignore the sitemaps that robots.txt names
+	FollowedLinkKinds FollowedLinkKinds // which URLs of a page LinksToFollow returns
+	IgnoreNoFollow    bool              // ignore nofollow in pages and headers
+	// RecordRefusalsInLedger also writes to the Ledger which leased URLs were refused, and why.
 	RecordRefusalsInLedger bool
-	// DryRun makes a run that only finds out what there is to visit: robots.txt and
-	// sitemaps are, pages are passed by (Hooks.SkippedInDryRun) and count as done. Its
-	// frontier is not that of a crawl.
+	// DryRun visits robots.txt and sitemaps only, to find out which pages a crawl would visit. It
+	// reports each page to Hooks.SkippedInDryRun and acks it as done; use a separate frontier.
 	DryRun bool
-	// TDMRepTTL is how long what a tdmrep.json says holds, where the Gate's
-	// purposes make the crawl ask for it. Default 24 h.
+	// TDMRepTTL is how long a tdmrep.json stays valid. The crawl fetches that file only if the
+	// Gate's purposes include text and data mining. Default 24 h.
 	TDMRepTTL time.Duration
-	// ProductToken is the crawl's product token, for meta tags and X-Robots-Tag
-	// headers that name it.
+	// ProductToken is the crawler's product token; meta tags and X-Robots-Tag headers may name it.
 	ProductToken string
 }
 
-// DefaultMaxLinks is how many links are taken from one page, or feed.
+// DefaultMaxLinks is how many links are read from one page or feed.
 const DefaultMaxLinks = extract.DefaultMaxLinks
 
-// DefaultMaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to.
+// DefaultMaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in one run.
 const DefaultMaxSitemapsPerHost = 10_000
 
-// DefaultMaxSitemapBody is how many bytes of a sitemap are read: as many as sitemaps.org
-// allows.
+// DefaultMaxSitemapBody is how many bytes of a sitemap are read: the limit of sitemaps.org.
 const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
@@ -136,21 +139,26 @@ func (s Settings) validate() error {
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
 	s.MaxSitemapsPerHost = cmp.Or(s.MaxSitemapsPerHost, DefaultMaxSitemapsPerHost)
-	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40) // more is read, to see whether there is more
+	// A fetcher reads one byte more (Ticket.BodyLimit), to see whether the sitemap is longer.
+	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40)
 	s.MaxAttempts = cmp.Or(s.MaxAttempts, 3)
 	s.TDMRepTTL = cmp.Or(s.TDMRepTTL, 24*time.Hour)
 	s.GracePeriod = cmp.Or(s.GracePeriod, 30*time.Second)
 	return s
 }
 
-// Run crawls until the frontier is empty (nil), only resting pages are left
-// (frontier.ErrOnlyRevisitsLeft) or dormant origins (frontier.ErrOnlySuspendedLeft), MaxPages or
-// MaxReceivedBytes is reached (ErrPages, ErrBytes), something fails that the crawl
-// cannot go on without, or ctx is done: then it takes no new lease, lets what is
-// in hand end within GracePeriod, and returns the cause of ctx. In every case all that
-// was done is in the store when it returns, and flushed. Then it may be run again:
-// it goes on, and Stats count on; what is limited by run counts anew. Where Validate has
-// an objection, Run returns it, and does nothing.
+// Run crawls until one of these, and returns:
+//   - nil, when the frontier is empty;
+//   - frontier.ErrOnlyRevisitsLeft, when only pages that await a revisit are left;
+//   - frontier.ErrOnlySuspendedLeft, when only suspended origins are left;
+//   - ErrPages or ErrBytes, when MaxPages or MaxReceivedBytes is reached;
+//   - the error of a part that the crawl cannot continue without, such as its store;
+//   - the cause of ctx, when ctx is done. Run then takes no new lease and lets visits in flight
+//     continue for GracePeriod.
+//
+// When Run returns, the store has the result of every visit and is flushed. Run may be called
+// again: it continues, Stats keep counting, and the limits of a run start from zero. If Validate
+// returns an error, Run returns it and does nothing else.
 func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
@@ -166,7 +174,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
 		wg.Go(func() {
-			defer stop(errWorkerGoexit) // the run is over already, or the worker was ended
+			defer stop(errWorkerGoexit) // after a stop or a Goexit; a second cause is ignored
 			for ctx.Err() == nil {
 				if err := c.step(ctx, workCtx); err != nil {
 					stop(err)
@@ -177,7 +185,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.activeLeases.renewLoop(workCtx, c.Frontier) })
 	renewing.Go(func() {
-		// What cannot be kept of what the frontier has refused and cleaned is kept later.
+		// An error is ignored: counts that cannot be saved now are saved later.
 		callEvery(workCtx, time.Minute, func() { _ = c.Frontier.SaveRefusalAndSessionIDCounts(workCtx) })
 	})
 	renewing.Go(func() {
@@ -191,19 +199,19 @@ func (c *Crawler) Run(ctx context.Context) error {
 	return c.finishRun(context.Cause(ctx))
 }
 
-// Validate returns why the crawl cannot run, if so: it lacks a part, or a part makes
-// no sense. The error is of Kind Invalid.
+// Validate returns an error of Kind Invalid if a required part is missing, or the Policy or the
+// Settings are invalid.
 func (c *Crawler) Validate() error {
 	err := cmp.Or(c.Policy.Validate(), c.Settings.validate())
 	switch {
 	case c.Frontier == nil:
-		err = errors.New("there is no Frontier")
+		err = errors.New("Frontier is nil")
 	case c.Gate == nil:
-		err = errors.New("there is no Gate")
+		err = errors.New("Gate is nil")
 	case c.Limiter == nil:
-		err = errors.New("there is no Limiter")
+		err = errors.New("Limiter is nil")
 	case c.Fetcher == nil:
-		err = errors.New("there is no Fetcher")
+		err = errors.New("Fetcher is nil")
 	}
 	if err != nil {
 		return &decorum.Error{Op: "crawl", Kind: decorum.Invalid, Err: err}
@@ -211,8 +219,8 @@ func (c *Crawler) Validate() error {
 	return nil
 }
 
-// Prepare begins a run that is not Run's: whoever takes URLs through the pipeline one
-// by one calls it before the first Step. It returns the error of Validate.
+// Prepare readies the crawl for calls of Step; Run calls it itself. It returns the error of
+// Validate.
 func (c *Crawler) Prepare() error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -224,8 +232,8 @@ func (c *Crawler) Prepare() error {
 	return nil
 }
 
-// configureParts gives the parts of the pipeline what they need of the crawl's configuration, and
-// has them begin a run. What they know of hosts and origins stays.
+// configureParts passes the configuration to the parts of the pipeline, and starts their counts of
+// a run. They keep what they know of hosts and origins.
 func (c *Crawler) configureParts() {
 	now, notes := c.now, c.Frontier.Store()
 	c.budget.beginRun(c.Settings, c.Coordinator)
@@ -263,12 +271,11 @@ func (c *Crawler) configureParts() {
 	}
 }
 
-// Step takes the next URL through the pipeline, and returns when it is acked. Several
-// may be under way at a time. Nobody renews their leases, and a brake that is put on does not break
-// off a request that is under way.
+// Step takes the next URL through the pipeline, and returns when its lease is acked. Call Prepare
+// first. Several goroutines may call Step at a time. Without Run, leases are not renewed, and a new
+// brake does not cancel a request in flight.
 func (c *Crawler) Step(ctx context.Context) error { return c.step(ctx, ctx) }
 
-// now returns the time.
 func (c *Crawler) now() time.Time {
 	if c.Now == nil {
 		return time.Now()
@@ -276,7 +283,7 @@ func (c *Crawler) now() time.Time {
 	return c.Now()
 }
 
-// callEvery calls f again and again, an interval apart, until ctx is done.
+// callEvery calls f after each interval until ctx is done.
 func callEvery(ctx context.Context, interval time.Duration, f func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -290,8 +297,8 @@ func callEvery(ctx context.Context, interval time.Duration, f func()) {
 	}
 }
 
-// Halt ends the run and cancels the visits in hand. Their URLs go back to the
-// frontier.
+// Halt ends the run: it cancels the visits in flight, and Run returns ErrHalted. Their URLs go back
+// to the frontier. Without a run it does nothing.
 func (c *Crawler) Halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,13 +307,13 @@ func (c *Crawler) Halt() {
 	}
 }
 
-// finishRun gives back what no worker took, flushes, and says how the run ended.
+// finishRun returns what was leased and not visited, flushes the store, and returns how the run
+// ended.
 func (c *Crawler) finishRun(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	c.Limiter.LeaveSharedHosts(c.now())
-	// What cannot be given back, because the store cannot write, is there again
-	// when the store is opened the next time.
+	// A store that cannot write returns these leases when it is opened again.
 	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.waitlist.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Store().Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
@@ -317,16 +324,15 @@ func (c *Crawler) finishRun(cause error) error {
 	return cause
 }
 
-// commitTimeout is how long what was fetched may still take to reach the store when
-// the visits in hand have been broken off. It takes as long only if the store
-// cannot write.
+// commitTimeout is how long a worker may still write to the store after the visits were cancelled.
+// Only a store that cannot write takes that long.
 const commitTimeout = 5 * time.Second
 
-// commitContextKey is the key of the context that outlives the visits in hand.
+// commitContextKey is the key of the context that commitContext returns.
 type commitContextKey struct{}
 
-// graceContext returns the context of the visits in hand: it outlives ctx by
-// GracePeriod, unless Halt ends it. done frees what it holds.
+// graceContext returns the context of the visits: it is cancelled GracePeriod after ctx is done, or
+// by Halt. Its value for commitContextKey outlives it by commitTimeout. done releases both.
 func (c *Crawler) graceContext(ctx context.Context, stop context.CancelCauseFunc) (work context.Context, done func()) {
 	commitCtx, cancelCommit := context.WithCancel(context.WithoutCancel(ctx))
 	work, cancel := context.WithCancel(context.WithValue(commitCtx, commitContextKey{}, commitCtx))
@@ -341,7 +347,7 @@ func (c *Crawler) graceContext(ctx context.Context, stop context.CancelCauseFunc
 	return work, cancelCommit
 }
 
-// cancelWithDelay calls cancel d after ctx is done, unless after is done before.
+// cancelWithDelay calls cancel d after ctx is done, unless commitCtx is done before that.
 func cancelWithDelay(ctx, commitCtx context.Context, d time.Duration, cancel func()) {
 	context.AfterFunc(ctx, func() {
 		t := time.AfterFunc(d, cancel)
@@ -349,9 +355,9 @@ func cancelWithDelay(ctx, commitCtx context.Context, d time.Duration, cancel fun
 	})
 }
 
-// commitContext returns the context for keeping what a visit brought: it outlives
-// ctx, that of the visit, by settling. So what was done is kept even when the
-// crawl is being halted, and a store that cannot write holds nobody for good.
+// commitContext returns the context for storing the result of a visit whose context is ctx. During
+// Run it outlives ctx by commitTimeout: results are stored even while the crawl is being halted,
+// and a store that cannot write blocks no worker for longer. Outside Run it is never done.
 func commitContext(ctx context.Context) context.Context {
 	if commitCtx, ok := ctx.Value(commitContextKey{}).(context.Context); ok {
 		return commitCtx
@@ -359,8 +365,8 @@ func commitContext(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// onBrakesChanged breaks off the requests to hosts that are stopped now. It is called
-// when the brakes have changed, before who changed them goes on.
+// onBrakesChanged cancels the requests to hosts that a brake stops now, and wakes the waitlist.
+// politeness.Brakes calls it after each change, before Set, Remove or Replace returns.
 func (c *Crawler) onBrakesChanged() {
 	now := c.now()
 	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now).Err() })
@@ -370,8 +376,8 @@ func (c *Crawler) onBrakesChanged() {
 	}
 }
 
-// ShouldStaySuspended reports whether an origin that an earlier run has set aside is of a
-// host that is not due, and asks for a longer rest than this run waits for.
+// ShouldStaySuspended reports whether an origin that an earlier run suspended stays suspended: its
+// host is not due, and it asked for a longer rest than this run waits for.
 func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)

@@ -1,22 +1,40 @@
-// Package crawler takes one URL at a time through the steps of a visit.
+// Package crawler implements the crawl loop: it leases a URL, checks robots.txt and politeness,
+// fetches the URL, passes the answer to a Handler, and stores the result.
 //
-// The pipeline is in pipeline.go, in the order in which it runs: lease, clearance, permit, ticket,
-// fetch, record, callbacks, links, ack. Each step takes the value that proves the
-// step before was made, and nothing goes back to an earlier step: links are
-// discovered into the store, redirects are discovered and not followed, and an
-// origin whose rules are unknown has its robots.txt fetched as the visit of
-// that step. One lease, at most one visit, one ack. Workers never sleep for
-// politeness.
+// The package decides, for each leased URL, whether it may be visited now, what becomes of it after
+// the visit, and whether the host or this machine caused a failure. Only this package makes Tickets,
+// from a gate.Clearance and a politeness.Permit, and a Fetcher refuses to send a request without one.
 //
-// The parts that it calls are built from values, and know no Crawler: hostTable has what is known
-// of hosts, and how long each rests; prerequisites takes the answers of robots.txt, tdmrep.json and
-// sitemaps; pageHandler those of pages; outcomePlanner decides whether a URL is visited again;
-// faultAttributor, whether this machine is to blame; waitlist has who waits for something that
-// hosts share, or for a brake; ledgerEntries writes the ledger; runBudget counts what a run may do.
+// # A minimal crawl
 //
-// A Fetcher gets pages, a Handler reads them, Hooks look on, a Recorder writes
-// down. Only this package makes Tickets, from a gate.Clearance and a
-// politeness.Permit, and a Fetcher refuses to send a request without one.
+//	c := &crawler.Crawler{Frontier: f, Gate: g, Limiter: limiter, Fetcher: fetcher, Handler: handle}
+//	f.Discover(ctx, storage.Entry{URL: seed, Source: storage.SourceSeed})
+//	err := c.Run(ctx)
+//
+// The example of Handler is a complete program. Package daemon builds a Crawler from a project file,
+// and collyfetch.Wrap builds one around a colly program. An OnDemandCrawl makes single visits for a
+// caller that waits for them: through the same steps, once, and without following links.
+//
+// # Where to begin reading
+//
+// Begin with process and visit in pipeline.go, which list the steps in order: lease, clearance,
+// permit, ticket, fetch, record, handler, links, ack. Each step takes the value that proves the step
+// before, and each step runs once: links and redirects are queued in the store, and if the rules of
+// an origin are unknown, the visit is to its robots.txt. One lease leads to at most one visit and to
+// one ack.
+//
+// The pipeline calls these parts. Each is built from values and does not know the Crawler:
+//
+//   - hostTable (host_table.go) keeps the state of hosts and computes how long each rests.
+//   - prerequisites (prerequisites.go) handles answers for robots.txt, tdmrep.json and sitemaps.
+//   - pageHandler (page_handler.go) handles answers for pages.
+//   - outcomePlanner (outcome_planner.go) decides whether a URL is visited again.
+//   - faultAttributor (fault_attribution.go) decides whether this machine caused a failure.
+//   - waitlist (waitlist.go) knows which origins wait for a shared resource or for a brake.
+//   - ledgerEntries (ledger_entries.go) writes the ledger.
+//   - runBudget (budget.go) counts what a run may do.
+//
+// The decisions that decorum explain shares with a crawl are in decide.go.
 //
 // # Terms
 //
@@ -28,32 +46,39 @@
 //   - A ticket joins a clearance and a permit; a Fetcher sends one request for it, and none without one (Ticket).
 //   - A brake is an operator's order that stops or slows a host (politeness.Brake).
 //
-// # To run a crawl
-//
-// Fill in the parts of a Crawler, queue seeds with its Frontier, and Run it: see
-// the example of Handler. Package daemon does so from a project file, and
-// collyfetch.Wrap around a colly program.
-//
-// Who waits for the answer to a single visit has it made by an OnDemandCrawl, which takes it
-// through the same steps, once, and follows nothing.
-//
 // # What becomes of a page
 //
-// A Handler returns the links that it wants visited, and its verdict. They are
-// in the store before the page is acked: a crash repeats a visit, and loses
-// nothing. The verdict is an error:
+// A Handler returns the links that it wants visited, and its verdict. The store has the links before
+// the page is acked, so a crash repeats a visit and loses nothing. The verdict is an error:
 //
-//	nil                    the page is done; a status that passes (429, 5xx…) is tried again
-//	decorum.RetryAfter(d)  it is visited again, not before d has passed
-//	decorum.Drop(why)      it is given up
-//	anything else          it is visited again after a back-off
+//	nil                    the page is done; a transient status (429, 5xx…) is retried
+//	decorum.RetryAfter(d)  the page is visited again, not before d has passed
+//	decorum.Drop(why)      the page is given up
+//	any other error        the page is visited again after a back-off
 //
-// Repeats end after Settings.MaxAttempts. A panic is caught, logged with the URL and
-// the stack, and counted in Stats.Panics; the page is given up, for what panics
-// today will tomorrow.
+// Retries end after Settings.MaxAttempts. The crawl catches a panic, logs it with the URL and the
+// stack, counts it in Stats.Panics and gives the page up, because a retry would panic again.
 //
-// What goes around a Handler (timing, filtering, a transaction) is a function
-// that takes a Handler and returns one. Hooks only look on, and must not block:
-// they see every request, and each URL that was refused when its turn came.
-// frontier.Config has two more, for URLs that are found.
+// To wrap a Handler (timing, filtering, a transaction), write a function that takes a Handler and
+// returns one. Hooks only observe: they see every request and each leased URL that was refused.
+// frontier.Config has two more hooks, for URLs that are found.
+//
+// # Goroutines
+//
+// Run starts Settings.Workers workers and three loops: one renews leases, one saves the frontier's
+// counts, one wakes waiting origins. It waits for all of them before it returns. Step runs in the
+// caller's goroutine. Timers that end a visit when its lease runs out are stopped with the lease.
+// Constructors start nothing.
+//
+// # Lock order
+//
+// hostEntry.saveLock comes before hostTable.mu, and hostTable.mu before the locks of
+// politeness.Limiter. activeLeases.mu comes before the lock of politeness.Brakes. crawlDelays.mu and
+// lastmodAccuracyLock.mu are held during calls of the gate or the store. No two other locks of this
+// package are held together, and none is held while a Handler, a Hook, a Recorder or a Fetcher runs.
+//
+// # What it never does
+//
+// No worker sleeps for politeness: the frontier hands out only URLs that are due. No redirect is
+// followed within a visit. No request is sent without a ticket, and no unsafe request twice.
 package crawler

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// step takes one URL through the pipeline: one lease, at most one visit, one ack. Its error stops
-// the crawl. ctx ends the waiting for a lease, workCtx ends what is in hand.
+// step takes one URL through the pipeline: one lease, at most one visit, one ack. An error stops
+// the crawl. ctx bounds the wait for a lease, workCtx bounds the visit.
 func (c *Crawler) step(ctx, workCtx context.Context) error {
 	lease, err := c.Frontier.Next(ctx)
 	if err != nil {
@@ -21,16 +21,16 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 	defer lv.release()
 	result, err := c.process(visitCtx, &lv)
 	if err != nil && errors.Is(context.Cause(visitCtx), errLeaseExpired) {
-		result, err = leaseOutcome{outcome: storage.Requeue}, nil // we broke it off: that ends no crawl
+		result, err = leaseOutcome{outcome: storage.Requeue}, nil // an expired lease does not stop the crawl
 	}
-	// What was done is done: the ack must reach the store even when the work is over.
+	// The ack must reach the store even after workCtx is done: the visit was made.
 	return errors.Join(err, c.commit(workCtx, lease, result), c.waitlist.wakeReadyHosts(workCtx))
 }
 
-// process takes a lease through the pipeline to its result. It never sleeps, and nothing in it
-// goes back to an earlier step.
+// process takes a lease through the pipeline to its outcome, each step once. It never sleeps.
 func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, error) {
-	// Scope, robots.txt and tdmrep.json. Either must come first, and then is what the visit is to.
+	// Check scope, robots.txt and tdmrep.json. A file that must come first becomes what this visit
+	// is to.
 	clearance, d, err := c.checkScopeAndGetClearance(ctx, lv.lease)
 	if err != nil {
 		return leaseOutcome{outcome: storage.Requeue}, err
@@ -43,7 +43,7 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, e
 	}
 	lv.clear(clearance)
 
-	// What follows from the robots.txt that has cleared the URL: once.
+	// Act on the robots.txt that cleared the URL, once for each version of that file.
 	if !lv.kind.IsRobots() {
 		err := c.prerequisites.queueSitemapsAndUnparkOnce(ctx, clearance.RobotsOrigin(), clearance.FetchSummary())
 		if err != nil {
@@ -61,8 +61,8 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, e
 		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 
-	// Limits of the host, politeness, limits of the run. What was taken is given back before a
-	// refusal is acted on: another URL of the host may be waiting for it.
+	// Reserve: the host's budget, politeness, the run's budget. abort returns what was reserved
+	// before handleUnvisited runs, because another URL of the host may be waiting for it.
 	d, err = c.reserve(ctx, lv)
 	if err != nil {
 		lv.abort()
@@ -80,13 +80,13 @@ func (c *Crawler) process(ctx context.Context, lv *leasedVisit) (leaseOutcome, e
 	return c.visit(ctx, lv, ticket)
 }
 
-// visit makes the visit of a ticket, decides who is to blame if it fails, and has its answer
-// handled.
+// visit makes the visit of a ticket, attributes a failure to the host or to this machine, and
+// dispatches the answer.
 func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOutcome, error) {
 	if f, ok := c.Fetcher.(VisitResourceReleaser); ok {
 		defer f.ReleaseVisitResources(t)
 	}
-	defer func() { t.data.bodyShare.Close() }() // no step after this uses the body
+	defer func() { t.data.bodyShare.Close() }() // no later step uses the body
 	lv.mayBeSent = true
 	v := c.fetch(ctx, lv, t)
 	ledgerErr := c.ledgerEntries.writeLedgerResponse(ctx, v, t)
@@ -96,21 +96,22 @@ func (c *Crawler) visit(ctx context.Context, lv *leasedVisit, t Ticket) (leaseOu
 		return c.handleUnvisited(ctx, lv.lease, d)
 	}
 	if isLocalFault(v) || v.interrupted && !t.data.sendWasAllowed.Load() {
-		lv.uncountPage() // it will be visited again
+		lv.uncountPage() // the URL will be visited again
 	}
 	c.counters.count(func(s *Stats) { s.countVisit(v) })
 	lv.finish(v.End)
-	wakeErr := c.waitlist.wakeReadyHosts(ctx) // before the handler takes its time
+	wakeErr := c.waitlist.wakeReadyHosts(ctx) // now, because the handler may take long
 	result, err := c.dispatch(ctx, v)
 	return result, errors.Join(err, wakeErr, ledgerErr)
 }
 
-// fetch has the request sent, and returns the visit with what came of it.
+// fetch makes the request of a ticket and returns its Visit.
 func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
 	v := &Visit{Lease: lv.lease, Kind: lv.kind, Clearance: lv.clearance, previousEnd: c.hostTable.lastVisitEnd(lv.lease), Start: c.now()}
 	ctx, done := c.activeLeases.beginRequest(ctx, lv.lease, t)
 	defer done()
-	if v.Err = c.Brakes.CheckStopped(v.host(), v.Start).Err(); v.Err == nil { // from now on it would be broken off
+	// A brake that is set after this check cancels the request: see onBrakesChanged.
+	if v.Err = c.Brakes.CheckStopped(v.host(), v.Start).Err(); v.Err == nil {
 		v.Err = c.budget.checkVisitWithCoordinator(v.Start).Err()
 	}
 	if v.Err == nil {
@@ -129,7 +130,7 @@ func (c *Crawler) fetch(ctx context.Context, lv *leasedVisit, t Ticket) *Visit {
 	return v
 }
 
-// callFetcher lets the fetcher make the request, and catches a panic, of a callback say.
+// callFetcher calls the Fetcher, and returns a panic, for example of a callback, as an error.
 func (c *Crawler) callFetcher(ctx context.Context, t Ticket) (res *decorum.Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -139,7 +140,7 @@ func (c *Crawler) callFetcher(ctx context.Context, t Ticket) (res *decorum.Respo
 	return c.Fetcher.Fetch(ctx, t)
 }
 
-// dispatch gives an answer to whom it is for: the gate, the reader of sitemaps, or the handler.
+// dispatch passes an answer to its receiver: the gate, the sitemap reader, or the handler.
 func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result leaseOutcome, err error) {
 	archiveErr := c.archiveVisit(ctx, v)
 	switch v.Kind {
@@ -156,14 +157,15 @@ func (c *Crawler) dispatch(ctx context.Context, v *Visit) (result leaseOutcome, 
 		c.budget.addBodyBytes(v.BodyLen())
 	}
 	var restErr error
-	result.host, restErr = c.hostTable.updateHostAfterVisit(ctx, v) // after receiving: a robots.txt may just have asked for a delay
+	// This follows the answer, because a robots.txt may just have set a Crawl-delay.
+	result.host, restErr = c.hostTable.updateHostAfterVisit(ctx, v)
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(c.pages.content.visitWithoutWithheldContent(v))
 	}
 	return result, errors.Join(archiveErr, err, restErr)
 }
 
-// commit records what becomes of a lease.
+// commit acks a lease in the store.
 func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) error {
 	ack := newAck(l, r)
 	err := c.hostTable.ackLease(commitContext(ctx), &ack)
@@ -180,19 +182,19 @@ func (c *Crawler) commit(ctx context.Context, l storage.Lease, r leaseOutcome) e
 	return err
 }
 
-// archiveVisit keeps a visit. One that could not be kept counts as broken off: nobody
-// reads it, and it will be made again.
+// archiveVisit writes v to the Archive. A visit that cannot be written counts as interrupted: its
+// answer is ignored, and the visit is made again.
 func (c *Crawler) archiveVisit(ctx context.Context, v *Visit) error {
 	if c.Archive == nil || v.interrupted {
 		return nil
 	}
-	if v.Exchange != nil { // a record is put together in memory
+	if v.Exchange != nil { // the archive builds its record in memory
 		v.bodyShare.Charge(int64(len(v.Exchange.RawResponse)))
 		defer v.bodyShare.Release(int64(len(v.Exchange.RawResponse)))
 	}
 	err := c.Archive.Record(ctx, c.pages.content.visitWithoutWithheldContent(v))
 	if v.interrupted = err != nil; err == nil || ctx.Err() != nil {
-		return nil // it may have been waiting for room on the disk
+		return nil // the archive may have been waiting for disk space
 	}
 	return fmt.Errorf("cannot archive %s: %w", v.URL(), err)
 }

@@ -16,10 +16,10 @@ import (
 // sense, says so, and neither panics nor ends as if all were done.
 func TestIncompleteCrawler(t *testing.T) {
 	for want, spoil := range map[string]func(*crawler.Crawler){
-		"there is no Frontier":           func(c *crawler.Crawler) { c.Frontier = nil },
-		"there is no Gate":               func(c *crawler.Crawler) { c.Gate = nil },
-		"there is no Limiter":            func(c *crawler.Crawler) { c.Limiter = nil },
-		"there is no Fetcher":            func(c *crawler.Crawler) { c.Fetcher = nil },
+		"Frontier is nil":                func(c *crawler.Crawler) { c.Frontier = nil },
+		"Gate is nil":                    func(c *crawler.Crawler) { c.Gate = nil },
+		"Limiter is nil":                 func(c *crawler.Crawler) { c.Limiter = nil },
+		"Fetcher is nil":                 func(c *crawler.Crawler) { c.Fetcher = nil },
 		"delay must not be negative":     func(c *crawler.Crawler) { c.Policy.Delay = -time.Minute },
 		"numbers must not be negative":   func(c *crawler.Crawler) { c.Settings.Workers = -1 },
 		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.GracePeriod = -1 },

@@ -18,39 +18,42 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Visit is one request and what came of it.
+// A Visit is one request and its result.
 type Visit struct {
-	Lease     storage.Lease        // the URL that was in hand: for a robots.txt, the one that needs it
+	Lease     storage.Lease        // the leased URL; a visit to robots.txt or tdmrep.json is made for it
 	Kind      VisitKind            // what the visit is to
-	Clearance gate.Clearance       // what allowed the request
-	Start     time.Time            // of the request
-	End       time.Time            // of the answer; the host rests from here
+	Clearance gate.Clearance       // proof that the request was allowed
+	Start     time.Time            // start of the request
+	End       time.Time            // end of the answer; the host rests from here
 	Response  *decorum.Response    // nil if no whole answer came
-	Err       error                // why not; or what the handler returned
-	LinkCount int                  // how many links the handler returned
+	Err       error                // why Response is nil, or what the handler returned
+	LinkCount int                  // number of links that the handler returned
 	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	remoteAddr             netip.Addr    // that the request went to; zero: it is not known
-	mayHaveArrived         bool          // its host may have seen an attempt although this machine is to blame
-	hostSlots              int           // visits at a time that the host may have
-	timerLag               time.Duration // by which timers were late while it was made
+	remoteAddr             netip.Addr    // where the request went; zero if unknown
+	mayHaveArrived         bool          // the host may have seen the request although this machine is to blame
+	hostSlots              int           // visits that the host may have at a time
+	timerLag               time.Duration // how late timers were, in sum, during the request
 	previousEnd            time.Time     // end of the host's last visit when this one began; zero for its first
 	headerScanResult       lazy[*extract.ScanResult]
 	pageScanResult         lazy[*extract.ScanResult]
 	contentUsageAssessment lazy[ContentUsageAssessment]
 	bodySHA256             func() [sha256.Size]byte
-	bodyShare              *bodymem.VisitShare      // what the body holds; nil: it is not counted
-	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
-	interrupted            bool                     // the crawl ended it: the server is not to blame
-	unsafeSendRecorded     bool                     // its request must not be sent again
-	contentWithheld        bool                     // its handler did not get its content
-	withheldBytes          int                      // how much of it is not shown, in bytes
+	bodyShare              *bodymem.VisitShare      // memory charged for the body; nil if it is not counted
+	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil if it is in Response
+	// the crawl or this machine ended the visit: the server is not to blame
+	interrupted bool
+	// the request is unsafe and marked as sent: it must not be sent again
+	unsafeSendRecorded bool
+	contentWithheld    bool // the handler did not get the content
+	withheldBytes      int  // bytes of content left out of this copy
 }
 
-// URL returns what was asked for: the leased URL, or its origin's robots.txt.
+// URL returns the URL of the request: the leased URL, or the robots.txt or tdmrep.json that it
+// needs.
 func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
 
-// Status returns the answer's status code, 0 if there was none.
+// Status returns the status code of the answer, 0 if no whole answer came.
 func (v *Visit) Status() int {
 	if v.Response == nil {
 		return 0
@@ -58,19 +61,17 @@ func (v *Visit) Status() int {
 	return v.Response.Status
 }
 
-// IsRevisit reports whether the page had been visited before.
+// IsRevisit reports whether an earlier visit left a record of the page: Lease.VisitHistorySummary.
 func (v *Visit) IsRevisit() bool { return v.Lease.VisitHistorySummary != nil }
 
-// SourceKind returns how the URL came to be visited. A feed remains one in the
-// frontier, though it is visited again.
+// SourceKind returns how the crawl came to visit the URL: storage.SourceRevisit for a revisit, else
+// how the URL was found.
 func (v *Visit) SourceKind() storage.Source { return visitSource(v.Lease) }
 
-// WasSent reports whether the request left, as far as we know: its server may have
-// seen it.
+// WasSent reports whether the server may have seen the request.
 func (v *Visit) WasSent() bool { return !v.wasNeverSent() }
 
-// wasNeverSent reports whether the request was refused on our side, or by a callback,
-// and never left.
+// wasNeverSent reports whether this side or a callback refused the request before it was sent.
 func (v *Visit) wasNeverSent() bool {
 	if v.Response != nil {
 		return false
@@ -80,8 +81,7 @@ func (v *Visit) wasNeverSent() bool {
 		v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
 }
 
-// BodyLen returns how long the body of the answer was, as decoded, also of one that is
-// withheld.
+// BodyLen returns the length of the decoded body in bytes, withheld content included.
 func (v *Visit) BodyLen() int {
 	if v.Response == nil {
 		return 0
@@ -92,9 +92,9 @@ func (v *Visit) BodyLen() int {
 	return v.withheldBytes + len(v.Response.Body)
 }
 
-// OpenBody returns a reader of the decoded body, as far as it was read. It is the only
-// access to the body of a sitemap: Response.Body is nil where the Fetcher keeps it
-// compressed. Only one reader at a time may be used.
+// OpenBody returns a reader of the decoded body, as far as the fetcher read it. It is the only
+// access to the body of a sitemap: Response.Body is nil where the Fetcher keeps it compressed. Use
+// one reader at a time.
 func (v *Visit) OpenBody() io.Reader {
 	switch {
 	case v.Response == nil:
@@ -105,26 +105,25 @@ func (v *Visit) OpenBody() io.Reader {
 	return bytes.NewReader(v.Response.Body)
 }
 
-// OK reports whether the answer is a 2xx.
+// OK reports whether the status is 2xx.
 func (v *Visit) OK() bool { return v.Status()/100 == 2 }
 
-// RequiredDelay returns the rest that the host was owed before this visit, 0 for
-// its first.
+// RequiredDelay returns the rest that the host was due before this visit, 0 for its first visit.
 func (v *Visit) RequiredDelay() time.Duration { return v.Lease.HostState.LostVisitDelay }
 
-// ObservedDelay returns the rest that the host had: from the end of the visit
-// before. It is 0 for the host's first visit.
+// ObservedDelay returns the rest that the host got: from the end of its last visit to Start. It is
+// 0 for the host's first visit.
 func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.HostState, v.Start) }
 
-// PageScanResult returns what extract.Scanner.ScanPage finds in the page, nil if it is no HTML.
-// The page is scanned once, when PageScanResult is called first.
+// PageScanResult returns what extract.Scanner.ScanPage finds in the page, nil if the answer is not
+// HTML. The first call scans the page; later calls return the same result.
 func (v *Visit) PageScanResult() *extract.ScanResult { return v.pageScanResult.get() }
 
-// HeaderScanResult returns what extract.Scanner.ScanHeaderLinks finds in the header of the
-// answer, nil if there is none. It is scanned once.
+// HeaderScanResult returns what extract.Scanner.ScanHeaderLinks finds in the header of the answer,
+// nil without an answer. The first call scans the header; later calls return the same result.
 func (v *Visit) HeaderScanResult() *extract.ScanResult { return v.headerScanResult.get() }
 
-// A lazy value is found when it is first asked for; nil is the zero value.
+// A lazy value is computed by its first get. A nil lazy gives the zero value.
 type lazy[T any] func() T
 
 func (l lazy[T]) get() (value T) {
@@ -134,9 +133,9 @@ func (l lazy[T]) get() (value T) {
 	return value
 }
 
-// BodySHA256 returns the SHA-256 of the answer's body, as it is decoded and as far as
-// it was read; that of nothing if there is none. It is computed once, when it is first
-// asked for: of a visit that a crawl makes, by anybody and at any time.
+// BodySHA256 returns the SHA-256 of the decoded body, as far as the fetcher read it; of an empty
+// body without an answer. The first call computes it. On a visit that a crawl made, several
+// goroutines may call it.
 func (v *Visit) BodySHA256() [sha256.Size]byte {
 	if v.bodySHA256 == nil {
 		return lazyBodySHA256(v.Response)()
@@ -144,7 +143,7 @@ func (v *Visit) BodySHA256() [sha256.Size]byte {
 	return v.bodySHA256()
 }
 
-// lazyBodySHA256 returns what hashes the body of an answer, when it is first asked.
+// lazyBodySHA256 returns a function that hashes the body of res on its first call.
 func lazyBodySHA256(res *decorum.Response) func() [sha256.Size]byte {
 	return sync.OnceValue(func() [sha256.Size]byte {
 		if res == nil {
@@ -154,8 +153,8 @@ func lazyBodySHA256(res *decorum.Response) func() [sha256.Size]byte {
 	})
 }
 
-// CanonicalURL returns the URL that the page says is the one to use for it, in the
-// page or else in the header; zero if it names none.
+// CanonicalURL returns the canonical URL that the page names, or else its header; zero if neither
+// names one.
 func (v *Visit) CanonicalURL() decorum.URL {
 	for _, doc := range []*extract.ScanResult{v.PageScanResult(), v.HeaderScanResult()} {
 		if doc != nil && !doc.CanonicalURL.IsZero() {
@@ -165,13 +164,14 @@ func (v *Visit) CanonicalURL() decorum.URL {
 	return decorum.URL{}
 }
 
-// A LinkToVisit is a URL that a handler wants visited.
+// A LinkToVisit is a URL that a handler wants the crawl to visit.
 type LinkToVisit struct {
-	URL          decorum.URL            // where to
-	CallbackData []byte                 // travels with the URL to its own visit; at most storage.MaxCallbackDataBytes bytes
-	Request      *storage.NonGETRequest // how it is asked for; nil: by GET
+	URL decorum.URL // its target
+	// stored with the URL and passed to its visit; at most storage.MaxCallbackDataBytes bytes
+	CallbackData []byte
+	Request      *storage.NonGETRequest // method, header and body; nil for GET
 
-	isFeedOrFeedEntry bool // a feed announces it, or it is one that a page announces
+	isFeedOrFeedEntry bool // a feed lists the URL, or a page announces it as a feed
 }
 
 func (l LinkToVisit) discoverySource() storage.Source {
@@ -181,37 +181,41 @@ func (l LinkToVisit) discoverySource() storage.Source {
 	return storage.SourceLink
 }
 
-// A Handler reads a page: any answer to a page's request, whatever its status,
-// but not 304, which says that the page is as it was.
-// The links it returns are discovered before the page is acked. Its error is
-// its verdict: nil is done, decorum.RetryAfter(d) is later, decorum.Drop(why)
-// gives the URL up, anything else retries with back-off; but the error of its context,
-// which is done when the crawl is halted, is none: the page is visited again. It may be
-// called by many workers at a time. A panic is caught, logged and counted.
+// A Handler reads a page: any answer to a page's request, whatever its status, except 304, which
+// says that the page is unchanged. The crawl queues the links it returns before it acks the page.
+//
+// The error is the verdict on the page: nil means done, decorum.RetryAfter(d) visits it again after
+// d, decorum.Drop(why) gives it up, and any other error visits it again after a back-off. When the
+// context is done, because the crawl is halted or the lease has run out, a Handler returns the
+// error of the context; the page is then visited again, and the attempt is not counted. A panic is
+// caught, logged with its stack and counted in Stats.Panics.
+//
+// Many workers call a Handler at a time.
 type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 
-// Hooks look on; nil means that nobody does. They are called by many workers
-// at a time, and must not block. Of a page that is withheld (Visit.ContentWithheld) they see
-// what is written down: its header and its BodyLen, but not its content.
+// Hooks observe a crawl. A nil hook is skipped. Many workers call them at a time, and they must not
+// block. For a page whose content is withheld (Visit.ContentWithheld) they see what is recorded:
+// the header and BodyLen, but not the content.
 type Hooks struct {
-	VisitRefused    func(storage.Lease, decorum.Decision) // a leased URL that may not be visited now, and why
-	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
-	RobotsFetched   func(gate.RecordFetchResult)          // what came of a visit to a robots.txt
-	RetryScheduled  func(*Visit, FailureClass)            // a page that will be asked for again, and why
-	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
-	SkippedInDryRun func(storage.Lease, gate.Clearance)   // a page that a run with Settings.DryRun would visit
+	VisitRefused    func(storage.Lease, decorum.Decision) // after the decision not to visit a leased URL now
+	Visited         func(*Visit)                          // after every request, also for robots.txt and sitemaps
+	RobotsFetched   func(gate.RecordFetchResult)          // after a visit to a robots.txt
+	RetryScheduled  func(*Visit, FailureClass)            // when a failed page will be visited again
+	Acked           func(storage.Ack)                     // after every lease, with what becomes of its URL
+	SkippedInDryRun func(storage.Lease, gate.Clearance)   // for each page that Settings.DryRun skips
 }
 
-// A Recorder writes down visits, each before it is acked: a crash may repeat a
-// record and never misses one. It is called by many workers
-// at a time. One that cannot write for the moment (the disk is full) waits
-// until it can, or until ctx is done: the crawl pauses with it. Any other error
-// stops the crawl.
+// A Recorder writes visits down. The crawl calls Record before it acks the visit, so a crash may
+// repeat a record but never loses one. Many workers call it at a time.
+//
+// A Recorder that cannot write for now, for example because the disk is full, waits until it can or
+// ctx is done; its worker waits with it. Any other error stops the crawl.
 type Recorder interface {
 	Record(context.Context, *Visit) error
 }
 
-// takeFromTicket takes what the fetcher left with the ticket of v, besides the response and the error.
+// takeFromTicket copies what the fetcher left in the ticket of v, besides the response and the
+// error.
 func (v *Visit) takeFromTicket(t Ticket) {
 	v.Exchange, v.unsafeSendRecorded = t.data.rawExchange, t.isUnsafeSendRecorded()
 	v.hostSlots = t.data.permit.HostSlots()
