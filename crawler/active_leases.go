@@ -14,21 +14,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// errLeaseExpired ends a visit whose lease has run out: by now another process may be
-// at the host.
+// errLeaseExpired cancels a visit whose lease has expired: another process may be visiting the
+// host.
 var errLeaseExpired = errors.New("the lease has run out")
 
-// An ActiveVisit is what one worker is busy with.
+// An ActiveVisit is the URL that one worker is busy with.
 type ActiveVisit struct {
-	URL         decorum.URL // as it is queued
-	Host        string      // that is asked for it, or for what must come first
-	Kind        VisitKind   // what the request is to, when one was made
-	LeasedAt    time.Time   // when it was leased
-	RequestedAt time.Time   // when the request was made; zero: not yet
+	URL         decorum.URL // the leased URL
+	Host        string      // host that the request goes to
+	Kind        VisitKind   // what the request is to, once it is made
+	LeasedAt    time.Time   // time of the lease
+	RequestedAt time.Time   // start of the request; zero before it
 }
 
-// ListActiveVisits returns what the crawl is busy with now, what it has had longest first.
-// It may be called at any time.
+// ListActiveVisits returns what the workers are busy with, longest first. Any goroutine may call it
+// at any time.
 func (c *Crawler) ListActiveVisits() []ActiveVisit {
 	c.activeLeases.mu.Lock()
 	defer c.activeLeases.mu.Unlock()
@@ -44,19 +44,21 @@ func (c *Crawler) ListActiveVisits() []ActiveVisit {
 
 // activeLeases holds the leases that workers are busy with.
 type activeLeases struct {
-	mu      sync.Mutex
-	byToken map[uint64]*activeLease // by token
+	mu      sync.Mutex              // guards byToken and the leases in it
+	byToken map[uint64]*activeLease // by storage.Lease.Token
 }
 
+// An activeLease is a lease that a worker is busy with, and what ends its visit.
 type activeLease struct {
 	ActiveVisit
 	lease         storage.Lease
-	expiryTimer   *time.Timer             // ends the visit when the lease runs out
-	expire        func()                  // likewise, at once
-	cancelRequest context.CancelCauseFunc // the request that is under way; nil: none is
+	expiryTimer   *time.Timer             // calls expire when the lease runs out
+	expire        func()                  // cancels the visit with errLeaseExpired
+	cancelRequest context.CancelCauseFunc // cancels the request in flight; nil if there is none
 }
 
-// addLease takes a lease, and returns the context of its visit. removeLease must be called.
+// addLease registers l and returns the context of its visit, which is cancelled when l expires. The
+// caller must call removeLease.
 func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	expire := func() { cancel(errLeaseExpired) }
@@ -70,18 +72,19 @@ func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Co
 	return ctx
 }
 
+// removeLease stops the timer of l and releases its context.
 func (h *activeLeases) removeLease(l storage.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if active := h.byToken[l.Token]; active != nil {
 		active.expiryTimer.Stop()
-		active.expire() // what its context holds is free
+		active.expire() // releases the context
 		delete(h.byToken, l.Token)
 	}
 }
 
-// isUnexpired reports whether the lease has not run out. A process that was stopped
-// learns so by it, before its timers do.
+// isUnexpired reports whether l has not expired, by the clock: in a process that was stopped and
+// continued, the timers fire later than that.
 func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,8 +99,8 @@ func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 	return false
 }
 
-// beginRequest returns the context of the request of t, which is made for l now.
-// done says that it is over.
+// beginRequest returns the context of the request of t, which is made for l now. The caller calls
+// done when the request is over.
 func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, t Ticket) (requestCtx context.Context, done func()) {
 	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()
@@ -112,7 +115,8 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, t Tick
 	}
 }
 
-// cancelRequestsToHosts ends the requests to hosts for which reasonFor returns a reason.
+// cancelRequestsToHosts cancels, with the error of reasonFor, the requests to hosts for which
+// reasonFor returns one.
 func (h *activeLeases) cancelRequestsToHosts(reasonFor func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,9 +136,8 @@ func (h *activeLeases) all() []*activeLease {
 	return slices.Collect(maps.Values(h.byToken))
 }
 
-// renewLoop renews the leases in hand until ctx is done: a handler may take its
-// time. It renews them side by side, so that one that cannot be renewed for now
-// holds back no other.
+// renewLoop renews the active leases every third of their TTL until ctx is done, because a handler
+// may take long. It renews them concurrently, so that one slow renewal delays no other.
 func (h *activeLeases) renewLoop(ctx context.Context, f *frontier.Frontier) {
 	callEvery(ctx, f.LeaseTTL()/3, func() {
 		var renewing sync.WaitGroup
@@ -145,8 +148,8 @@ func (h *activeLeases) renewLoop(ctx context.Context, f *frontier.Frontier) {
 	})
 }
 
-// renewLease renews a lease in hand. If it is gone, so is its visit; if it cannot be
-// renewed, the visit goes on as long as the lease.
+// renewLease renews one lease. If the store no longer has it, its visit is cancelled. If it cannot
+// be renewed for another reason, the visit continues until the lease expires.
 func (h *activeLeases) renewLease(ctx context.Context, f *frontier.Frontier, active *activeLease) {
 	ctx, cancel := context.WithTimeout(ctx, f.LeaseTTL()/3)
 	defer cancel()
@@ -157,7 +160,7 @@ func (h *activeLeases) renewLease(ctx context.Context, f *frontier.Frontier, act
 	switch {
 	case errors.Is(err, storage.ErrStaleLease):
 		active.expire()
-	case err == nil && active.expiryTimer.Stop(): // else it has run out, as far as we know
+	case err == nil && active.expiryTimer.Stop(): // otherwise it has expired
 		active.lease.Expires = until
 		active.expiryTimer.Reset(time.Until(until))
 	}

@@ -8,45 +8,46 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ErrPages is the error of Run when MaxPages pages have been visited.
+// ErrPages is what Run returns when MaxPages pages have been visited.
 var ErrPages = errors.New("the limit of pages is reached")
 
-// ErrBytes is the error of Run when MaxReceivedBytes bytes have been received.
+// ErrBytes is what Run returns when MaxReceivedBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// A Coordinator is the other processes that work on the same crawl, as far as a visit
-// depends on them, and the limits of all together. Its methods are called by many
-// workers at a time, and must not block.
+// A Coordinator enforces limits shared by all processes of a crawl. Many workers call its methods
+// at a time, and they must not block.
 type Coordinator interface {
-	// CheckVisit returns whether a visit may begin at now, or else to Postpone, for
-	// decorum.ReasonOtherProcesses: it is not known whether others have said that it must not.
+	// CheckVisit returns whether a visit may begin at now. It returns Postpone, for
+	// decorum.ReasonOtherProcesses, while it cannot tell whether another process has stopped
+	// visits.
 	CheckVisit(now time.Time) decorum.Decision
-	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns to Postpone, for
-	// ReasonOtherProcesses, if all that are permitted for now have been visited, and
-	// PageLimitDecision if no more will be. It counts only what may proceed.
+	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns Postpone, for
+	// ReasonOtherProcesses, if the pages granted so far are used up, and PageLimitDecision if no
+	// more will be granted. It counts the page only if the decision is to Proceed.
 	AcquireCrawlPageBudget() decorum.Decision
-	// ReleaseCrawlPageBudget takes back the counting of a visit that was not made.
+	// ReleaseCrawlPageBudget undoes AcquireCrawlPageBudget for a visit that was not made.
 	ReleaseCrawlPageBudget()
-	// AddBodyBytes counts the bytes of a body, as decoded.
+	// AddBodyBytes adds the length of a decoded body.
 	AddBodyBytes(bytes int64)
 }
 
-// A runBudget counts what a run may do, by itself and together with other processes.
+// A runBudget counts what a run has done against its own limits and those shared with other
+// processes.
 type runBudget struct {
 	settings          Settings
-	coordinator       Coordinator  // nil: the crawl is alone
+	coordinator       Coordinator  // nil: the crawl has one process
 	pagesBegun        atomic.Int64 // page visits begun in this run
-	bodyBytesReceived atomic.Int64 // of bodies, likewise
+	bodyBytesReceived atomic.Int64 // decoded body bytes received in this run
 }
 
-// beginRun begins a run: what it counts is 0.
+// beginRun sets the limits and resets the counts.
 func (b *runBudget) beginRun(s Settings, others Coordinator) {
 	b.settings, b.coordinator = s, others
 	b.pagesBegun.Store(0)
 	b.bodyBytesReceived.Store(0)
 }
 
-// checkVisitWithCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
+// checkVisitWithCoordinator calls Coordinator.CheckVisit; without a Coordinator it returns Proceed.
 func (b *runBudget) checkVisitWithCoordinator(now time.Time) decorum.Decision {
 	if b.coordinator == nil {
 		return decorum.Decision{}
@@ -54,13 +55,13 @@ func (b *runBudget) checkVisitWithCoordinator(now time.Time) decorum.Decision {
 	return b.coordinator.CheckVisit(now)
 }
 
-// PageLimitDecision returns the Decision when MaxPages pages have been visited: the run ends with
-// its Err, which is ErrPages.
+// PageLimitDecision returns the Decision for a page beyond MaxPages. The run ends with its
+// Err, which is ErrPages.
 func PageLimitDecision() decorum.Decision {
 	return decorum.Decision{Action: decorum.Suspend, Reason: decorum.ReasonPageLimit, Cause: ErrPages}
 }
 
-// acquireCrawlPageBudget counts a page that is about to be visited, if it may be.
+// acquireCrawlPageBudget counts a page that is about to be visited, if the limits allow it.
 func (b *runBudget) acquireCrawlPageBudget() decorum.Decision {
 	if n := b.pagesBegun.Add(1); b.settings.MaxPages > 0 && n > b.settings.MaxPages {
 		return PageLimitDecision()
@@ -75,7 +76,7 @@ func (b *runBudget) acquireCrawlPageBudget() decorum.Decision {
 	return d
 }
 
-// releaseCrawlPageBudget takes back what acquireCrawlPageBudget did.
+// releaseCrawlPageBudget undoes acquireCrawlPageBudget.
 func (b *runBudget) releaseCrawlPageBudget() {
 	b.pagesBegun.Add(-1)
 	if b.coordinator != nil {
@@ -83,7 +84,7 @@ func (b *runBudget) releaseCrawlPageBudget() {
 	}
 }
 
-// addBodyBytes counts the bytes of a body.
+// addBodyBytes adds the length of a decoded body.
 func (b *runBudget) addBodyBytes(bytes int) {
 	b.bodyBytesReceived.Add(int64(bytes))
 	if b.coordinator != nil {
@@ -91,8 +92,8 @@ func (b *runBudget) addBodyBytes(bytes int) {
 	}
 }
 
-// countVisitIfAllowed counts a page that is about to be visited, if it, or a sitemap, may be: by the
-// limits of the run.
+// countVisitIfAllowed checks the byte limit for a visit other than to robots.txt, and counts a
+// page.
 func (b *runBudget) countVisitIfAllowed(kind VisitKind) decorum.Decision {
 	switch {
 	case kind.IsRobots():
@@ -104,7 +105,7 @@ func (b *runBudget) countVisitIfAllowed(kind VisitKind) decorum.Decision {
 	return decorum.Decision{}
 }
 
-// uncountVisit takes back the counting of a visit that was not made.
+// uncountVisit undoes countVisitIfAllowed for a visit that was not made.
 func (b *runBudget) uncountVisit(kind VisitKind) {
 	if kind.IsPage() {
 		b.releaseCrawlPageBudget()

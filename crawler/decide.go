@@ -14,12 +14,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// What decides about a visit without a limit that others share, or a clock that moves on, is
-// here and in CrawlDelayDecision: decorum explain asks the same functions. The order in which
-// a crawl asks them is that of decorum.Decision.
+// The decisions about a visit that need no shared limit and no moving clock are in this file, and
+// in CrawlDelayDecision; decorum explain calls the same functions. decorum.Decision gives the order
+// in which a crawl takes them.
 
-// RefusalDecision returns the Decision that an error of frontier.Scope, of gate.Gate or of
-// tdmrep.json stands for, which is its Cause; of nil, to Proceed. Any other error says that no
+// RefusalDecision returns the Decision that err stands for, with err as its Cause; nil stands for
+// Proceed. err comes from frontier.Scope, gate.Gate or tdmrep.json. Any other error means that no
 // decision was made, and is returned.
 func RefusalDecision(err error) (decorum.Decision, error) {
 	if err == nil {
@@ -54,9 +54,9 @@ func RefusalDecision(err error) (decorum.Decision, error) {
 	return d, nil
 }
 
-// KnownRulesDecision returns how a visit to u is decided at now by what is known of the robots.txt
-// and the tdmrep.json of its origin, as long as that may be used: a file that is not known lets it
-// proceed. It asks for no file, and knows nothing of lookups that are under way.
+// KnownRulesDecision returns the decision about a visit to u at now, from the rules in robots.txt
+// and tdmrep.json that are known and still valid. A file that is unknown lets the visit proceed. It
+// fetches no file and ignores lookups in flight.
 func KnownRulesDecision(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, now time.Time,
 	u decorum.URL) (decorum.Decision, error) {
 	err := robotsGate.CheckKnown(ctx, now, u)
@@ -72,8 +72,8 @@ func KnownRulesDecision(ctx context.Context, robotsGate *gate.Gate, notes storag
 	return r.decision(now, u, robotsGate.Purposes(), file)
 }
 
-// VisitHoursDecision returns whether a visit may begin at now by the hours of a policy, and by
-// those of robots.txt, which lets the next begin at opensAt.
+// VisitHoursDecision returns whether a visit may begin at now, within the policy's visit window and
+// the Visit-time of robots.txt, which allows the next visit at opensAt.
 func VisitHoursDecision(policy politeness.Policy, opensAt, now time.Time) decorum.Decision {
 	opensAt = timecmp.Later(opensAt, policy.VisitWindow.NextOpen(now))
 	if !opensAt.After(now) {
@@ -92,7 +92,8 @@ func localFailureDecision(err error, now time.Time) decorum.Decision {
 	return d
 }
 
-// waitsForShared reports whether a reason is that something is busy that a host shares with others.
+// waitsForShared reports whether reason means that a resource shared with other hosts, crawls or
+// processes is busy.
 func waitsForShared(reason decorum.DecisionReason) bool {
 	switch reason {
 	case decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate, decorum.ReasonOtherProcesses:
@@ -101,16 +102,16 @@ func waitsForShared(reason decorum.DecisionReason) bool {
 	return false
 }
 
-// suspendDuration is how long an origin is set aside for a reason of our own, until it
-// is looked at again. That costs no request: the reason may be gone by then.
+// suspendDuration is how long an origin stays suspended for one of the crawl's own reasons before
+// it is checked again. The check sends no request, and the reason may be gone by then.
 const suspendDuration = time.Minute
 
-// maxWindowWait is for how long a host is left alone at a time that is outside
-// its hours: they may be changed meanwhile, or the clocks.
+// maxWindowWait bounds how long a host outside its visit hours is held, because the hours or the
+// clock may be changed in the meantime.
 const maxWindowWait = 10 * time.Minute
 
-// reserve takes for a visit what limits leave it: its page of what the host may have at most, the
-// permit, and its page of what the run may visit.
+// reserve takes, in this order, a page of the host's budget, a permit, and a page of the run's
+// budget. If the decision is not to Proceed, the caller returns what was taken.
 func (c *Crawler) reserve(ctx context.Context, lv *leasedVisit) (d decorum.Decision, err error) {
 	if d = c.checkAndSpendHostBudget(lv.lease, lv.kind); d.Action != decorum.Proceed {
 		return d, nil
@@ -121,12 +122,11 @@ func (c *Crawler) reserve(ctx context.Context, lv *leasedVisit) (d decorum.Decis
 	return lv.countPage(), nil
 }
 
-// requestPermit asks for a permit: the host must be within its hours, and due, by the
-// store's clock and by the limiter's, which knows of other crawls, and so must its
-// address. Where the rest that the store knows of is shorter than the Crawl-delay
-// that is known now (another crawl learnt it, a crash came between learning it and
-// the ack, or it is for other hours), the host rests for that first. An error says that
-// something could not be read.
+// requestPermit asks for a permit. The host must be within its visit hours and due, both by the
+// store's clock and by the Limiter's, which knows of other crawls; its address must be due, too. If
+// the rest in the store is shorter than the Crawl-delay that is known now, the host rests for that
+// delay first: another crawl learnt it, or the process crashed between learning it and the ack, or
+// it belongs to other hours. An error means that something could not be read.
 func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	cl gate.Clearance) (politeness.Permit, decorum.Decision, error) {
 	origin, now := cl.URL().Origin(), c.now()
@@ -154,25 +154,28 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	if err := c.HostDueStore.applyStoredHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, decorum.Decision{}, err
 	}
-	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // it may have been lowered since
+	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // the policy may have been lowered
 	if delay > 0 || brake.Delay > 0 {
-		slots = 1 // DELAY-12; what the store says may be of before it was learnt
+		// DELAY-12. The slots in the store may date from before the delay was learnt.
+		slots = 1
 	}
+	// Note who waits now: an origin that begins to wait while Reserve runs must stay in the
+	// waitlist.
 	lastWaiting, lastBraked := c.waitlist.originsAwaitingPermit.lastArrivalNumber(), c.waitlist.brakedOrigins.lastArrivalNumber()
 	permit, d := c.Limiter.Reserve(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
 	if waitsForShared(d.Reason) && brake.Delay > 0 {
-		d = brake.Decision(d.Until) // if it is lifted, it may be sooner
+		d = brake.Decision(d.Until) // lifting the brake may allow an earlier visit
 	}
-	if d.Action == decorum.Proceed { // what waits for this permit to come back came after it was asked for
+	if d.Action == decorum.Proceed {
 		c.waitlist.originsAwaitingPermit.removeUnlessNewer(l.URL.Origin(), lastWaiting)
 		c.waitlist.brakedOrigins.removeUnlessNewer(l.URL.Origin(), lastBraked)
 	}
 	return permit, d, nil
 }
 
-// CrawlDelayDecision returns to Suspend the pages of a host that asks for a longer rest than the
-// policy lets the crawl wait for, as it says.
+// CrawlDelayDecision returns Suspend, for suspendDuration, for a host whose delay is longer than
+// policy.MaxCrawlDelay.
 func CrawlDelayDecision(policy politeness.Policy, delay time.Duration, now time.Time) decorum.Decision {
 	if delay <= policy.MaxCrawlDelay {
 		return decorum.Decision{}
@@ -181,11 +184,10 @@ func CrawlDelayDecision(policy politeness.Policy, delay time.Duration, now time.
 		Until: now.Add(suspendDuration), Rest: delay, Limit: int64(policy.MaxCrawlDelay)}
 }
 
-// checkBrake returns the brake that slows l's host, if one does, and whether the host may be
-// visited now as far as brakes go. The rest that a brake asks for
-// is no debt of the host's: it is asked for before a visit, and counts from the
-// end of the last, so that it holds for a rest that has begun, and not for one
-// that has begun when it is lifted.
+// checkBrake returns the brake that slows host, if there is one, and whether brakes allow a visit
+// to it now. A brake's delay is not added to the host's rest: it is checked before each visit and
+// counts from the end of the last one. So it also applies to a rest that began before the brake was
+// set, and ends when the brake is lifted.
 func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (politeness.Brake, decorum.Decision) {
 	b, ok := c.Brakes.ForHost(host, now)
 	switch {
@@ -200,15 +202,16 @@ func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (polit
 	return b, decorum.Decision{}
 }
 
-// visitAbortReason returns why v was refused when it was about to connect, to Proceed if it was
-// not refused: a limit is reached, a brake was set in the meantime, or this machine could
-// not connect. The crawl has sent nothing, so the host need not rest.
+// visitAbortReason returns why v was refused when it was about to connect: a limit is reached, a
+// brake was set in the meantime, or this machine could not connect. It returns Proceed if v was not
+// refused. After a refusal the crawl has sent nothing, so the host need not rest.
 func visitAbortReason(v *Visit, t Ticket, now time.Time) decorum.Decision {
 	if v.Response != nil {
 		return decorum.Decision{}
 	}
 	d, _ := decorum.DecisionOf(v.Err)
-	// An ftp visit claims the address again for its second connection, when it has sent its commands.
+	// An ftp visit claims an address a second time, for its data connection, after it has sent
+	// commands.
 	isFirstClaim := !t.data.serverAddrClaimed.Load() || !t.data.sendWasAllowed.Load()
 	if waitsForShared(d.Reason) && isFirstClaim || d.Reason == decorum.ReasonBrake && !t.maybeSent() {
 		return d
@@ -219,10 +222,9 @@ func visitAbortReason(v *Visit, t Ticket, now time.Time) decorum.Decision {
 	return decorum.Decision{}
 }
 
-// checkAndSpendHostBudget returns to Proceed if the budget of l's host permits the visit, and
-// then counts the page in the host's entry; otherwise to Suspend. The budget limits
-// first visits only: retries and revisits request pages that the host has
-// already served.
+// checkAndSpendHostBudget returns Proceed if the budget of l's host permits the visit, and then
+// counts the page in the host's entry; otherwise Suspend. The budget limits first visits only:
+// retries and revisits request pages that the host has already served.
 func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decorum.Decision {
 	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
 	switch {
@@ -238,14 +240,14 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, kind VisitKind) decor
 	return decorum.Decision{}
 }
 
-// checkScopeAndGetClearance asks scope again, and the robots gate: for the URL, or for its
-// robots.txt if that must come first, or for a redirect of somebody's robots.txt; and
-// tdmrep.json, if the crawl has a purpose of which that speaks. The Clearance is valid if the
-// Decision is to Proceed.
+// checkScopeAndGetClearance checks scope again and asks the gate for a clearance: for the URL, for
+// the robots.txt or tdmrep.json that must come first, or for the redirect of a robots.txt. It reads
+// tdmrep.json only if the crawl has a purpose that the file can reserve. The Clearance is valid if
+// the Decision is to Proceed.
 func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (clearance gate.Clearance, d decorum.Decision, err error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
-	err = c.Frontier.CheckScope(entry) // it may be narrower than when the URL was found
+	err = c.Frontier.CheckScope(entry) // the scope may be narrower than when the URL was found
 	switch {
 	case err != nil:
 	case !l.RobotsFor.IsZero():

@@ -11,31 +11,31 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
-// sends anything, Ticket.ClaimServerAddr when it has a connection, and Ticket.RecordSend right
-// before the first byte leaves, and sends nothing if one of them returns an error.
-// It follows no redirects, and returns an answer of any status as a Response; an
-// error, as NewFetchError makes it, means that no whole answer came.
+// A Fetcher makes the request of a Ticket, as Ticket.Request describes it. Before it sends anything
+// it calls Ticket.Redeem; when it has a connection, Ticket.ClaimServerAddr; right before the first
+// byte leaves, Ticket.RecordSend. If one of them returns an error, it sends nothing. It follows no
+// redirects. It returns an answer of any status as a Response. An error, made by NewFetchError,
+// means that no whole answer came.
 type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
 
-// A VisitResourceReleaser is a Fetcher that keeps something for the handler of a page. It is
-// told, by the ticket, when the visit is over and its handler has returned, if
-// one was called at all.
+// A VisitResourceReleaser is a Fetcher that keeps resources for the handler of a page. The crawl
+// calls ReleaseVisitResources when the visit is over and its handler, if it was called, has
+// returned.
 type VisitResourceReleaser interface {
 	ReleaseVisitResources(Ticket)
 }
 
-// MultiSchemeFetcher is the Fetcher of a crawl that speaks several protocols: each visit
-// is made by the one that is registered for the scheme of its URL (LOC-15). A
-// visit of a scheme that has none is refused with an error of Kind Invalid.
+// MultiSchemeFetcher is the Fetcher of a crawl that speaks several protocols. It passes each visit
+// to the Fetcher registered for the scheme of its URL (LOC-15). For a scheme without a Fetcher it
+// returns an error of Kind Invalid.
 type MultiSchemeFetcher map[string]Fetcher
 
 // Fetch implements Fetcher.
 func (b MultiSchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
 	if t.URL().IsZero() {
-		return nil, t.Redeem("") // refused: it is for no URL
+		return nil, t.Redeem("") // Redeem refuses the zero Ticket
 	}
 	scheme := t.URL().Origin().Scheme()
 	if f := b[scheme]; f != nil {
@@ -44,21 +44,22 @@ func (b MultiSchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Respo
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
-// ReleaseVisitResources implements VisitResourceReleaser, for those of the fetchers that are one.
+// ReleaseVisitResources implements VisitResourceReleaser: it calls the scheme's Fetcher, if that is
+// one.
 func (b MultiSchemeFetcher) ReleaseVisitResources(t Ticket) {
 	if f, ok := b[t.URL().Origin().Scheme()].(VisitResourceReleaser); ok {
 		f.ReleaseVisitResources(t)
 	}
 }
 
-// NewFetchError returns the error of a Fetcher that got no whole answer, because of
-// cause. Its Kind is that of cause if we refused the request ourselves
-// (Unticketed, Forbidden, NotDue) or if the visit failed on this machine (Local),
-// else Unreachable; but InDoubt if the request must not be sent twice, and was sent.
+// NewFetchError returns the error of a Fetcher that got no whole answer because of cause. Its Kind
+// is that of cause if this side refused the request (Unticketed, Forbidden, NotDue) or if the visit
+// failed on this machine (LocalFailure), else Unreachable. It is InDoubt if the request must not be
+// sent twice and may have been sent.
 //
-// A visit whose error is of Kind Local is not charged to its host: it does not count as
-// an attempt at the page, a failure of the host or an outage of its robots.txt. The URL
-// goes back to its queue.
+// A visit whose error is of Kind LocalFailure is not charged to its host: it does not count as an
+// attempt at the page, a failure of the host or an outage of its robots.txt. The URL goes back to
+// its queue.
 func NewFetchError(t Ticket, cause error) error {
 	kind := decorum.Unreachable
 	ours := []decorum.ErrorKind{
@@ -73,13 +74,14 @@ func NewFetchError(t Ticket, cause error) error {
 	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}
 }
 
-// robotsReadLimit is how much of a robots.txt is read: the 500 KiB that count
-// (FMT-08), and one byte that shows there is more.
+// robotsReadLimit is how many bytes of a robots.txt are read: the 500 KiB that count (FMT-08), and
+// one more, which shows that the file is longer.
 const robotsReadLimit = 512_000 + 1
 
-// BodyLimit returns how many bytes of a body are read, where pageLimit are of a page's.
-// Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.MaxSitemapBody, of a
-// tdmrep.json 64 KiB at most; and one more, which shows that there are more.
+// BodyLimit returns how many bytes of the body a Fetcher reads, where pageLimit is its limit for
+// pages. It reads at least 512,000 bytes of a robots.txt, up to Settings.MaxSitemapBody of a
+// sitemap and up to 64 KiB of a tdmrep.json, and one byte more of each, which shows that the body
+// is longer.
 func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	switch t.Kind() {
 	case RobotsVisit, RobotsRedirectVisit:
@@ -92,9 +94,9 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	return pageLimit
 }
 
-// WantsContentType reports whether a body of this content type is read, where types are
-// those of pages that are; none: all. robots.txt, sitemaps and feeds are always
-// read, and so is what has no type.
+// WantsContentType reports whether a Fetcher reads a body of this content type, where types are the
+// types wanted of pages; with no types it wants all. robots.txt, sitemaps, feeds and bodies without
+// a content type are always read.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
 	if len(types) == 0 || contentType == "" || !t.Kind().IsPage() || t.wantsFeedType(contentType) {
 		return true

@@ -10,30 +10,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A leasedVisit is a lease on its way through the pipeline, and owns all that must be given back
-// for it. Exactly one of abort and finish ends it; release comes last, when the lease is acked.
+// A leasedVisit is a lease on its way through the pipeline. It owns everything that must be
+// returned for the lease. Exactly one of abort and finish ends it; release comes last, after the
+// ack.
 //
-//	taken                          by abort      by finish                        by release
-//	lease, host entry                                                             given back
-//	claim on a tdmrep.json                                                        given back
-//	lookup of a robots.txt         given back    left to Gate.RecordFetch
-//	page of the run's budget       given back    stays counted, but for uncountPage
-//	permit                         unused        back at the end of the transfer
+//	resource                       abort         finish                           release
+//	lease, host entry                                                             returned
+//	lookup of a tdmrep.json                                                       returned
+//	lookup of a robots.txt         returned      left to Gate.RecordFetch
+//	page of the run's budget       returned      stays counted, unless uncounted
+//	permit                         unused        returned at the end of the transfer
 //
-// A visit whose worker is lost after its request may have been sent, by runtime.Goexit in a callback
-// say, is never ended: its host rests as after a visit when the crawl leaves the SharedHosts.
+// If runtime.Goexit in a callback ends the worker after the request may have been sent, neither is
+// called: the host rests as after a visit once the crawl leaves the SharedHosts.
 type leasedVisit struct {
 	leasedVisitConfig
 	lease       storage.Lease
-	clearance   gate.Clearance    // zero: it is not cleared
-	kind        VisitKind         // known when it is cleared
-	permit      politeness.Permit // zero: it has none
-	pageCounted bool              // the budget of the run counts it
-	mayBeSent   bool              // the fetcher was called: something may have been sent
+	clearance   gate.Clearance    // zero until clear is called
+	kind        VisitKind         // set by clear
+	permit      politeness.Permit // zero if none was issued
+	pageCounted bool              // the run's budget counts the visit
+	mayBeSent   bool              // the fetcher was called: a request may have been sent
 	ended       bool              // abort or finish was called
 }
 
-// A leasedVisitConfig is from whom a leasedVisit takes.
+// A leasedVisitConfig has the parts that a leasedVisit takes resources from.
 type leasedVisitConfig struct {
 	activeLeases *activeLeases
 	hosts        *hostTable
@@ -44,7 +45,8 @@ type leasedVisitConfig struct {
 	now          func() time.Time
 }
 
-// take begins the use of a lease and of its host, and returns the context of the visit.
+// take registers l and its host as in use, and returns the context of the visit, which ends when
+// the lease expires.
 func (lv *leasedVisit) take(ctx context.Context, l storage.Lease) context.Context {
 	lv.lease = l
 	ctx = lv.activeLeases.addLease(ctx, l)
@@ -52,19 +54,19 @@ func (lv *leasedVisit) take(ctx context.Context, l storage.Lease) context.Contex
 	return ctx
 }
 
-// clear notes what the visit is cleared for.
+// clear records the clearance, and the kind of visit that follows from it.
 func (lv *leasedVisit) clear(cl gate.Clearance) {
 	lv.clearance, lv.kind = cl, visitKindOf(lv.lease, cl)
 }
 
-// countPage counts the visit in the budget of the run, if it may be made.
+// countPage counts the visit in the run's budget, if the budget allows it.
 func (lv *leasedVisit) countPage() decorum.Decision {
 	d := lv.budget.countVisitIfAllowed(lv.kind)
 	lv.pageCounted = d.Action == decorum.Proceed
 	return d
 }
 
-// uncountPage takes back what countPage did: the visit will be repeated.
+// uncountPage undoes countPage for a visit that will be repeated.
 func (lv *leasedVisit) uncountPage() {
 	if lv.pageCounted {
 		lv.budget.uncountVisit(lv.kind)
@@ -72,7 +74,7 @@ func (lv *leasedVisit) uncountPage() {
 	}
 }
 
-// abort ends a visit for which nothing was sent: nothing is held against anybody.
+// abort ends a visit that sent nothing: the host, its address and the budgets are as before.
 func (lv *leasedVisit) abort() {
 	if lv.ended {
 		return
@@ -85,14 +87,15 @@ func (lv *leasedVisit) abort() {
 	lv.uncountPage()
 }
 
-// finish ends a visit whose transfer ended at end, before its answer is handled: the address of
-// the server is free for another host. What the host itself is owed is decided with the answer.
+// finish ends a visit whose transfer ended at end, before its answer is handled. It frees the
+// server's address for another host; updateHostAfterVisit later decides how long the host itself
+// rests.
 func (lv *leasedVisit) finish(end time.Time) {
 	lv.ended = true
 	lv.limiter.ReleaseAfterTransfer(lv.permit, end)
 }
 
-// release gives back the lease and the host, and aborts a visit that was given up before its request.
+// release returns the lease and the host entry, and aborts a visit that made no request.
 func (lv *leasedVisit) release() {
 	if !lv.mayBeSent {
 		lv.abort()
@@ -105,17 +108,17 @@ func (lv *leasedVisit) release() {
 // A leaseOutcome is what becomes of a leased URL.
 type leaseOutcome struct {
 	outcome   storage.AckOutcome
-	notBefore time.Time                    // of RetryAt and RevisitAt
-	history   *storage.VisitHistorySummary // of RevisitAt: what is known of the page by now
-	host      *storage.HostState           // nil: the state of its host stays as it is
-	// uncleanedURL is what is visited from now on in place of the clean URL, where nothing is.
-	// Zero: the URL stays as it is.
+	notBefore time.Time                    // for RetryAt and RevisitAt
+	history   *storage.VisitHistorySummary // for RevisitAt: what the visits have learnt of the page
+	host      *storage.HostState           // nil leaves the state of the host unchanged
+	// uncleanedURL replaces the clean URL in further visits, because nothing is there. Zero keeps
+	// the clean URL.
 	uncleanedURL decorum.URL
-	// behindRevisits of RetryAt has the URL, which has not failed, take turns with revisits.
+	// behindRevisits, with RetryAt, makes a URL that has not failed take turns with revisits.
 	behindRevisits bool
 }
 
-// newAck returns the ack of a lease: as the lease was, but for what follows from the result.
+// newAck returns the ack of l: the lease with the changes that r makes.
 func newAck(l storage.Lease, r leaseOutcome) storage.Ack {
 	switch {
 	case r.behindRevisits:
@@ -129,7 +132,8 @@ func newAck(l storage.Lease, r leaseOutcome) storage.Ack {
 		}
 	}
 	if !r.uncleanedURL.IsZero() {
-		l.UncleanedURL, l.UseUncleanedURL, l.VisitHistorySummary = r.uncleanedURL, true, nil // what was left there says nothing of another URL
+		// The history belongs to the clean URL.
+		l.UncleanedURL, l.UseUncleanedURL, l.VisitHistorySummary = r.uncleanedURL, true, nil
 	}
 	return storage.Ack{Lease: l, Outcome: r.outcome, NotBefore: r.notBefore, HostState: r.host}
 }

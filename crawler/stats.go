@@ -2,57 +2,56 @@ package crawler
 
 import "sync"
 
-// Stats counts what a Crawler has done, in all its runs since it was made.
+// Stats counts what a Crawler has done in all its runs.
 type Stats struct {
-	Pages              int64 // page visits that were answered
+	Pages              int64 // answers to page visits
 	RobotsFetches      int64 // visits to a robots.txt
 	SitemapFetches     int64 // visits to a sitemap
 	TDMRepFetches      int64 // visits to a tdmrep.json
-	Bytes              int64 // of bodies, as decoded
-	Errors             int64 // visits without a whole answer, and answers of 5xx and 429
-	BlockedURLs        int64 // URLs that robots.txt disallows, or tdmrep.json
-	PagesWithheld      int64 // pages whose header or text asks not to be used for what the crawl is for
-	Retries            int64 // pages that will be asked for again
-	GivenUp            int64 // pages given up after too many attempts, until their revisit if they were there before
-	Panics             int64 // callbacks that panicked
-	LocalFaults        int64 // visits that failed on this machine; they are made again, and no host is charged
-	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body of the answer
+	Bytes              int64 // length of all bodies, decoded
+	Errors             int64 // visits without a whole answer, and answers of 408, 425, 429 and 5xx
+	BlockedURLs        int64 // leased URLs that robots.txt or tdmrep.json disallows
+	PagesWithheld      int64 // pages whose site objects to a purpose of the crawl
+	Retries            int64 // failed pages scheduled for another attempt
+	GivenUp            int64 // pages that failed too often; a page known from before waits for its revisit
+	Panics             int64 // panics in callbacks
+	LocalFaults        int64 // visits that failed on this machine; they are repeated, and no host is charged
+	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body
 	InDoubt            int64 // requests that must not be sent twice, were sent, and got no whole answer
 
-	Failures             [FailureClassCount]int64 // visits to pages and sitemaps that failed, by class
-	Revisits             int64                    // of Pages, those to pages that had been visited before
-	Unchanged            int64                    // revisits, to sitemaps too, that found nothing new
-	RescheduledBySitemap int64                    // pages that were due at once, because a sitemap said so
+	Failures             [FailureClassCount]int64 // failed visits to pages and sitemaps, by class
+	Revisits             int64                    // of Pages, those to pages visited before
+	Unchanged            int64                    // revisits, also to sitemaps, that found the content unchanged
+	RescheduledBySitemap int64                    // pages made due at once by a date in a sitemap
 
 	Redirects          int64 // pages that redirected
-	RedirectsToNewURLs int64 // of them, to a URL that was queued: no loop
-	// Of pages answered with 2xx, the first time that they are visited:
-	NonCanonical    int64 // that name another URL as their canonical one
-	DuplicateBodies int64 // whose body is that of a page visited lately, of 50,000 at least
+	RedirectsToNewURLs int64 // of Redirects, those whose target was queued
+	// Of pages answered with 2xx on their first visit:
+	NonCanonical    int64 // those that name another URL as canonical
+	DuplicateBodies int64 // those with the body of another of the last 50,000 bodies, at least
 
-	// Of the process: why no visit may begin now, except for a probe of the machine's
-	// network (empty: visits begin), and how many visits are made at a time because the
-	// machine is too busy for more (0: no such limit).
+	// Why no visit of this process may begin now, except a probe of the network; empty if visits
+	// may begin. And how many visits a busy machine allows at a time; 0 means no such limit.
 	MachinePauseReason      string
 	MachineConcurrencyLimit int
 
-	HTTPSUpgrades int64 // sightings of URLs on http that were taken for their twins on https
+	HTTPSUpgrades int64 // http URLs that the frontier replaced by https
 }
 
-// counters count what the workers do side by side.
+// counters are the Stats that all workers add to.
 type counters struct {
 	mu    sync.Mutex // guards stats
-	stats Stats      // but for what Crawler.Stats takes from elsewhere
+	stats Stats      // without the fields that Crawler.Stats reads elsewhere
 }
 
-// count adds to what was counted.
+// count calls add with the stats, under the lock.
 func (t *counters) count(add func(*Stats)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	add(&t.stats)
 }
 
-// countVisit counts one visit.
+// countVisit counts v by its kind, its result and its body.
 func (s *Stats) countVisit(v *Visit) {
 	switch {
 	case v.Kind.IsRobots():
@@ -75,7 +74,7 @@ func (s *Stats) countVisit(v *Visit) {
 	}
 }
 
-// Stats returns what the crawl has done so far. It may be called at any time.
+// Stats returns what the crawl has done so far. Any goroutine may call it at any time.
 func (c *Crawler) Stats() Stats {
 	var s Stats
 	c.counters.count(func(counted *Stats) { s = *counted })

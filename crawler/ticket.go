@@ -14,31 +14,30 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Ticket is what a Fetcher must be shown: robots.txt was asked, and the host
-// is due. It is good for one request to one URL. The zero Ticket is good for
-// none.
+// A Ticket proves to a Fetcher that robots.txt allows a URL and that its host is due. It is valid
+// for one request to one URL. The zero Ticket is valid for none.
 type Ticket struct{ data *ticketData }
 
 type ticketData struct {
 	clearance          gate.Clearance
 	permit             politeness.Permit
-	crawler            *Crawler // nil: the ticket is of none, and needs no lease
+	crawler            *Crawler // nil for a ticket made outside a crawl, which needs no lease
 	lease              storage.Lease
 	kind               VisitKind
-	etag               string // validators of the last visit to the same URL
+	etag               string // validators of the last visit to the URL
 	lastModified       string
 	redeemed           atomic.Bool
-	serverAddrClaimed  atomic.Bool                // a connection was found fit for the request
-	brakedBeforeSend   atomic.Bool                // a brake was put on before
-	sendWasAllowed     atomic.Bool                // RecordSend has let the request leave
-	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
-	rawExchange        *decorum.RawExchange       // what the fetcher kept of it
-	bodyShare          *bodymem.VisitShare        // what its body holds; nil: it is not counted
-	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil: it is in the Response
-	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
-	ledgerNumber       int64                      // its number in the ledger; 0: it is not there
-	ledgerFailed       bool                       // it could not be written, and was not sent
-	ledgerErr          error                      // why, if that stops the crawl
+	serverAddrClaimed  atomic.Bool                // ClaimServerAddr accepted a connection
+	brakedBeforeSend   atomic.Bool                // a brake refused the first connection
+	sendWasAllowed     atomic.Bool                // RecordSend let the request leave
+	unsafeSendRecorded atomic.Bool                // the store has marked an unsafe request as sent
+	rawExchange        *decorum.RawExchange       // set by SetExchange
+	bodyShare          *bodymem.VisitShare        // memory charged for the body; nil if it is not counted
+	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil if it is in the Response
+	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes; nil until a connection is accepted
+	ledgerNumber       int64                      // number of its record in the ledger; 0: none
+	ledgerFailed       bool                       // the ledger could not be written, so nothing was sent
+	ledgerErr          error                      // error that stops the crawl; nil if the crawl is ending anyway
 }
 
 // Reasons to refuse a ticket.
@@ -50,8 +49,7 @@ var (
 	errHostMismatch  = errors.New("clearance and permit are for different hosts")
 )
 
-// newTicket makes a ticket from its two proofs, which only gate.Gate and
-// politeness.Limiter can give.
+// newTicket makes a ticket from its two proofs, which only gate.Gate and politeness.Limiter issue.
 func newTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	if !c.WasIssued() || !p.WasIssued() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
@@ -66,7 +64,7 @@ func newTicket(c gate.Clearance, p politeness.Permit) (Ticket, error) {
 	return Ticket{data}, nil
 }
 
-// newTicketForLease returns the ticket of a visit that is cleared and has its permit.
+// newTicketForLease makes the ticket of a visit that has its clearance and its permit.
 func (c *Crawler) newTicketForLease(lv *leasedVisit) (Ticket, error) {
 	l := lv.lease
 	t, err := newTicket(lv.clearance, lv.permit)
@@ -80,10 +78,10 @@ func (c *Crawler) newTicketForLease(lv *leasedVisit) (Ticket, error) {
 	return t, nil
 }
 
-// URL returns the URL that the ticket is good for.
+// URL returns the URL that the ticket is valid for.
 func (t Ticket) URL() decorum.URL { return t.state().clearance.URL() }
 
-// state returns the data of the ticket; of the zero Ticket, data that nothing else refers to.
+// state returns the data of t, or empty data for the zero Ticket.
 func (t Ticket) state() *ticketData {
 	if t.data == nil {
 		return &ticketData{}
@@ -94,17 +92,18 @@ func (t Ticket) state() *ticketData {
 // Kind returns what the visit is to.
 func (t Ticket) Kind() VisitKind { return t.state().kind }
 
-// wantsFeedType reports whether an answer of this content type is for a crawl that
-// reads feeds, and perhaps one. It is read whatever else is wanted.
+// wantsFeedType reports whether the crawl would read an answer of this content type as a feed. A
+// Fetcher then reads the body, whatever types it wants of pages.
 func (t Ticket) wantsFeedType(contentType string) bool {
 	return t.data != nil && t.data.crawler != nil && t.data.crawler.pages.shouldTryAsFeed(t.data.lease, contentType)
 }
 
-// Lease returns the lease that the visit is for: the URL as it was queued, with its
-// Depth and CallbackData. It is zero if there is none.
+// Lease returns the lease that the visit is made for: the URL as queued, with its Depth and
+// CallbackData. It is zero for a ticket made outside a crawl.
 func (t Ticket) Lease() storage.Lease { return t.state().lease }
 
-// Request returns how the URL is asked for; nil: by GET, as all but pages are.
+// Request returns the method, header and body of the request; nil means GET. Only pages have
+// others.
 func (t Ticket) Request() *storage.NonGETRequest {
 	if !t.Kind().IsPage() {
 		return nil
@@ -112,16 +111,16 @@ func (t Ticket) Request() *storage.NonGETRequest {
 	return t.state().lease.Request
 }
 
-// Validators returns the ETag and the Last-Modified of the answer that the last
-// visit to the URL got, as they came; empty where the page is wanted whole. A
-// Fetcher sends them as If-None-Match and If-Modified-Since.
+// Validators returns the ETag and Last-Modified of the last answer for the URL, unchanged. A
+// Fetcher sends them as If-None-Match and If-Modified-Since. They are empty if the crawl wants the
+// whole body.
 func (t Ticket) Validators() (etag, lastModified string) {
 	return t.state().etag, t.state().lastModified
 }
 
-// Redeem spends the ticket on a request to url. Whoever sends requests must call
-// it, and send nothing if it returns an error: of Kind Unticketed, or InDoubt if
-// the request must not be sent twice and was sent before.
+// Redeem spends the ticket on a request to url. A Fetcher must call it first, and send nothing if
+// it returns an error: of Kind Unticketed, or InDoubt if the request must not be sent twice and may
+// have been sent before.
 func (t Ticket) Redeem(url string) error {
 	if err := t.redeem(url); err != nil {
 		return &decorum.Error{Op: "show ticket", URL: url, Kind: decorum.Unticketed, Err: err}
@@ -132,6 +131,7 @@ func (t Ticket) Redeem(url string) error {
 	return nil
 }
 
+// redeem checks that t is valid for url and unused, and marks it as used.
 func (t Ticket) redeem(url string) error {
 	if t.data == nil {
 		return errNoTicket
@@ -147,10 +147,10 @@ func (t Ticket) redeem(url string) error {
 	return t.checkLease()
 }
 
-// CheckMaySend returns why nothing more may be sent for the ticket, nil if something may. The cause of
-// ctx, that of Fetch, is the reason if ctx is done: a brake cancels it, say. Or the lease has run out,
-// and by now somebody else may be visiting the host. The zero Ticket may send nothing. Whoever sends
-// requests asks right before each write, as late as can be.
+// CheckMaySend returns why the ticket allows no further write; nil if it allows one. ctx is the
+// context of Fetch: if it is done, the error is its cause, for example a brake. Otherwise the error
+// says that the lease has expired, when another process may be visiting the host. The zero Ticket
+// allows nothing. A Fetcher calls CheckMaySend immediately before each write.
 func (t Ticket) CheckMaySend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -158,8 +158,8 @@ func (t Ticket) CheckMaySend(ctx context.Context) error {
 	return t.checkLease()
 }
 
-// checkLease returns an error if the lease has run out, and for the zero Ticket. A process that was
-// stopped, or a machine that slept, learns so by it when it wakes up in the midst of sending.
+// checkLease returns an error if the lease has expired, and for the zero Ticket. A process that was
+// stopped, or a machine that slept, may notice the expiry only here, in the middle of sending.
 func (t Ticket) checkLease() error {
 	if t.data == nil {
 		return errNoTicket
@@ -170,17 +170,17 @@ func (t Ticket) checkLease() error {
 	return nil
 }
 
-// ClaimServerAddr asks whether the request may go to addr, which may serve other hosts
-// as well. Whoever sends requests must call it when the connection is made, or
-// one that was kept open is taken, and send nothing over it if it returns an
-// error: one that carries a decorum.Decision, of ReasonAddressBusy, ReasonBrake or
-// ReasonOtherProcesses, or one of Kind Unticketed.
+// ClaimServerAddr asks whether the request may go to addr, which may serve other hosts as well. A
+// Fetcher must call it when it has opened a connection or taken an idle one, and send nothing over
+// the connection if it returns an error. The error is of Kind Unticketed, or carries a
+// decorum.Decision of ReasonAddressBusy, ReasonBrake or ReasonOtherProcesses.
 func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if err := t.checkLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
 	now := time.Now()
 	if c := t.data.crawler; c != nil {
+		// A brake, or a loss of contact with the other processes, may have come after the permit.
 		now = c.now()
 		if d := c.Brakes.CheckStopped(t.data.permit.Host(), now); d.Action != decorum.Proceed {
 			t.data.brakedBeforeSend.Store(!t.data.serverAddrClaimed.Load())
@@ -198,15 +198,14 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	return nil
 }
 
-// maybeSent reports whether something may have been sent for the ticket.
+// maybeSent reports whether something may have been sent for t.
 func (t Ticket) maybeSent() bool {
 	return t.state().redeemed.Load() && !t.state().brakedBeforeSend.Load()
 }
 
-// RecordSend notes that the request is sent now, in the ledger if there is one. Whoever
-// sends requests must call it after ClaimServerAddr, before the first byte leaves, and send
-// nothing if it returns an error. For one that is not safe it returns when the note
-// has reached the disk.
+// RecordSend records that the request is about to be sent, in the ledger if there is one. A Fetcher
+// must call it after ClaimServerAddr, before the first byte leaves, and send nothing if it returns
+// an error. For an unsafe request it returns after the mark has reached the disk.
 func (t Ticket) RecordSend(ctx context.Context) error {
 	if t.data == nil {
 		return &decorum.Error{Op: "send", Kind: decorum.Unticketed, Err: errNoTicket}
@@ -226,18 +225,16 @@ func (t Ticket) RecordSend(ctx context.Context) error {
 	return nil
 }
 
-// isUnsafeSendRecorded reports whether a request that is not safe may have been sent.
+// isUnsafeSendRecorded reports whether an unsafe request may have been sent.
 func (t Ticket) isUnsafeSendRecorded() bool { return t.state().unsafeSendRecorded.Load() }
 
-// SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
-// whether a whole answer came or not. It is called before Fetch returns, if at
-// all; nil is none.
+// SetExchange sets Visit.Exchange to the bytes sent and received, whether a whole answer came or
+// not. A Fetcher that keeps them calls it before Fetch returns.
 func (t Ticket) SetExchange(x *decorum.RawExchange) { t.state().rawExchange = x }
 
-// RetainBodyMemoryForVisit keeps the memory of the answer's body reserved until the visit is over: its
-// handler has returned, and it is archived and recorded. A ticket without a Crawler
-// gives the memory back at once. A Fetcher calls RetainBodyMemoryForVisit before Fetch returns an
-// answer.
+// RetainBodyMemoryForVisit keeps the memory of the body reserved until the visit is over: its
+// handler has returned, and it is archived and recorded. A Fetcher calls it before Fetch returns an
+// answer. For a ticket made outside a crawl the memory is released at once.
 func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.VisitShare) {
 	if t.data == nil || t.data.crawler == nil {
 		s.Close()
@@ -246,23 +243,22 @@ func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.VisitShare) {
 	t.data.bodyShare = s
 }
 
-// ChargeBodyCopy counts n bytes that a Fetcher or its callbacks copied of the body.
+// ChargeBodyCopy charges n bytes for a copy of the body that a Fetcher or its callbacks made.
 func (t Ticket) ChargeBodyCopy(n int) { t.state().bodyShare.Charge(int64(n)) }
 
-// StreamsBody reports whether the answer's body, that of a sitemap, is read as a stream and
-// may be long. A Fetcher may then pass it to SetSpooledBody and leave it out of the Response.
+// StreamsBody reports whether the crawl reads the body as a stream, because it is a sitemap and may
+// be long. A Fetcher may then pass the body to SetSpooledBody instead of Response.Body.
 func (t Ticket) StreamsBody() bool {
 	return t.Kind() == SitemapVisit
 }
 
-// SetSpooledBody passes the answer's body to the crawl. Call it before Fetch returns the
-// answer.
+// SetSpooledBody passes the body to the crawl. A Fetcher calls it before Fetch returns the answer.
 func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) { t.state().bodySpool = p }
 
-// A request that is not safe (RFC 9110, section 9.2.1), as a POST is not, is sent
-// once at most: before its first byte leaves it is marked in the store, durably,
-// and what is marked is not sent again. Whether the server acted upon it, when no
-// whole answer came, nobody can say: that is told, and left to a person.
+// An unsafe request (RFC 9110, section 9.2.1), such as a POST, is sent at most once: the store
+// durably marks it before its first byte leaves, and a marked request is not sent again. If no
+// whole answer came, the crawl cannot know whether the server acted on the request; it logs that,
+// and a person decides.
 
 // Reasons not to send a request that must not be sent twice.
 var (
@@ -270,8 +266,8 @@ var (
 	errNotMarked  = errors.New("it cannot be noted that it is sent")
 )
 
-// markSentDurably notes durably that the request of l is about to be sent. If that fails,
-// nothing is noted, and nothing is to be sent.
+// markSentDurably durably marks the request of l as sent. If that fails, it removes the mark, and
+// the caller must not send the request.
 func (e *ledgerEntries) markSentDurably(ctx context.Context, l storage.Lease) error {
 	err := e.store.MarkSent(ctx, l, true)
 	if err == nil {
@@ -283,8 +279,8 @@ func (e *ledgerEntries) markSentDurably(ctx context.Context, l storage.Lease) er
 	return &decorum.Error{Op: "send", URL: l.URL.String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
-// countAndLogIfInDoubt tells of a request that was sent, now or before, and to which no whole
-// answer came.
+// countAndLogIfInDoubt reports a request that was sent, now or in an earlier visit, and got no
+// whole answer.
 func (p *pageHandler) countAndLogIfInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
 		p.counters.count(func(s *Stats) { s.InDoubt++ })

@@ -6,24 +6,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A VisitKind is what a visit is to. It is decided once, as soon as the clearance says what must
-// come first.
+// A VisitKind is what a visit is to. The pipeline decides it once, as soon as the clearance says
+// which file comes first.
 type VisitKind uint8
 
 // The kinds of visits.
 const (
-	PageVisit           VisitKind = iota // a URL that was found; its answer is for the Handler
-	FeedVisit                            // a page that another announced as a feed: what it lists may be followed
-	SitemapVisit                         // a sitemap to which robots.txt leads
-	RobotsVisit                          // the robots.txt of the URL's origin, which must come first
-	RobotsRedirectVisit                  // where the robots.txt of an origin was redirected to
-	TDMRepVisit                          // the tdmrep.json of the URL's origin, which must come first
-	// RobotsRefresh is no visit: its URL is that of a robots.txt, queued so that the gate is asked
-	// about the origin again, and has the file fetched if it is old.
+	PageVisit VisitKind = iota // a URL that was found; its answer goes to the Handler
+	// a URL that a page announced as a feed; LinksToFollow also returns what the feed lists
+	FeedVisit
+	SitemapVisit        // a sitemap that robots.txt leads to
+	RobotsVisit         // the robots.txt that must be known before the leased URL
+	RobotsRedirectVisit // the target of a redirect of a robots.txt
+	TDMRepVisit         // the tdmrep.json that must be known before the leased URL
+	// RobotsRefresh makes no visit. Its entry has the URL of a robots.txt; leasing it makes the
+	// gate check the origin again, and fetch the file if it is old.
 	RobotsRefresh
 )
 
-// visitKindOf returns what the visit that cl clears for l is to.
+// visitKindOf returns the kind of the visit that cl clears for l.
 func visitKindOf(l storage.Lease, cl gate.Clearance) VisitKind {
 	switch {
 	case cl.IsForRobots() && l.RobotsFor.IsZero():
@@ -42,29 +43,29 @@ func visitKindOf(l storage.Lease, cl gate.Clearance) VisitKind {
 	return PageVisit
 }
 
-// isRobotsRefresh reports whether l is for a RobotsRefresh.
+// isRobotsRefresh reports whether l is the lease of a RobotsRefresh.
 func isRobotsRefresh(l storage.Lease) bool {
 	return l.RobotsFor.IsZero() && l.Source == storage.SourcePrerequisite && l.URL == l.URL.Origin().RobotsURL()
 }
 
-// isAnnouncedFeed reports whether a page announced what l leads to as a feed. It stays one
-// when it is visited again, and when it has moved.
+// isAnnouncedFeed reports whether a page announced the URL of l as a feed. The URL stays one when
+// it is visited again or redirects.
 func isAnnouncedFeed(l storage.Lease) bool {
 	return l.Source == storage.SourceFeed && string(l.CallbackData) == announcedFeedContext
 }
 
-// IsPage reports whether the answer is a page's, for the Handler. Other answers are for the crawl
-// itself, and are read whatever their content type.
+// IsPage reports whether the answer goes to the Handler. The crawl itself reads the other answers,
+// whatever their content type.
 func (k VisitKind) IsPage() bool { return k == PageVisit || k == FeedVisit }
 
-// IsRobots reports whether the answer is that of a robots.txt, and is for the gate.
+// IsRobots reports whether the answer is for the gate.
 func (k VisitKind) IsRobots() bool { return k == RobotsVisit || k == RobotsRedirectVisit }
 
-// isConditional reports whether the request has the validators of the visit before. The gate and
-// the reader of tdmrep.json need the file whole.
+// isConditional reports whether the request carries the validators of the last visit. The gate and
+// the tdmrep.json reader need the whole file.
 func (k VisitKind) isConditional() bool { return k.IsPage() || k == SitemapVisit }
 
-// Ledger returns what a ledger calls the kind.
+// Ledger returns the kind as a ledger names it.
 func (k VisitKind) Ledger() string {
 	switch k {
 	case RobotsVisit, RobotsRedirectVisit:

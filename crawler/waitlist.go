@@ -14,21 +14,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An originsToWake is the origins that were turned away because something they share with
-// others is busy, or by a brake, by host.
+// An originsToWake is a set of origins, by host, that were refused because of a shared resource or
+// a brake. Arrivals are numbered, so that an origin which arrives during a decision is not removed
+// by it.
 type originsToWake struct {
-	mu           sync.Mutex
-	byHost       map[string]map[decorum.Origin]uint64 // by the number of their arrival
-	arrivalCount uint64
+	mu           sync.Mutex                           // guards byHost, the maps in it, and arrivalCount
+	byHost       map[string]map[decorum.Origin]uint64 // arrival number of each origin, by host
+	arrivalCount uint64                               // the number of the latest arrival
 }
 
-// lastArrivalNumber returns the number of the last coming.
+// lastArrivalNumber returns the number of the latest arrival, 0 before the first.
 func (w *originsToWake) lastArrivalNumber() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.arrivalCount
 }
 
+// add records that o waits, under a new arrival number.
 func (w *originsToWake) add(o decorum.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +44,7 @@ func (w *originsToWake) add(o decorum.Origin) {
 	w.byHost[o.Host()][o] = w.arrivalCount
 }
 
-// removeUnlessNewer forgets an origin that waits no longer, unless it came after an arrival.
+// removeUnlessNewer removes o, unless it arrived after the arrival with that number.
 func (w *originsToWake) removeUnlessNewer(o decorum.Origin, arrival uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +56,7 @@ func (w *originsToWake) removeUnlessNewer(o decorum.Origin, arrival uint64) {
 	}
 }
 
-// takeHost returns the origins of a host, and forgets them.
+// takeHost removes the origins of host and returns them.
 func (w *originsToWake) takeHost(host string) []decorum.Origin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,40 +65,42 @@ func (w *originsToWake) takeHost(host string) []decorum.Origin {
 	return slices.Collect(maps.Keys(origins))
 }
 
+// hosts returns the hosts of the waiting origins.
 func (w *originsToWake) hosts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.byHost))
 }
 
-// A waitlist knows which origins wait until something that their host shares is free, and which
-// until a brake lets them be visited, and has the frontier hand them out again.
+// A waitlist holds the origins that wait for a resource their host shares, or for a brake, and
+// releases their holds in the frontier when the wait is over.
 type waitlist struct {
 	waitlistConfig
-	originsAwaitingPermit originsToWake // who waits to be called
-	brakedOrigins         originsToWake // whom brakes have put off
-	brakesChanged         chan struct{} // the brakes have changed
+	originsAwaitingPermit originsToWake // refused a permit
+	brakedOrigins         originsToWake // refused by a brake
+	brakesChanged         chan struct{} // receives after each change of brakes; capacity 1
 }
 
 type waitlistConfig struct {
 	limiter  *politeness.Limiter
-	brakes   *politeness.Brakes // nil: there are none
-	frontier *frontier.Frontier // where origins are held
+	brakes   *politeness.Brakes // nil: there are no brakes
+	frontier *frontier.Frontier // keeps the holds
 	now      func() time.Time
 }
 
-// postponeBusyLease lets a URL wait whose host found something busy: until it is called,
-// or, if that is missed, until then.
+// postponeBusyLease requeues l and holds its origin until the limiter grants its host a turn, or
+// until the given time in case that wake-up is missed.
 func (w *waitlist) postponeBusyLease(ctx context.Context, l storage.Lease, until time.Time) (leaseOutcome, error) {
 	w.originsAwaitingPermit.add(l.URL.Origin())
 	result, err := w.requeueAndHoldOrigin(ctx, l, until, false)
-	if from, ready := w.limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off
+	// The limiter may have granted the turn before the hold was set: release the hold now.
+	if from, ready := w.limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil {
 		err = w.frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}
 	return result, err
 }
 
-// wakeReadyHosts ends the waiting of hosts whose turn has come.
+// wakeReadyHosts releases the origins of all hosts that the limiter has granted a turn.
 func (w *waitlist) wakeReadyHosts(ctx context.Context) error {
 	for host, from := range w.limiter.TakeGrantedTurns() {
 		if err := w.wakeHostOriginsAt(ctx, host, from); err != nil {
@@ -106,9 +110,8 @@ func (w *waitlist) wakeReadyHosts(ctx context.Context) error {
 	return nil
 }
 
-// wakeOnHostOrBrakeChangeLoop calls those who wait when what another crawl did lets them come, or a
-// change of brakes: all workers may be waiting for a lease. It ends when ctx is
-// done.
+// wakeOnHostOrBrakeChangeLoop releases holds when another crawl frees a shared resource or the
+// brakes change: all workers may be waiting for a lease then. It returns when ctx is done.
 func (w *waitlist) wakeOnHostOrBrakeChangeLoop(ctx context.Context) error {
 	for {
 		select {
@@ -126,21 +129,21 @@ func (w *waitlist) wakeOnHostOrBrakeChangeLoop(ctx context.Context) error {
 	}
 }
 
-// wakeHostOriginsAt lets a host's origins come from a moment on.
+// wakeHostOriginsAt lets the waiting origins of host be visited from a time on.
 func (w *waitlist) wakeHostOriginsAt(ctx context.Context, host string, from time.Time) error {
 	for _, o := range w.originsAwaitingPermit.takeHost(host) {
 		if err := w.frontier.Hold(commitContext(ctx), o, from, false); err != nil {
 			return err
 		}
 		if from.After(w.now()) {
-			w.originsAwaitingPermit.add(o) // it may be called again, for later
+			w.originsAwaitingPermit.add(o) // the limiter may move the turn to a later time
 		}
 	}
 	return nil
 }
 
-// wakeAllWaitingOrigins ends all waiting, for a turn and for brakes: nobody would call, once
-// this crawl is over. Whom a brake still stops is put off again by the next.
+// wakeAllWaitingOrigins releases all waiting origins when the crawl ends, because no later wake-up
+// would reach them. The next run holds again those that a brake still stops.
 func (w *waitlist) wakeAllWaitingOrigins(ctx context.Context) error {
 	for _, waiting := range []*originsToWake{&w.originsAwaitingPermit, &w.brakedOrigins} {
 		for _, host := range waiting.hosts() {
@@ -154,22 +157,24 @@ func (w *waitlist) wakeAllWaitingOrigins(ctx context.Context) error {
 	return nil
 }
 
-// requeueAndHoldOrigin gives a lease back whose origin is not to be asked before until, for a
-// reason that is not its host's rest: the host's clock stays as it is.
+// requeueAndHoldOrigin requeues l and holds its origin until a time, for a reason other than the
+// host's rest: the host's clock stays unchanged.
 func (w *waitlist) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (leaseOutcome, error) {
-	if l.RobotsFor == l.URL.Origin() { // a redirect of a robots.txt goes ahead of any hold of its own origin
+	// A redirect of a robots.txt is handed out in spite of a hold of its own origin, so it needs a
+	// retry time of its own.
+	if l.RobotsFor == l.URL.Origin() {
 		return leaseOutcome{outcome: storage.RetryAt, notBefore: timecmp.Earlier(until, w.now().Add(recheckDelay))}, nil
 	}
 	return leaseOutcome{outcome: storage.Requeue}, w.frontier.Hold(ctx, l.URL.Origin(), until, suspended)
 }
 
-// maxBrakeHold is for how long an origin is put off by a brake: then it is asked again
-// whether it still is, which costs no request. Who put it off lets it come when the
-// brake is lifted; but of several processes, that one may have died by then.
+// maxBrakeHold bounds how long a brake holds an origin before it is checked again, which sends no
+// request. The process that set the hold releases it when the brake is lifted, but that process may
+// have died.
 const maxBrakeHold = 10 * time.Minute
 
-// postponeBrakedLease lets a URL wait until a brake lets it be visited: until then, or
-// until the brakes change. Nobody waits for a host that is stopped.
+// postponeBrakedLease requeues l and holds its origin until the brake allows a visit or the brakes
+// change. A stopped host's origin is suspended: no run waits for it.
 func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease, d decorum.Decision) (result leaseOutcome, err error) {
 	origin := l.URL.Origin()
 	w.brakedOrigins.add(origin)
@@ -180,14 +185,15 @@ func (w *waitlist) postponeBrakedLease(ctx context.Context, l storage.Lease, d d
 	} else {
 		result, err = w.postponeBusyLease(ctx, l, until)
 	}
-	if b, _ := w.brakes.ForHost(origin.Host(), w.now()); b != brake && err == nil { // before it was put off
+	// The brakes may have changed before the hold was set: release the hold now.
+	if b, _ := w.brakes.ForHost(origin.Host(), w.now()); b != brake && err == nil {
 		err = w.frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
 	}
 	return result, err
 }
 
-// brakeHoldEnd returns until when an origin is put off: the earliest of these times, of
-// those that are one, or for as long as any is.
+// brakeHoldEnd returns the earliest of times, but at most maxBrakeHold from now. It ignores zero
+// times.
 func (w *waitlist) brakeHoldEnd(times ...time.Time) time.Time {
 	until := w.now().Add(maxBrakeHold)
 	for _, t := range times {
@@ -198,8 +204,8 @@ func (w *waitlist) brakeHoldEnd(times ...time.Time) time.Time {
 	return until
 }
 
-// updateBrakedOriginHolds lets the origins that were put off by brakes come again, by those that
-// hold now.
+// updateBrakedOriginHolds adapts the holds of origins that a brake refused to the brakes in force
+// now.
 func (w *waitlist) updateBrakedOriginHolds(ctx context.Context) error {
 	for _, host := range w.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
