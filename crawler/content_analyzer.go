@@ -14,49 +14,51 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// A ContentUsageAssessment is what a site asks of the use of a page's content, and what follows.
+// A ContentUsageAssessment is what a site says about the use of a page's content, and the
+// consequence.
 type ContentUsageAssessment struct {
-	Signals aiuse.Signals // all that is said of it
-	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
-	// Then the content was given to no handler, and is not recorded.
+	Signals aiuse.Signals // everything that the site says
+	// PurposeConflict is the signal that objects to a purpose of the crawl; nil if none does. If
+	// one does, the handler did not get the content, and it is not recorded.
 	PurposeConflict *aiuse.DisallowedPurposeError
 }
 
-// ContentUsageAssessment returns what is asked of the use of the page's content: by robots.txt and
-// tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
-// no page.
+// ContentUsageAssessment returns what robots.txt, tdmrep.json, the header of the answer and the
+// page say about the use of the page's content. It is zero for a visit that is not to a page.
 func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
 	return v.contentUsageAssessment.get()
 }
 
-// ContentWithheld reports whether the content of the page was kept from its handler, and
-// from what is written down: ContentUsageAssessment().PurposeConflict says why.
+// ContentWithheld reports whether the page's content was withheld from the handler and from
+// records. ContentUsageAssessment().PurposeConflict says why.
 func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
-// A contentAnalyzer finds out what a page says, and what is asked of the use of its content.
+// A contentAnalyzer scans pages, and assesses what their sites say about the use of their content.
 type contentAnalyzer struct {
 	gate        *gate.Gate
 	tdmrep      *tdmrepCache
 	settings    Settings
 	counters    *counters
 	log         *slog.Logger
-	scannerPool sync.Pool // of *extract.Scanner, which keep their buffers
+	scannerPool sync.Pool // of *extract.Scanner, which reuse their buffers
 }
 
-// setLazyVisitFields lets what a page says be found out, when it is first asked.
+// setLazyVisitFields sets the fields of v that are computed when they are first used.
 func (r *contentAnalyzer) setLazyVisitFields(v *Visit) {
 	v.headerScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
 	v.pageScanResult = r.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
-		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
+		v.bodyShare.Charge(int64(len(v.Response.Body))) // Scanning copies a body that is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.ScanPage(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
 	v.contentUsageAssessment = sync.OnceValue(func() ContentUsageAssessment { return r.assessContentUsage(v) })
 }
 
-// assessContentUsage weighs what is said of a page's content against what the crawl is for.
+// assessContentUsage compares what the site says about the content of v with the purposes of the
+// crawl.
 func (r *contentAnalyzer) assessContentUsage(v *Visit) ContentUsageAssessment {
 	tdmrep := r.tdmrep.get(v.URL().Origin())
+	// Collect what the site says: robots.txt, tdmrep.json, the header, the page.
 	stated := append(r.gate.CachedUsageSignals(v.URL()), tdmrep.UsageSignalsForURL(v.URL())...)
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
@@ -73,7 +75,7 @@ func (r *contentAnalyzer) assessContentUsage(v *Visit) ContentUsageAssessment {
 	return ContentUsageAssessment{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(r.gate.Purposes())}
 }
 
-// directiveSignals returns those that speak of the use of content, as signals.
+// directiveSignals returns the directives in d that concern the use of content, as signals.
 func directiveSignals(source aiuse.Source, d extract.RobotsDirectives) (stated aiuse.Signals) {
 	for _, directive := range []struct {
 		isSet bool
@@ -86,8 +88,8 @@ func directiveSignals(source aiuse.Source, d extract.RobotsDirectives) (stated a
 	return stated
 }
 
-// filterSignalsByContentType returns the signals that speak of the content itself: what is said of
-// images says nothing of the page that shows them.
+// filterSignalsByContentType drops signals about images if the answer is not an image: they say
+// nothing about the page that shows the images.
 func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiuse.Signals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
@@ -95,21 +97,21 @@ func filterSignalsByContentType(stated aiuse.Signals, res *decorum.Response) aiu
 	return slices.DeleteFunc(slices.Clone(stated), func(s aiuse.Signal) bool { return s.Category == aiuse.NoImageAI })
 }
 
-// forbidsImagesForPurposes reports whether the page asks that its images not be used for what
-// the crawl is for.
+// forbidsImagesForPurposes reports whether the page objects to the use of its images for a purpose
+// of the crawl.
 func (r *contentAnalyzer) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s aiuse.Signal) bool { return s.Category != aiuse.NoImageAI }
 	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(r.gate.Purposes()) != nil
 }
 
-// forbidsContentUse reports whether the content of the page is kept from whom it is for:
-// the site objects to what the crawl is for.
+// forbidsContentUse reports whether the page's content must be withheld, because the site objects
+// to a purpose of the crawl.
 func (r *contentAnalyzer) forbidsContentUse(v *Visit) bool {
 	return len(r.gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
 }
 
-// visitWithoutWithheldContent returns the visit as it is written down, and as hooks see it: without the
-// content, if that is withheld.
+// visitWithoutWithheldContent returns v as hooks and recorders see it: a copy without the content
+// if that must be withheld, else v itself.
 func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 	if v.contentUsageAssessment == nil || !r.forbidsContentUse(v) {
 		return v
@@ -127,7 +129,8 @@ func (r *contentAnalyzer) visitWithoutWithheldContent(v *Visit) *Visit {
 	return &redacted
 }
 
-// lazyScan returns what finds in an answer what a crawl needs, when it is first asked.
+// lazyScan returns a function that scans res on its first call. It returns nil without an answer,
+// and after a panic, which it logs.
 func (r *contentAnalyzer) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
 	return sync.OnceValue(func() *extract.ScanResult {
 		if res == nil {
@@ -141,7 +144,7 @@ func (r *contentAnalyzer) lazyScan(res *decorum.Response, scan func(*extract.Sca
 		}()
 		s := r.getScanner()
 		doc := scan(s)
-		r.scannerPool.Put(s) // not after a panic: who knows what it has left
+		r.scannerPool.Put(s) // not after a panic: its state is unknown
 		if doc != nil && doc.LinksTruncated {
 			r.log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
 		}
@@ -149,7 +152,7 @@ func (r *contentAnalyzer) lazyScan(res *decorum.Response, scan func(*extract.Sca
 	})
 }
 
-// getScanner returns a scanner that nobody uses.
+// getScanner returns a scanner from the pool, or a new one, with the settings of the crawl.
 func (r *contentAnalyzer) getScanner() *extract.Scanner {
 	s, ok := r.scannerPool.Get().(*extract.Scanner)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// crawlDelays are the pauses that robots.txt files ask for, by host and origin.
+// crawlDelays are the delays that robots.txt files ask for, by host and origin.
 type crawlDelays struct {
 	gate  *gate.Gate
 	notes storage.Notes
@@ -22,9 +22,9 @@ type crawlDelays struct {
 	byHost recent.Map[string, map[decorum.Origin]time.Duration]
 }
 
-// hostDelayAndNextAllowedTime returns the longest pause that the origins of o's host ask for, by
-// Crawl-delay or Request-rate: they share one server, and so one clock. And it
-// returns when o may be visited next by its Visit-time.
+// hostDelayAndNextAllowedTime returns the longest delay that the origins of o's host ask for, by
+// Crawl-delay or Request-rate, because they share one server and one clock. It also returns when o
+// may be visited next by its Visit-time.
 func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
 	ownDelay, opensAt, err := h.gate.DelayAndNextAllowedTime(ctx, o, now)
 	if err != nil {
@@ -33,13 +33,16 @@ func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum
 	host := o.Host()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known, cached := h.byHost.Peek(host) // not Get: what others have noted is read again in the end
+	// Peek, unlike Get, lets entries in use expire, so that notes of other processes are read
+	// again.
+	known, cached := h.byHost.Peek(host)
 	if !cached {
 		if known, err = h.loadCrawlDelaysOfHost(ctx, host, now); err != nil {
 			return 0, opensAt, err
 		}
 		h.byHost.Put(host, known, maxCached)
 	}
+	// Update the delay of o: the gate may have a new robots.txt.
 	if ownDelay > 0 {
 		if _, noted := known[o]; !noted {
 			if err := h.noteOriginWithDelay(ctx, o); err != nil {
@@ -56,8 +59,9 @@ func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum
 	return maxDelay, opensAt, nil
 }
 
-// loadCrawlDelaysOfHost returns what is known of a host's origins, which the gate may have
-// learnt in an earlier run: of http and https, and of the ports that are noted.
+// loadCrawlDelaysOfHost returns the delays of the host's origins, which the gate may have learnt in
+// an earlier run: of http and https on their default ports, and of the ports in the note. The
+// caller holds h.mu.
 func (h *crawlDelays) loadCrawlDelaysOfHost(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
 	origins, err := h.defaultPortAndNotedOrigins(ctx, host)
 	if err != nil {
@@ -76,8 +80,8 @@ func (h *crawlDelays) loadCrawlDelaysOfHost(ctx context.Context, host string, no
 	return known, nil
 }
 
-// defaultPortAndNotedOrigins returns the origins of a host that need not have been met to be
-// known: http and https, and the ports that are noted.
+// defaultPortAndNotedOrigins returns the origins of a host that can be listed without having
+// visited them: http and https on their default ports, and the noted origins.
 func (h *crawlDelays) defaultPortAndNotedOrigins(ctx context.Context, host string) ([]decorum.Origin, error) {
 	origins, err := h.notedOriginsWithDelay(ctx, host)
 	for _, scheme := range []string{"http", "https"} {
@@ -88,14 +92,14 @@ func (h *crawlDelays) defaultPortAndNotedOrigins(ctx context.Context, host strin
 	return origins, err
 }
 
-// portsNote is the note, with the http origin of a host, of those of its
-// origins that are on other ports and ask for a pause: one a line.
+// portsNote names a note of a host's http origin. It lists the host's origins on other ports that
+// ask for a delay, one a line.
 const portsNote = "ports"
 
-// maxPorts is how many of them are noted.
+// maxPorts bounds the origins in a portsNote.
 const maxPorts = 1000
 
-// notedOriginsWithDelay returns the origins that noteOriginWithDelay has noted.
+// notedOriginsWithDelay returns the origins in the portsNote of host.
 func (h *crawlDelays) notedOriginsWithDelay(ctx context.Context, host string) (origins []decorum.Origin, err error) {
 	httpOrigin, ok := parseOrigin("http://" + host)
 	if !ok {
@@ -110,9 +114,9 @@ func (h *crawlDelays) notedOriginsWithDelay(ctx context.Context, host string) (o
 	return origins, err
 }
 
-// noteOriginWithDelay notes an origin that asks for a pause, so that after a restart, when
-// the gate is not asked about it before its turn comes, the others of its host
-// make that pause too.
+// noteOriginWithDelay adds o to the portsNote of its host. After a restart the gate may learn the
+// delay of o late, and the host's other origins must keep it from the beginning. The caller holds
+// h.mu.
 func (h *crawlDelays) noteOriginWithDelay(ctx context.Context, o decorum.Origin) error {
 	httpOrigin, ok := parseOrigin("http://" + o.Host())
 	if !ok || o == httpOrigin || o.Scheme() == "https" && o.HostPort() == o.Host() {
@@ -129,8 +133,8 @@ func (h *crawlDelays) noteOriginWithDelay(ctx context.Context, o decorum.Origin)
 	return h.notes.SetNote(ctx, httpOrigin, portsNote, []byte(note.String()))
 }
 
-// parseOrigin returns an origin from its text.
+// parseOrigin returns the origin with the given text, and false if the text is invalid.
 func parseOrigin(text string) (decorum.Origin, bool) {
 	u, err := decorum.ParseURL(text + "/")
-	return u.Origin(), err == nil // a host may have a meaning for another scheme only
+	return u.Origin(), err == nil // a host name may be valid for another scheme only
 }

@@ -1,8 +1,8 @@
 package crawler
 
-// HeldResources is what a crawl holds for visits that are under way.
+// HeldResources counts what a crawl holds for visits in progress.
 type HeldResources struct {
-	HostLeases       int // leases in hand, as the table of hosts counts them
+	HostLeases       int // leases, as the host table counts them
 	FirstVisitTokens int // first visits to pages, as the budgets of hosts count them
 	TDMRepLookups    int // lookups of a tdmrep.json
 }
@@ -22,15 +22,15 @@ func (c *Crawler) CountHeldResources() (held HeldResources) {
 	return held
 }
 
-// PagesBegun returns how many pages count in the budget of the run.
+// PagesBegun returns the page visits that the run's budget counts.
 func (c *Crawler) PagesBegun() int64 { return c.budget.pagesBegun.Load() }
 
-// WatchBrakes has a crawl whose steps are made one by one notice changes of its brakes, as Run
+// WatchBrakes makes a crawl whose steps are made one by one react to changes of its brakes, as Run
 // does, until stop is called.
 func (c *Crawler) WatchBrakes() (stop func()) {
 	c.waitlist.brakesChanged = make(chan struct{}, 1)
 	return c.Brakes.NotifyOnChange(c.onBrakesChanged)
 }
 
-// NewTicket makes a ticket that is of no crawl.
+// NewTicket makes a ticket outside a crawl.
 var NewTicket = newTicket

@@ -16,7 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A faultAttributor decides whether the host or this machine is to blame for a visit that failed.
+// A faultAttributor decides whether the host or this machine caused a visit to fail.
 type faultAttributor struct {
 	faultAttributorConfig
 	timerLag timerLagMeter
@@ -27,14 +27,14 @@ type faultAttributorConfig struct {
 	hosts    *hostTable
 	counters *counters
 	log      *slog.Logger
-	// usesMachineClock is false for a crawl that has its own clock, and does not use this
-	// machine's network.
+	// usesMachineClock is false for a crawl with its own clock, which does not use this machine's
+	// network.
 	usesMachineClock bool
 }
 
-// attributeFault decides whether this machine or the host is to blame for a failed v, and counts
-// it. If this machine is, the error of v gets the Kind LocalFailure. attributeFault may wait some
-// seconds for the outcome of other visits.
+// attributeFault decides whether this machine or the host caused v to fail, and counts it. If it
+// was this machine, the error of v gets the Kind LocalFailure. attributeFault may wait some seconds
+// for the outcome of other visits.
 func (a *faultAttributor) attributeFault(ctx context.Context, v *Visit) {
 	a.decideFault(ctx, v)
 	if isLocalFault(v) {
@@ -43,9 +43,11 @@ func (a *faultAttributor) attributeFault(ctx context.Context, v *Visit) {
 	}
 }
 
+// decideFault is attributeFault without the counts. It also records answers as evidence that the
+// network works.
 func (a *faultAttributor) decideFault(ctx context.Context, v *Visit) {
 	switch {
-	case !a.usesMachineClock: // such a crawl has its own clock and does not use this machine's network
+	case !a.usesMachineClock: // see faultAttributorConfig
 		return
 	case v.reachedServer():
 		a.limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
@@ -60,12 +62,12 @@ func (a *faultAttributor) decideFault(ctx context.Context, v *Visit) {
 	a.logBreakerChange(v)
 }
 
-// reachedServer reports whether v shows that its server was reached.
+// reachedServer reports whether v proves that it reached the server.
 func (v *Visit) reachedServer() bool {
 	return v.Response != nil || isTLSError(v.Err) || isMalformedError(v.Err)
 }
 
-// host returns the host that was visited.
+// host returns the host that v went to.
 func (v *Visit) host() string { return v.URL().Origin().Host() }
 
 // attributeUnansweredVisit is decideFault for a visit without an answer.
@@ -74,6 +76,8 @@ func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit
 	if !ok {
 		return
 	}
+	// A busy machine makes visits time out. Such time-outs are not charged to the host, up to a
+	// limit.
 	if isTimeout(v.Err) && a.timerLag.wasOverloadedDuringVisit(v) {
 		a.limiter.LocalOverloadLimiter().RecordOverload(v.End, v.Start)
 		if a.hosts.useTimeoutAllowance(v.Lease) {
@@ -85,25 +89,26 @@ func (a *faultAttributor) attributeUnansweredVisit(ctx context.Context, v *Visit
 	if evidence == politeness.CertainlyMachine {
 		a.limiter.LocalOverloadLimiter().RecordOverload(v.End, v.Start)
 	}
+	// Ask the breaker, which compares the failures of all hosts.
 	addr := v.remoteAddr
 	if !addr.IsValid() {
 		addr = dialErrorAddr(v.Err)
 	}
 	pendingFailure := a.limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.UnansweredVisit{
 		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
-	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
+	if v.hostSlots > 1 { // with one slot, the host gets no other visit before this one is acked
 		a.postponeHostForPendingFailure(ctx, v)
 	}
 	switch a.awaitFaultDecision(ctx, pendingFailure) {
 	case politeness.MachineFault:
 		v.markLocalFailure(why)
 		v.mayHaveArrived = evidence == politeness.PossiblyMachine
-	case politeness.UndecidedFault: // the crawl is being halted, or the lease has run out
+	case politeness.UndecidedFault: // the crawl is being halted, or the lease has expired
 		v.interrupted = true
 	}
 }
 
-// postponeHostForPendingFailure keeps the host of v at rest from the end of v, as after a failure,
+// postponeHostForPendingFailure makes the host of v rest from the end of v, as after a failure,
 // until the UndecidedFailure about v is decided.
 func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
@@ -116,7 +121,8 @@ func (a *faultAttributor) postponeHostForPendingFailure(ctx context.Context, v *
 	a.limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
-// awaitFaultDecision returns who is to blame for a failure. It returns UndecidedFault only if ctx is done first.
+// awaitFaultDecision returns what caused a failure. It returns UndecidedFault only if ctx is done
+// first.
 func (a *faultAttributor) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
@@ -134,8 +140,8 @@ func (a *faultAttributor) awaitFaultDecision(ctx context.Context, d *politeness.
 	}
 }
 
-// markLocalFailure gives the error of v the Kind Local. The error of a request that must not be
-// sent twice stays InDoubt.
+// markLocalFailure gives the error of v the Kind LocalFailure. The error of a request that must not
+// be sent twice stays InDoubt.
 func (v *Visit) markLocalFailure(why string) {
 	if v.unsafeSendRecorded {
 		return
@@ -144,8 +150,7 @@ func (v *Visit) markLocalFailure(why string) {
 	v.interrupted = true
 }
 
-// logBreakerChange logs, after v, that visits pause because of this machine, or that they
-// start again.
+// logBreakerChange logs, after v, that visits pause because of this machine, or that they resume.
 func (a *faultAttributor) logBreakerChange(v *Visit) {
 	switch s, changed := a.limiter.NetworkBreaker().PollStateChange(); {
 	case !changed:
@@ -160,14 +165,14 @@ func (a *faultAttributor) logBreakerChange(v *Visit) {
 }
 
 // A NetworkOutageError is the error of a Fetcher that failed before it reached the host, for
-// example because the proxy is unreachable. The crawl pauses for it unless other hosts
-// answer in the meantime.
+// example because the proxy is unreachable. The crawl pauses after it unless other hosts answer in
+// the meantime.
 type NetworkOutageError struct {
-	Reason string // for people: "the proxy cannot be reached"
+	Reason string // for people, for example "the proxy cannot be reached"
 	Err    error  // the cause; may be nil
 }
 
-// Error returns what failed, and the cause.
+// Error returns the reason and the cause.
 func (f *NetworkOutageError) Error() string {
 	if f.Err == nil {
 		return f.Reason
@@ -178,16 +183,16 @@ func (f *NetworkOutageError) Error() string {
 // Unwrap returns the cause.
 func (f *NetworkOutageError) Unwrap() error { return f.Err }
 
-// isLocalFault reports whether v failed on this machine; its URL then returns to the queue
-// and its host is not charged. A request that must not be sent twice and may have been
-// sent stays in doubt, even if this machine is to blame.
+// isLocalFault reports whether v failed on this machine; its URL then returns to the queue and its
+// host is not charged. A request that must not be sent twice and may have been sent stays in doubt,
+// even if this machine caused the failure.
 func isLocalFault(v *Visit) bool {
 	return v.Response == nil && errors.Is(v.Err, decorum.LocalFailure) && !errors.Is(v.Err, decorum.InDoubt)
 }
 
-// faultErrnos are the system's errors that may be faults of this machine. A ProbablyMachine one may
-// also be the fault of a single host, for example of one that has only IPv6 addresses,
-// or that a firewall on this machine blocks.
+// faultErrnos are the system errors that may be faults of this machine. A ProbablyMachine error may
+// also be the fault of a single host, for example of one that has only IPv6 addresses, or that a
+// firewall on this machine blocks.
 var faultErrnos = []struct {
 	errno    syscall.Errno
 	evidence politeness.MachineFaultLikelihood
@@ -209,10 +214,10 @@ var faultErrnos = []struct {
 // reasonNoHostAnswers is the reason given when all hosts fail.
 const reasonNoHostAnswers = "no host answers"
 
-// machineFaultLikelihood returns how likely err is a fault of this machine, and which fault; false
-// if the host is to blame in any case.
+// machineFaultLikelihood returns how likely err is a fault of this machine, and which fault. It
+// returns false if only the host can have caused err.
 func machineFaultLikelihood(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
-	dns, lookup := errors.AsType[*net.DNSError](err) // it wraps the system's error as text only
+	dns, lookup := errors.AsType[*net.DNSError](err) // it has the system's error as text only
 	var fault *NetworkOutageError
 	for _, n := range faultErrnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
@@ -241,14 +246,14 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// machineLacksIPVersion reports whether this machine has no route for the version of IP of the
-// address in err, but has one for the other version. Finding a route sends no packet.
+// machineLacksIPVersion reports whether this machine has no route for the IP version of the address
+// in err, but has one for the other version. Looking up a route sends no packet.
 func machineLacksIPVersion(err error) bool {
 	addr := dialErrorAddr(err)
 	if !addr.IsValid() {
 		return false
 	}
-	network, other := "udp6", "[2001:db8::1]:9" // for documentation (RFC 3849, RFC 5737)
+	network, other := "udp6", "[2001:db8::1]:9" // addresses for documentation (RFC 3849, RFC 5737)
 	if addr.Is6() {
 		network, other = "udp4", "192.0.2.1:9"
 	}
@@ -260,7 +265,7 @@ func machineLacksIPVersion(err error) bool {
 	return true
 }
 
-// dialErrorAddr returns the address that err could not connect to, if err names it.
+// dialErrorAddr returns the address that err could not connect to; the zero Addr if err names none.
 func dialErrorAddr(err error) netip.Addr {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Addr == nil {
@@ -270,8 +275,7 @@ func dialErrorAddr(err error) netip.Addr {
 	return ap.Addr().Unmap()
 }
 
-// memoryRetryDelay is how long a URL waits after its visit got no memory before its request was
-// sent.
+// memoryRetryDelay is how long a URL waits if its visit got no memory before it sent the request.
 const memoryRetryDelay = 5 * time.Second
 
 // countIfBodyMemoryFull counts a visit that got no memory for its body, and logs the first of a
@@ -291,33 +295,31 @@ func (a *faultAttributor) countIfBodyMemoryFull(v *Visit) {
 // lagTick is how often a timerLagMeter measures.
 const lagTick = 100 * time.Millisecond
 
-// A machine was too busy for a visit if timers were late for minLagShare of the visit's
-// time, and for at least minLag in total: a shorter lag makes no visit with a
-// reasonable time limit time out. On 2 idle processors the share is below 0.01; with 8
-// other computing processes it is 0.1, with 64 busy goroutines 0.2, with 500 of them
-// 0.5.
+// A machine was too busy for a visit if timers were late for more than minLagShare of the visit's
+// time, and for at least minLag in total: a shorter lag makes no visit with a reasonable time limit
+// time out. On 2 idle processors the share is below 0.01; with 8 other computing processes it is
+// 0.1, with 64 busy goroutines 0.2, with 500 of them 0.5.
 const (
 	minLagShare = 0.1
 	minLag      = 500 * time.Millisecond
-	// maxUnchargedTimeouts is how many time-outs in a row are not charged to a host because the
-	// machine was too busy. The limit lets a machine that is always busy find dead
-	// hosts, too.
+	// maxUnchargedTimeouts is how many consecutive time-outs are not charged to a host because the
+	// machine was too busy. The limit lets a machine that is always busy find dead hosts, too.
 	maxUnchargedTimeouts = 3
 )
 
-// A timerLagMeter measures, while visits are under way, how late the timers of this process
-// fire, because it has too many goroutines to run or because the machine is busy with
-// other processes. In a bubble of testing/synctest timers are never late.
+// A timerLagMeter measures, while visits are in flight, how late the timers of this process fire,
+// because it has too many goroutines to run or because other processes use the machine. In a bubble
+// of testing/synctest timers are never late.
 type timerLagMeter struct {
-	mu           sync.Mutex    // guards all that follows
-	activeVisits int           // under way
-	totalLag     time.Duration // in sum
-	nextTick     time.Time     // of the next tick
+	mu           sync.Mutex    // guards the fields below
+	activeVisits int           // visits in flight
+	totalLag     time.Duration // lateness of all ticks
+	nextTick     time.Time     // when the current tick is due
 	timer        *time.Timer
 }
 
-// beginVisit records that a visit is under way, and returns the lag so far. The caller must
-// call end.
+// beginVisit counts a visit as in flight, and returns the total lag so far. The caller must call
+// endVisit.
 func (m *timerLagMeter) beginVisit() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -327,7 +329,7 @@ func (m *timerLagMeter) beginVisit() time.Duration {
 	return m.totalLag
 }
 
-// endVisit records that a visit is over, and returns the lag so far.
+// endVisit counts the visit as over, and returns the total lag so far.
 func (m *timerLagMeter) endVisit() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -338,7 +340,7 @@ func (m *timerLagMeter) endVisit() time.Duration {
 	return m.totalLag
 }
 
-// onTick measures, and waits for the next tick.
+// onTick measures the tick that is due, and schedules the next.
 func (m *timerLagMeter) onTick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,7 +350,7 @@ func (m *timerLagMeter) onTick() {
 	}
 }
 
-// scheduleTick waits for the next tick. It requires m.mu.
+// scheduleTick starts the timer of the next tick. The caller holds m.mu.
 func (m *timerLagMeter) scheduleTick() {
 	m.nextTick = time.Now().Add(lagTick)
 	if m.timer == nil {
@@ -358,7 +360,7 @@ func (m *timerLagMeter) scheduleTick() {
 	}
 }
 
-// addCurrentTickLag adds the lateness of the present tick. It requires m.mu.
+// addCurrentTickLag adds the lateness of the current tick. The caller holds m.mu.
 func (m *timerLagMeter) addCurrentTickLag() {
 	if now := time.Now(); now.After(m.nextTick) {
 		m.totalLag += now.Sub(m.nextTick)

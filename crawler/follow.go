@@ -11,36 +11,35 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// FollowedLinkKinds says which of the URLs that a page names LinksToFollow returns. The zero
-// value: links, the feeds that pages announce, what feeds list, and the URL that
-// a page says is its canonical one.
+// FollowedLinkKinds says which URLs of a page LinksToFollow returns. The zero value: links, feeds
+// that pages announce, the entries of feeds, and the page's canonical URL.
 type FollowedLinkKinds struct {
 	NoLinks     bool
-	NoFeeds     bool // feeds that are announced are not visited, and none is read
+	NoFeeds     bool // visit no announced feed, and read no feed's entries
 	NoCanonical bool
-	Images      bool // images of pages, too: img, srcset and picture
+	Images      bool // follow images, too: img, srcset and picture
 }
 
-// includesKind reports whether links of a kind are followed.
+// includesKind reports whether links of kind k are followed.
 func (f FollowedLinkKinds) includesKind(k extract.LinkKind) bool {
 	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images
 }
 
-// LinksToFollow is the handler of a crawl without callbacks: it returns the
-// links of every page that was answered with 2xx, those of its header and those
-// of HTML, but not those that the page or its header ask robots not to follow;
-// the feeds and the canonical URL that it names; and, of a feed, what it lists:
-// all as far as Settings.FollowedLinkKinds says. Alternate forms of the page are no links.
+// LinksToFollow is the Handler of a crawl without callbacks. For a page answered with 2xx it
+// returns the links in the HTML and in the header, except those that either asks robots not to
+// follow; the feeds and the canonical URL that it names; and the entries of a feed.
+// Settings.FollowedLinkKinds limits these. Alternate forms of the page are not links.
 func (c *Crawler) LinksToFollow(ctx context.Context, v *Visit) ([]LinkToVisit, error) {
 	return c.pages.linksToFollow(ctx, v)
 }
 
+// linksToFollow implements Crawler.LinksToFollow.
 func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, error) {
 	if !v.OK() {
 		return nil, nil
 	}
 	page := v.PageScanResult()
-	meta := !p.settings.IgnoreNoFollow
+	meta := !p.settings.IgnoreNoFollow // whether nofollow in the page and its header counts
 	if meta && page.RobotsDirectivesFor(p.settings.ProductToken, v.Response.Header).NoFollow {
 		return nil, nil
 	}
@@ -70,18 +69,18 @@ func (p *pageHandler) linksToFollow(_ context.Context, v *Visit) ([]LinkToVisit,
 	return append(links, p.extractFeedLinks(v)...), nil
 }
 
-// announcedFeedContext is the context of an entry of source Feed that a page announced
-// as a feed. Others of that source are what feeds list.
+// announcedFeedContext is the CallbackData of an entry with storage.SourceFeed that a page
+// announced as a feed. Other entries with that source are listed by a feed.
 const announcedFeedContext = "feed"
 
-// shouldTryAsFeed reports whether an answer of this content type to the visit of l is
-// read as a feed, if it is one: it says that it is, or a page does.
+// shouldTryAsFeed reports whether an answer of this content type to the visit of l is read as a
+// feed: its type says that it is one, or a page announced it.
 func (p *pageHandler) shouldTryAsFeed(l storage.Lease, contentType string) bool {
 	return !p.settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
 }
 
-// extractFeedLinks returns what a feed lists, as far as it can be read; of what is none,
-// whatever was announced, nothing. The dates of items say nothing of the pages.
+// extractFeedLinks returns the entries of a feed, as far as it can be read; nothing if the answer
+// is not a feed. It ignores the dates of entries, which say nothing about the pages.
 func (p *pageHandler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
 	if !p.shouldTryAsFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
@@ -89,7 +88,7 @@ func (p *pageHandler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
 	options := sitemap.Options{FeedsOnly: true, MaxEntries: p.settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
 		l := LinkToVisit{URL: e.URL, isFeedOrFeedEntry: true}
-		if e.IsSitemap { // it goes on there
+		if e.IsSitemap { // a further part of the feed
 			l.CallbackData = []byte(announcedFeedContext)
 		}
 		links = append(links, l)

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// handleUnvisited says what becomes of a URL that is not visited now, and does it. That cost the
-// host nothing.
+// handleUnvisited carries out a decision not to visit l now, and returns its outcome. The host's
+// clock is unchanged, because nothing was sent.
 func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	if c.Hooks.VisitRefused != nil {
 		c.Hooks.VisitRefused(l, d)
@@ -36,7 +36,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decoru
 		return c.waitlist.postponeBusyLease(ctx, l, d.Until)
 	case decorum.ReasonVisitHours:
 		return c.waitlist.requeueAndHoldOrigin(ctx, l, timecmp.Earlier(d.Until, c.now().Add(maxWindowWait)), false)
-	case decorum.ReasonNetwork, decorum.ReasonLocalFailure: // it is asked again when a lease is to be had
+	case decorum.ReasonNetwork, decorum.ReasonLocalFailure: // the frontier leases the URL again when it may
 		return leaseOutcome{outcome: storage.Requeue}, nil
 	case decorum.ReasonPageLimit, decorum.ReasonByteLimit:
 		return leaseOutcome{outcome: storage.Requeue}, d.Err()
@@ -44,7 +44,8 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, d decoru
 	return c.waitlist.requeueAndHoldOrigin(ctx, l, d.Until, d.Action == decorum.Suspend)
 }
 
-// handleRefused parks a URL that is refused, or gives it up.
+// handleRefused parks or drops a URL that is refused, after applying the robots.txt that refused
+// it.
 func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	switch d.Reason {
 	case decorum.ReasonRobots, decorum.ReasonTDMRep:
@@ -62,16 +63,16 @@ func (c *Crawler) handleRefused(ctx context.Context, l storage.Lease, d decorum.
 	return leaseOutcome{outcome: storage.Park}, nil
 }
 
-// recheckDelay is when a worker that found a robots.txt being looked up by another
-// has the gate asked again. Its hold may come after the one that the other
-// lifted, so it is short.
+// recheckDelay is how long a worker waits before it asks the gate again about a robots.txt that
+// another worker is fetching. It is short, because its hold may be set after the other worker has
+// released the origin.
 const recheckDelay = 5 * time.Second
 
-// handlePostponed puts off a URL whose origin is closed, and queues the redirect that its
-// robots.txt waits for.
+// handlePostponed holds an origin whose robots.txt is unknown, and queues the redirect target that
+// its robots.txt waits for.
 func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decorum.Decision) (leaseOutcome, error) {
 	until, o := d.Until, l.URL.Origin()
-	if d.Reason == decorum.ReasonRobotsPending { // another worker is looking it up
+	if d.Reason == decorum.ReasonRobotsPending { // another worker is fetching it
 		until = timecmp.Earlier(until, c.now().Add(recheckDelay))
 	}
 	postponed, ok := errors.AsType[*gate.OriginPostponedError](d.Cause)
@@ -83,22 +84,20 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, d decoru
 	return c.waitlist.requeueAndHoldOrigin(ctx, l, until, d.Action == decorum.Suspend)
 }
 
-// requeueOverHostBudget gives back a page whose host has used up its budget, but not to the
-// head of the queue: the next lease of its origin may be a revisit, which is
-// welcome and takes turns with URLs of ClassNormal. When no visit was made since
-// the last time, the origin as a whole is set aside, and not one URL after the
-// other.
+// requeueOverHostBudget requeues a page whose host has used up its budget, but not at the head of
+// the queue: the next lease of the origin may be a revisit, which the budget allows and which takes
+// turns with URLs of ClassNormal. If no visit was made since the last such page, only such pages
+// are left, and the whole origin is suspended.
 func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, until time.Time) (leaseOutcome, error) {
 	result := leaseOutcome{outcome: storage.RetryAt, notBefore: c.now(), behindRevisits: true}
 	if l.PriorityClass < storage.ClassNormal || !c.hostTable.markOverBudget(l) {
-		return result, nil // what goes before revisits is only handed out so once
+		return result, nil // a higher class is lowered to ClassNormal by behindRevisits
 	}
 	return result, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
 }
 
-// skipPageInDryRun ends the way of a page in a dry run: all has been asked that is
-// asked before a visit, but for what time will tell. The page counts as done, and
-// its host's clock stays as it is.
+// skipPageInDryRun acks a page of a dry run as done, after all checks that do not depend on time.
+// The host's clock is unchanged.
 func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl gate.Clearance) (leaseOutcome, error) {
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostTable.crawlDelays.hostDelayAndNextAllowedTime(ctx, origin, now)

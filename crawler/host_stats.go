@@ -9,32 +9,32 @@ import (
 	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
-// A HostStats is what a crawl remembers of a host beyond its clock, for reports
-// and budgets: storage.HostState.EncodedStats, read. It covers all runs of the crawl, all
-// origins of the host, and every request: robots.txt, sitemaps and retries too.
+// HostStats is what a crawl remembers of a host besides its clock, for reports and budgets: the
+// decoded storage.HostState.EncodedStats. It covers all runs of the crawl, all origins of the host,
+// and every request, including robots.txt, sitemaps and retries.
 type HostStats struct {
-	Pages                 int64         // visits to pages that were answered
-	PagesRequested        int64         // pages that were asked for at least once
-	Requests              int64         // that left for the host, or broke on the way
+	Pages                 int64         // answers to page visits
+	PagesRequested        int64         // pages requested at least once
+	Requests              int64         // requests that were sent or may have been
 	FailedRequests        int64         // of Requests: no whole answer, 408, 425, 429 or 5xx
-	Bytes                 int64         // of bodies, as decoded
+	Bytes                 int64         // length of all bodies, decoded
 	LastStatus            int           // of the last request; 0 if no answer came
 	LastEnd               time.Time     // end of the last request
-	Addr                  netip.Addr    // of the server, when it last answered; zero if it is not known
-	TotalRequestTime      time.Duration // in requests, added up
-	CrawlDelay            time.Duration // the Crawl-delay that was in force last; 0: none
-	ConfiguredDelay       time.Duration // the crawl's own delay that was in force last
-	Gaps                  GapHistogram  // between requests
-	PagesWithheld         int64         // of Pages: their site asked not to use them for what the crawl is for
-	LargestDelayShortfall time.Duration // the most by which a gap was shorter than the rest owed; must be 0
+	Addr                  netip.Addr    // of the server at its last answer; zero if unknown
+	TotalRequestTime      time.Duration // sum over all requests
+	CrawlDelay            time.Duration // the delay that robots.txt required at the last visit; 0: none
+	ConfiguredDelay       time.Duration // the delay that the crawl's policy required at the last visit
+	Gaps                  GapHistogram  // times between requests
+	PagesWithheld         int64         // of Pages: their site objects to a purpose of the crawl
+	LargestDelayShortfall time.Duration // the most by which a gap fell short of the required rest; must be 0
 }
 
-// hostStatsVersion begins encoded statistics. Fields may be added at its end without
-// another version: who does not know them leaves them.
+// hostStatsVersion is the first byte of encoded statistics. New fields may be appended without a
+// new version, because older readers ignore them.
 const hostStatsVersion = 1
 
-// DecodeHostStats reads a storage.HostState.EncodedStats. One that is empty, damaged or of a
-// later version says nothing: it is the zero HostStats.
+// DecodeHostStats decodes storage.HostState.EncodedStats. It returns the zero HostStats if b is
+// empty, damaged or of a later version.
 func DecodeHostStats(b []byte) HostStats {
 	if len(b) == 0 || b[0] != hostStatsVersion {
 		return HostStats{}
@@ -50,7 +50,7 @@ func DecodeHostStats(b []byte) HostStats {
 	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = readDuration(r), readDuration(r), readDuration(r)
 	m.Gaps.Min, m.LargestDelayShortfall = readDuration(r), readDuration(r)
 	readBuckets(r, &m.Gaps)
-	if len(r.RemainingData) > 0 { // it was not always kept
+	if len(r.RemainingData) > 0 { // older records lack this field
 		m.PagesWithheld = r.Int64()
 	}
 	if r.Err != nil {
@@ -59,7 +59,7 @@ func DecodeHostStats(b []byte) HostStats {
 	return m
 }
 
-// encode returns the statistics as they are kept: about 60 bytes, and never 700.
+// encode returns the encoded statistics: about 60 bytes, always less than 700.
 func (m *HostStats) encode() []byte {
 	b := make([]byte, 1, 96)
 	b[0] = hostStatsVersion
@@ -78,10 +78,10 @@ func (m *HostStats) encode() []byte {
 	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
 }
 
-// readDuration reads a duration from 0.
+// readDuration reads a duration in nanoseconds.
 func readDuration(r *binaryrecord.Reader) time.Duration { return time.Duration(r.Int64()) }
 
-// readAddr reads an address, and the zero address from no bytes.
+// readAddr reads an address; no bytes are the zero Addr.
 func readAddr(r *binaryrecord.Reader) netip.Addr {
 	b := r.Bytes()
 	addr, ok := netip.AddrFromSlice(b)
@@ -103,16 +103,15 @@ func readBuckets(r *binaryrecord.Reader, g *GapHistogram) {
 	}
 }
 
-// GapHistogram counts the rests that a host had, from the end of one response to the
-// start of the next request, in buckets a quarter of an octave wide: a host of
-// a million visits takes no more room than one of ten.
+// A GapHistogram counts the rests that a host got, from the end of one response to the start of the
+// next request, in buckets a quarter of an octave wide: a million visits take no more space than
+// ten.
 type GapHistogram struct {
-	Min    time.Duration // the shortest; 0 if there was none
+	Min    time.Duration // the shortest gap; 0 if there was none
 	counts [gapBuckets]uint32
 }
 
-// The buckets: the first is for all up to a millisecond, about, the last for all
-// beyond two hours.
+// The first bucket holds gaps up to about a millisecond, the last those beyond two hours.
 const (
 	gapBuckets       = 92
 	gapUnit          = time.Second / 1024
@@ -135,7 +134,7 @@ func (g *GapHistogram) add(d time.Duration) {
 	}
 }
 
-// Count returns how many gaps there were.
+// Count returns the number of gaps.
 func (g *GapHistogram) Count() (n int64) {
 	for _, c := range g.counts {
 		n += int64(c)
@@ -143,8 +142,8 @@ func (g *GapHistogram) Count() (n int64) {
 	return n
 }
 
-// Median returns the gap that half of all do not exceed, 0 if there was none.
-// It is right to within 10 %, from a millisecond up to two hours.
+// Median returns the gap that half of all gaps do not exceed, 0 without gaps. It is accurate to 10
+// % from a millisecond to two hours.
 func (g *GapHistogram) Median() time.Duration {
 	n := g.Count()
 	if n == 0 {

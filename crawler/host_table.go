@@ -18,43 +18,47 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// hostTable holds the newest state of each host that is being visited, and of some
-// that were, with its statistics: a lease carries them as they were when it was made,
-// and where a host has several slots, visits have ended since, whose strikes
-// and counts must not be lost.
+// hostTable holds the newest state and statistics of each host in use, and of some used before. A
+// lease carries them as they were when it was made; if a host has several slots, other visits have
+// ended since, and their counts and consecutive failures must not be lost.
 type hostTable struct {
 	hostTableConfig
 	crawlDelays            crawlDelays
-	loggedExpiredOverrides sync.Map // hosts whose override has expired, and that it was said of
+	loggedExpiredOverrides sync.Map // hosts for which an expired override was logged
 
-	mu    sync.Mutex // guards hosts, and the entries in it but for their saveLock
+	mu    sync.Mutex // guards hosts and the entries in it, except saveLock
 	hosts map[string]*hostEntry
 }
 
 type hostTableConfig struct {
 	policy       politeness.Policy
 	limiter      *politeness.Limiter
-	frontier     *frontier.Frontier // where origins are held, and leases acked
+	frontier     *frontier.Frontier // holds origins and acks leases
 	hostDueStore *HostDueStore      // nil: there is none
 	log          *slog.Logger
 	now          func() time.Time
 }
 
+// A hostEntry is the newest state of a host. Its HostStats replace state.EncodedStats.
 type hostEntry struct {
 	HostStats
-	state              storage.HostState   // but for EncodedStats
-	leaseCount         int                 // leases in hand
-	firstVisitTokens   map[uint64]struct{} // of them, by token: first visits to a page
+	state              storage.HostState   // without EncodedStats
+	leaseCount         int                 // leases of the host that workers have
+	firstVisitTokens   map[uint64]struct{} // tokens of those that are first visits to a page
 	requeuedOverBudget bool                // see Crawler.requeueOverHostBudget
 
-	unchargedTimeouts int // time-outs in a row that were not charged to the host: see maxUnchargedTimeouts
+	// unchargedTimeouts counts consecutive time-outs that were not charged to the host: see
+	// maxUnchargedTimeouts.
+	unchargedTimeouts int
 
-	// saveLock is full from encoding the statistics until the store has it, so that no
-	// older one comes after it: a store that cannot write lets it take long.
+	// saveLock serialises the stores of this host's state, so that an older one never overwrites a
+	// newer one. It is a channel of capacity 1, held while the channel is full. A store that cannot
+	// write may keep it held for long, so hostTable.mu is not used.
 	saveLock chan struct{}
 }
 
-// acquireHost begins the use of the entry of l's host.
+// acquireHost counts a lease of l's host, and merges the state that l brings. releaseHost undoes
+// it.
 func (ms *hostTable) acquireHost(l storage.Lease) {
 	host := l.URL.Origin().Host()
 	ms.mu.Lock()
@@ -64,22 +68,22 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 		if ms.hosts == nil {
 			ms.hosts = map[string]*hostEntry{}
 		}
-		if len(ms.hosts) >= maxCached { // the store has those that nobody uses
+		if len(ms.hosts) >= maxCached { // the store has the state of unused hosts
 			maps.DeleteFunc(ms.hosts, func(_ string, m *hostEntry) bool { return m.leaseCount == 0 })
 		}
 		m = &hostEntry{state: l.HostState, firstVisitTokens: map[uint64]struct{}{}, saveLock: make(chan struct{}, 1)}
 		ms.hosts[host] = m
 	}
-	if l.HostState.Due.After(m.state.Due) { // another process was there
+	if l.HostState.Due.After(m.state.Due) { // another process visited the host
 		m.state = l.HostState
 	}
 	if stored := DecodeHostStats(l.HostState.EncodedStats); m.leaseCount == 0 && stored.Requests > m.Requests {
-		m.HostStats = stored // the host is new here, or another process was there
+		m.HostStats = stored // the entry is new, or another process visited the host
 	}
 	m.leaseCount++
 }
 
-// releaseHost ends the use of the entry of l's host.
+// releaseHost uncounts a lease of l's host.
 func (ms *hostTable) releaseHost(l storage.Lease) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -88,15 +92,15 @@ func (ms *hostTable) releaseHost(l storage.Lease) {
 	delete(m.firstVisitTokens, l.Token)
 }
 
-// lastVisitEnd returns when the last request to l's host ended, as far as it is known.
+// lastVisitEnd returns when the last request to l's host ended; zero if no request is known.
 func (ms *hostTable) lastVisitEnd(l storage.Lease) time.Time {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.hosts[l.URL.Origin().Host()].LastEnd
 }
 
-// countVisit counts a visit, before which the delays declared and configured were
-// in force.
+// countVisit adds v to the statistics of its host, with the delays that robots.txt and the
+// configuration required before v.
 func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Duration) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -111,6 +115,7 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	}
 }
 
+// countVisit adds v to the statistics.
 func (m *HostStats) countVisit(v *Visit) {
 	m.Requests++
 	if v.Response == nil && !v.interrupted || isTransientStatus(v.Status()) {
@@ -134,9 +139,9 @@ func (m *HostStats) countVisit(v *Visit) {
 	m.LastEnd = timecmp.Later(m.LastEnd, v.End)
 }
 
-// recordVisitGap takes the gap before v. One that is negative is none: the clock was
-// set back between two runs. Where visits overlap, the rest was owed when the
-// lease was made, and not since the last visit ended.
+// recordVisitGap adds the gap before v. A negative gap is ignored: the clock was set back between
+// two runs. If the host has several slots, visits overlap, and the shortfall is measured against
+// the due time in the lease instead of the end of the last visit.
 func (m *HostStats) recordVisitGap(v *Visit) {
 	gap := v.Start.Sub(v.previousEnd)
 	if v.previousEnd.IsZero() || gap < 0 {
@@ -150,8 +155,8 @@ func (m *HostStats) recordVisitGap(v *Visit) {
 	m.LargestDelayShortfall = max(m.LargestDelayShortfall, shortfall)
 }
 
-// updateState replaces the state of l's host by what next makes of the newest one,
-// and returns it. next must keep Due from moving back.
+// updateState replaces the newest state of l's host by update of it, and returns the result. update
+// must not move Due back.
 func (ms *hostTable) updateState(l storage.Lease, update func(storage.HostState) storage.HostState) storage.HostState {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -160,9 +165,8 @@ func (ms *hostTable) updateState(l storage.Lease, update func(storage.HostState)
 	return m.state
 }
 
-// ackLease ends a lease in the store. A host's new state goes as it is by then: of
-// two visits that end together, the ack that comes last must not bring the
-// older one.
+// ackLease acks a lease in the store. It stores the newest state of the host, not the one that a
+// was made with: if two visits end together, the later ack must not store the older state.
 func (ms *hostTable) ackLease(ctx context.Context, a *storage.Ack) error {
 	if a.HostState == nil {
 		return ms.frontier.Ack(ctx, *a)
@@ -175,14 +179,14 @@ func (ms *hostTable) ackLease(ctx context.Context, a *storage.Ack) error {
 	return ms.frontier.Ack(ctx, *a)
 }
 
-// entryOf returns the entry of l's host, which is in use.
+// entryOf returns the entry of l's host. The host must be in use.
 func (ms *hostTable) entryOf(l storage.Lease) *hostEntry {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.hosts[l.URL.Origin().Host()]
 }
 
-// stateToStore returns the state of a host as the store keeps it.
+// stateToStore returns the state of m with its encoded statistics.
 func (ms *hostTable) stateToStore(m *hostEntry) storage.HostState {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -191,9 +195,9 @@ func (ms *hostTable) stateToStore(m *hostEntry) storage.HostState {
 	return h
 }
 
-// updateHostAfterVisit says when the host may be visited again after v, and remembers it. If
-// the delay that the host asks for cannot be read, the rest is at least as long
-// as the last.
+// updateHostAfterVisit computes when the host may be visited again after v, passes it to the
+// limiter and to HostDueStore, and returns the state to ack. If the Crawl-delay cannot be read, the
+// rest is at least as long as the last one.
 func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.HostState, error) {
 	origin := v.URL().Origin()
 	policy := ms.politenessPolicyOf(origin.Host(), v.End)
@@ -210,18 +214,18 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 		visit.RetryAfter = v.Response.RetryAfter(v.End)
 		bytes = v.BodyLen()
 	}
-	uncharged := v.interrupted || v.wasNeverSent() // it says nothing of the server
+	uncharged := v.interrupted || v.wasNeverSent() // the visit says nothing about the server
 	if uncharged {
 		visit.Status = http.StatusOK
 	}
 	host := ms.updateState(v.Lease, func(h storage.HostState) storage.HostState {
 		visit.ConsecutiveFailures = h.ConsecutiveFailures
 		if uncharged {
-			visit.ConsecutiveFailures++ // what a success takes off
+			visit.ConsecutiveFailures++ // NextVisit takes one off for a success
 		}
 		next := policy.NextVisit(visit)
 		ms.limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
-		due := timecmp.Later(h.Due, next.Due) // another visit may have earned it a longer rest
+		due := timecmp.Later(h.Due, next.Due) // a concurrent visit may require a longer rest
 		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
 		return h
 	})
@@ -234,8 +238,7 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 	return &host, err
 }
 
-// politenessPolicyOf returns the policy for host, and tells once that an override of it
-// has expired.
+// politenessPolicyOf returns the policy for host at now. It logs once that an override has expired.
 func (ms *hostTable) politenessPolicyOf(host string, now time.Time) politeness.Policy {
 	if o, ok := ms.policy.HostOverrides[host]; ok && o.Expired(now) {
 		if _, warned := ms.loggedExpiredOverrides.LoadOrStore(host, true); !warned {
@@ -246,8 +249,8 @@ func (ms *hostTable) politenessPolicyOf(host string, now time.Time) politeness.P
 	return ms.policy.ForHost(host, now)
 }
 
-// logClosedWindowAndOverrides logs whether the crawl has to wait for its hours, which overrides are
-// in force, and which no longer are.
+// logClosedWindowAndOverrides logs whether visit hours delay the crawl, which overrides are in
+// force, and which have expired.
 func (ms *hostTable) logClosedWindowAndOverrides(now time.Time) {
 	if w := ms.policy.VisitWindow; !w.IsOpen(now) {
 		ms.log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
@@ -267,8 +270,8 @@ func (ms *hostTable) logClosedWindowAndOverrides(now time.Time) {
 	}
 }
 
-// suspendReason says why a host asks for a longer rest than the crawl waits for;
-// empty if it does not.
+// suspendReason returns why a host asks for a longer rest than the crawl waits for; empty if it
+// does not.
 func suspendReason(p politeness.Policy, v politeness.FinishedVisit) string {
 	switch {
 	case v.RetryAfter > p.MaxRetryAfter:
@@ -279,9 +282,8 @@ func suspendReason(p politeness.Policy, v politeness.FinishedVisit) string {
 	return ""
 }
 
-// suspendHost lets nobody wait for the host of o until then. Holds are of
-// origins, and the rest is the host's: while one of them were only not due, a
-// crawl would wait for all.
+// suspendHost suspends the origins of o's host until a time. Holds are per origin but the rest is
+// per host: if one origin were merely not due, a crawl would wait for it.
 func (ms *hostTable) suspendHost(ctx context.Context, o decorum.Origin, until time.Time) error {
 	if err := ms.frontier.Hold(ctx, o, until, true); err != nil {
 		return err
@@ -295,8 +297,8 @@ func (ms *hostTable) suspendHost(ctx context.Context, o decorum.Origin, until ti
 	return err
 }
 
-// markOverBudget notes that a page of l's host was put off, and reports whether one
-// was before, with no visit since.
+// markOverBudget records that a page of l's host was put off by the host's budget. It reports
+// whether that already happened since the last visit to the host.
 func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
@@ -305,8 +307,8 @@ func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
 	return again
 }
 
-// tryReservePage notes that the first visit to a page is under way, unless its host has
-// had the most pages it may have; 0 is no limit.
+// tryReservePage counts the first visit to a page as in progress, unless its host has reached
+// maxPages; 0 means no limit.
 func (ms *hostTable) tryReservePage(l storage.Lease, maxPages int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -318,16 +320,15 @@ func (ms *hostTable) tryReservePage(l storage.Lease, maxPages int64) bool {
 	return true
 }
 
-// isBelowByteLimit reports whether l's host has sent fewer than limit bytes; 0 means no
-// limit.
+// isBelowByteLimit reports whether l's host has sent fewer than limit bytes; 0 means no limit.
 func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return limit <= 0 || ms.hosts[l.URL.Origin().Host()].Bytes < limit
 }
 
-// countPageIfFirstVisit counts the page of v if it was asked for the first time. A visit that was
-// broken off will be made again. It requires hostTable.mu.
+// countPageIfFirstVisit counts the page of v if this is its first visit. An interrupted visit will
+// be repeated and is not counted. The caller holds hostTable.mu.
 func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 	m.requeuedOverBudget = false
 	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {
@@ -336,14 +337,14 @@ func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 	}
 }
 
-// minDurableDelay is how long a rest is that is made durable at once if it is longer
-// than the host's last: a host that asks to be left alone for an hour is left
-// alone though the crawl be killed in the next moment. After a crash every host
-// has its last rest anyway, so that a rest that stays the same costs nothing.
+// minDurableDelay is the shortest rest that the crawl flushes to disk immediately, if it is longer
+// than the host's last rest: if a host asks for an hour and the process is killed a moment later,
+// the host still gets the hour. An unchanged rest needs no flush, because after a crash every host
+// gets its last rest again.
 const minDurableDelay = 10 * time.Second
 
-// flushUnlessStalled makes all that is in a store durable. Where that cannot be for now, or the
-// crawl is being halted, it goes the usual way.
+// flushUnlessStalled flushes a store. While the store cannot write, or after ctx is done, it
+// returns nil: the regular flush makes the data durable later.
 func flushUnlessStalled(ctx context.Context, store interface{ Flush(context.Context) error }) error {
 	err := store.Flush(ctx)
 	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
@@ -352,7 +353,7 @@ func flushUnlessStalled(ctx context.Context, store interface{ Flush(context.Cont
 	return err
 }
 
-// requeueAndDelayHost gives back a lease whose host has to rest for so long, from now on.
+// requeueAndDelayHost requeues l, whose host must rest for delay from now on.
 func (ms *hostTable) requeueAndDelayHost(l storage.Lease, delay time.Duration) leaseOutcome {
 	host := ms.updateState(l, func(h storage.HostState) storage.HostState {
 		h.Due, h.LostVisitDelay = timecmp.Later(h.Due, ms.now().Add(delay)), max(h.LostVisitDelay, delay)
@@ -361,8 +362,8 @@ func (ms *hostTable) requeueAndDelayHost(l storage.Lease, delay time.Duration) l
 	return leaseOutcome{outcome: storage.Requeue, host: &host}
 }
 
-// useTimeoutAllowance reports whether a time-out of l's host is not charged to it, because this
-// machine is too busy.
+// useTimeoutAllowance counts a time-out of l's host that a busy machine may have caused. It reports
+// whether the host is spared: the first maxUnchargedTimeouts consecutive ones are not charged.
 func (ms *hostTable) useTimeoutAllowance(l storage.Lease) bool {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
@@ -371,34 +372,33 @@ func (ms *hostTable) useTimeoutAllowance(l storage.Lease) bool {
 	return m.unchargedTimeouts <= maxUnchargedTimeouts
 }
 
-// HostDueStore keeps what visits have earned hosts for crawls that did not make them, so
-// that it holds when the process is started again, after a crash too. Crawls that
-// share hosts share one. Each crawl's own store has the rests of its own visits.
+// A HostDueStore keeps when hosts are due for crawls that did not make the last visit, across
+// restarts and crashes. All crawls that share hosts share one HostDueStore. Each crawl's own store
+// has the rests that its own visits require.
 type HostDueStore struct {
-	// Store keeps rests of ten seconds and more, in notes with the http origin of
-	// the host; they are durable before the visit is acked. It may be that of the
-	// robots records.
+	// Store keeps rests of ten seconds and more, as notes of the host's http origin. They are
+	// durable before the visit is acked. It may be the store of the robots.txt records.
 	Store interface {
 		storage.Notes
 		Flush(context.Context) error
 	}
-	// RestartedAt is when this process began to go on with what an earlier one did.
-	// Any host may have been visited just before, by a visit that a kill has hidden,
-	// or whose rest was short: none is visited in the first ten seconds, nor before
-	// the rest that the crawl asks for now is over. Zero: it begins anew.
+	// RestartedAt is when this process resumed the work of an earlier one; zero for a new start.
+	// Any host may have been visited just before by a visit whose record the kill has lost, or
+	// whose rest was short. So no host is visited in the first ten seconds, nor before the rest
+	// that its policy now requires has passed since RestartedAt.
 	RestartedAt time.Time
 }
 
-// hostDueNote is the note that says when a host is due by what its last visits have
-// earned it.
+// hostDueNote names the note that says when a host is due, in RFC 3339 with nanoseconds.
 const hostDueNote = "rest"
 
-// applyStoredHostDue tells limiter, before a host is visited for the first time in this process,
-// what visits of earlier ones have earned it.
+// applyStoredHostDue tells limiter, before the first visit of this process to host, when visits of
+// earlier processes make the host due.
 func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
 	if r == nil || limiter.KnowsHost(host) {
 		return nil
 	}
+	// After a restart, allow for visits that left no note.
 	var due time.Time
 	if !r.RestartedAt.IsZero() {
 		due = r.RestartedAt.Add(minDurableDelay)
@@ -416,8 +416,8 @@ func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politene
 	return nil
 }
 
-// saveHostDueIfLongDelay makes durable what a visit has earned a host, if it is long. Where that
-// cannot be for now, or the crawl is being halted, it goes the usual way.
+// saveHostDueIfLongDelay durably stores when host is due, if its rest is at least minDurableDelay.
+// While the store cannot write, or after ctx is done, the regular flush makes it durable later.
 func (r *HostDueStore) saveHostDueIfLongDelay(ctx context.Context, host string, state storage.HostState) error {
 	httpOrigin, ok := parseOrigin("http://" + host)
 	if r == nil || state.LostVisitDelay < minDurableDelay || !ok {

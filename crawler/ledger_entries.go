@@ -14,22 +14,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A Ledger keeps what permitted each request: *ledger.Ledger, and somebody who
-// waits for the disk. One that cannot write for the moment (the disk is full) waits
-// until it can, or until ctx is done: the crawl pauses with it, and what it cannot
-// write down is not sent. Any other error stops the crawl. It is called by many
-// workers at a time.
+// A Ledger records what permitted each request. *ledger.Ledger is one, usually behind a wrapper
+// that waits for disk space. A Ledger that cannot write for now, for example because the disk is
+// full, waits until it can or ctx is done; the worker waits with it, and a request that cannot be
+// recorded is not sent. Any other error stops the crawl. Many workers call it at a time.
 type Ledger interface {
 	// Append writes a record so that it outlives the process, and returns its number.
 	Append(ctx context.Context, r *ledger.Record) (int64, error)
-	// HasRobotsFile reports whether the robots.txt with a SHA-256, in hex, is kept.
+	// HasRobotsFile reports whether the ledger has the robots.txt with this SHA-256, in hex.
 	HasRobotsFile(hash string) bool
-	// StoreRobotsFile keeps one, and returns when it is on the disk.
+	// StoreRobotsFile stores a robots.txt, and returns once it is on disk.
 	StoreRobotsFile(ctx context.Context, hash string, body []byte) error
 }
 
-// NewLedgerRunStart returns what a ledger says of a crawl that this program makes by a policy: its
-// rests. Who makes it, and how it reads robots.txt, is for the caller to add.
+// NewLedgerRunStart returns the ledger record of a run by this program with policy p: the software
+// and the delays. The caller adds who runs the crawl, and how it reads robots.txt.
 func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 	run := ledger.RunStart{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
@@ -45,21 +44,21 @@ func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 	return run
 }
 
-// ledgerEntries writes what the ledger says of a visit: before it is sent, when it is over, and
-// where a URL was refused.
+// ledgerEntries writes the ledger records of a visit: the request before it is sent, the response
+// when the visit is over, and refusals.
 type ledgerEntries struct {
 	ledger          Ledger // nil: there is none
 	gate            *gate.Gate
-	store           storage.Store // where requests are marked that must not be sent twice
+	store           storage.Store // marks requests that must not be sent twice
 	policy          politeness.Policy
 	content         *contentAnalyzer
 	recordsRefusals bool
 	now             func() time.Time
 }
 
-// storeRobotsInLedger keeps the robots.txt that a clearance or a refusal rests on, before
-// anything is written that names it. It reports whether that is done: the gate may
-// have forgotten a file that was replaced meanwhile.
+// storeRobotsInLedger stores the robots.txt that a clearance or a refusal is based on, before any
+// record names it. It returns false if the gate no longer has the file, because a new one replaced
+// it.
 func (e *ledgerEntries) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file gate.FetchSummary) (bool, error) {
 	if e.ledger == nil || file.SHA256 == "" || e.ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
@@ -72,8 +71,8 @@ func (e *ledgerEntries) storeRobotsInLedger(ctx context.Context, o decorum.Origi
 	return err == nil, ledgerErrorUnlessCanceled(ctx, err)
 }
 
-// ledgerErrorUnlessCanceled returns err as one that stops the crawl, but nil if it only says that the
-// crawl is ending while the ledger waits for the disk.
+// ledgerErrorUnlessCanceled returns err as an error that stops the crawl; nil if ctx is done,
+// because then the ledger only stopped waiting for the disk.
 func ledgerErrorUnlessCanceled(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
@@ -81,8 +80,8 @@ func ledgerErrorUnlessCanceled(ctx context.Context, err error) error {
 	return fmt.Errorf("cannot write the ledger: %w", err)
 }
 
-// writeLedgerRequest writes down that the request of a ticket is sent now, and what permits it.
-// If that fails nothing is to be sent.
+// writeLedgerRequest records that the request of t is about to be sent, and what permits it. If it
+// returns an error, the caller must not send the request.
 func (e *ledgerEntries) writeLedgerRequest(ctx context.Context, t Ticket) error {
 	if e.ledger == nil {
 		return nil
@@ -93,14 +92,14 @@ func (e *ledgerEntries) writeLedgerRequest(ctx context.Context, t Ticket) error 
 		return nil
 	}
 	t.data.ledgerFailed, t.data.ledgerErr = true, ledgerErrorUnlessCanceled(ctx, err)
-	if t.isUnsafeSendRecorded() { // and yet it is not sent
+	if t.isUnsafeSendRecorded() { // the mark is wrong: nothing is sent
 		err = errors.Join(err, e.store.MarkSent(commitContext(ctx), t.Lease(), false))
 		t.data.unsafeSendRecorded.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
-// newLedgerRequest returns what a ticket proves.
+// newLedgerRequest returns the record of the request of t.
 func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
@@ -116,7 +115,8 @@ func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Reques
 	}
 	if !t.Kind().IsRobots() {
 		q.RobotsVerdict = ledger.NewRobotsVerdict(cl.Verdict(), cl.FetchSummary())
-	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
+		// not the source of the leased page
+	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() {
 		q.Referrer = ""
 	}
 	if o, ok := e.policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
@@ -125,7 +125,7 @@ func (e *ledgerEntries) newLedgerRequest(t Ticket, now time.Time) *ledger.Reques
 	return q
 }
 
-// visitSource returns how a URL came to be visited.
+// visitSource returns how the crawl came to visit the URL of l.
 func visitSource(l storage.Lease) storage.Source {
 	if l.VisitHistorySummary != nil {
 		return storage.SourceRevisit
@@ -141,9 +141,9 @@ func sinceLastHostVisit(h storage.HostState, now time.Time) time.Duration {
 	return now.Sub(h.Due) + h.LostVisitDelay
 }
 
-// writeLedgerResponse writes down what came of a visit whose request was written down, also
-// where the lease has run out meanwhile or the crawl is being halted. One of which
-// that cannot be kept is made again.
+// writeLedgerResponse records the result of a visit whose request was recorded, also if the lease
+// has expired or the crawl is being halted. If the record cannot be written, the visit counts as
+// interrupted and is repeated.
 func (e *ledgerEntries) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) error {
 	if t.data.ledgerErr != nil {
 		return t.data.ledgerErr
@@ -167,8 +167,8 @@ func (e *ledgerEntries) writeLedgerResponse(ctx context.Context, v *Visit, t Tic
 	return ledgerErrorUnlessCanceled(ctx, err)
 }
 
-// writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
-// are.
+// writeLedgerRefusal records that robots.txt, tdmrep.json or the scope refused l, if refusals are
+// recorded.
 func (e *ledgerEntries) writeLedgerRefusal(ctx context.Context, l storage.Lease, d decorum.Decision) error {
 	refusal, byRules := errors.AsType[*gate.Refusal](d.Cause)
 	if e.ledger == nil || !e.recordsRefusals || !byRules && d.Reason != decorum.ReasonScope {

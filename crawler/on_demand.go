@@ -15,46 +15,52 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// An OnDemandCrawl makes visits that somebody waits for, such as a command that asks what a
-// robots.txt says. Each goes through the steps of a scheduled visit: it is queued in a store in
-// memory, leased from it when its host is due, and taken through the pipeline by Crawler.Step. The
-// clocks of the hosts are those of that store and of the Crawler's Limiter.
+// An OnDemandCrawl makes visits for a caller that waits for them, such as a command that shows a
+// robots.txt. Each visit goes through the steps of a scheduled one: the URL is queued in a store in
+// memory, leased when its host is due, and taken through the pipeline by Crawler.Step. The clocks
+// of the hosts are those of that store and of the Crawler's Limiter.
 //
-// A visit on demand is made once, and leads to no other but those to the robots.txt, and to where
-// that is redirected: no link, redirect or sitemap is followed, and no tdmrep.json is asked for.
+// A visit on demand is made once. Besides it, the crawl visits only the robots.txt that it needs,
+// and the targets of that file's redirects. It follows no link, redirect or sitemap, and fetches no
+// tdmrep.json.
 //
-// The methods must not be called at the same time.
+// Do not call its methods concurrently.
 type OnDemandCrawl struct {
 	crawler *Crawler
-	store   *memory.Store // empty between calls, but for the states of hosts and the notes
+	store   *memory.Store // between calls it holds only hosts' states and notes
 
-	queuedOrigins []decorum.Origin // whose URLs the call has queued
-	visit         *Visit           // that the last step made; nil: none
-	decision      decorum.Decision // why it made none
+	queuedOrigins []decorum.Origin // origins whose URLs the current call has queued
+	visit         *Visit           // the visit of the last step; nil: none
+	decision      decorum.Decision // why the last step made no visit
 
-	unsentRobots map[decorum.Origin]unsentRobotsError // whose robots.txt was not asked for, and is not for now
+	// unsentRobots has the origins whose robots.txt could not be requested, until they are tried
+	// again.
+	unsentRobots map[decorum.Origin]unsentRobotsError
 }
 
 // An unsentRobotsError says why no request for a robots.txt was sent. The failure is on this side,
-// so that the gate is not told. The origin is set aside, until it is looked at again.
+// so the gate does not learn of it; the origin is suspended until a time instead.
 type unsentRobotsError struct {
 	err   error
 	until time.Time
 }
 
+// Error returns the cause, and when the origin is tried again.
 func (e *unsentRobotsError) Error() string {
 	return fmt.Sprintf("robots.txt: %v; closed until %s", e.err, e.until.UTC().Format(time.RFC3339))
 }
 
+// Unwrap returns the cause.
 func (e *unsentRobotsError) Unwrap() error { return e.err }
 
-// onDemandLeaseTTL is how long a visit on demand may take. Nobody renews its lease, and nobody else
-// could get it.
+// onDemandLeaseTTL is how long a visit on demand may take. Its lease is not renewed, and no other
+// process competes for it.
 const onDemandLeaseTTL = 365 * 24 * time.Hour
 
-// NewOnDemandCrawl returns one that makes visits by the Gate, Policy, Limiter and Fetcher of c, and
-// by what else it has. It sets the Frontier, Handler and Hooks of c, and the Settings that make
-// further visits. From then on c is for the OnDemandCrawl alone. The error is that of c.Validate.
+// NewOnDemandCrawl returns an OnDemandCrawl that makes visits with the Gate, Policy, Limiter,
+// Fetcher and further parts of c. It sets the Frontier, Handler and Hooks of c, and the Settings
+// that would lead to further visits; do not use c for anything else afterwards. The error is that
+// of c.Validate.
 func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
 	d := &OnDemandCrawl{
 		crawler: c, store: memory.New(memory.Config{}), unsentRobots: map[decorum.Origin]unsentRobotsError{},
@@ -64,7 +70,9 @@ func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
 		OnNewURLQueued: func(e storage.Entry) { d.queuedOrigins = append(d.queuedOrigins, e.URL.Origin()) },
 	})
 	if c.Now == nil {
-		c.Now = time.Now // a crawl that is given a clock waits for no other visit to tell whether the network failed
+		// With a clock of its own, the crawl does not wait for other visits to show whether the
+		// network failed.
+		c.Now = time.Now
 	}
 	c.Handler = func(context.Context, *Visit) ([]LinkToVisit, error) { return nil, nil }
 	c.Hooks = Hooks{
@@ -79,16 +87,18 @@ func NewOnDemandCrawl(c *Crawler) (*OnDemandCrawl, error) {
 // Gate returns the gate, which keeps the robots.txt files that were fetched.
 func (d *OnDemandCrawl) Gate() *gate.Gate { return d.crawler.Gate }
 
-// PostponeHost lets a host rest until due, because of a visit that another crawl has made.
+// PostponeHost makes host rest until due, because of a visit that another crawl made.
 func (d *OnDemandCrawl) PostponeHost(host string, due time.Time) {
 	d.crawler.Limiter.PostponeHost(d.crawler.now(), host, time.Time{}, due)
 }
 
-// Visit makes one visit to u when its host is due, and returns it, whatever its status. Its
-// robots.txt is fetched first, unless rules are in force. Its tdmrep.json is not, even if the Gate has
-// a purpose of which that speaks. The error is of Kind Disallowed, with a
-// *gate.Refusal, if they disallow u; a *HostNotDueError if a host is not due for longer than
-// Policy.MaxCrawlDelay; the cause of ctx if that is done; or says why no whole answer came.
+// Visit makes one visit to u when its host is due, and returns it, whatever its status. It fetches
+// robots.txt first, unless rules are in force, but never tdmrep.json, even if the Gate has a
+// purpose that the file can reserve.
+//
+// The error is of Kind Disallowed, with a *gate.Refusal, if the rules disallow u; a
+// *HostNotDueError if a host is not due for longer than Policy.MaxCrawlDelay; the cause of ctx if
+// ctx is done; otherwise it says why no whole answer came.
 func (d *OnDemandCrawl) Visit(ctx context.Context, u decorum.URL) (*Visit, error) {
 	v, err := d.visitEntry(ctx, storage.Entry{URL: u, UncleanedURL: u, UseUncleanedURL: true, Source: storage.SourceSeed})
 	if err == nil && v.Response == nil {
@@ -97,18 +107,18 @@ func (d *OnDemandCrawl) Visit(ctx context.Context, u decorum.URL) (*Visit, error
 	return v, err
 }
 
-// FetchRobots has the robots.txt of an origin fetched, unless rules are in force. It returns the
-// last visit that this took, for each redirect is one of its own; nil if it took none. The error is
-// that of Visit, or says why there are no rules.
+// FetchRobots fetches the robots.txt of an origin, unless rules are in force. It returns the last
+// visit that this took, counting each redirect as a visit; nil if it took none. The error is that
+// of Visit, or says why there are no rules.
 func (d *OnDemandCrawl) FetchRobots(ctx context.Context, o decorum.Origin) (*Visit, error) {
 	return d.visitEntry(ctx, storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite})
 }
 
-// visitEntry queues e, and takes steps until its visit is made. An e for a robots.txt itself is
-// never visited: see RobotsRefresh. The last visit is returned.
+// visitEntry queues e and takes steps until its visit is made. It returns the last visit. A
+// robots.txt that e itself names is a RobotsRefresh, which makes no visit.
 func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *Visit, err error) {
 	o, isForRobots := e.URL.Origin(), e.Source == storage.SourcePrerequisite
-	// Have no tdmrep.json asked for.
+	// A fresh, empty record keeps the crawl from fetching tdmrep.json.
 	d.crawler.prerequisites.tdmrepCache.put(o, &CachedTDMRep{RefetchAt: d.crawler.now().Add(onDemandLeaseTTL)})
 	if _, err := d.store.Add(ctx, []storage.Entry{e}, 0); err != nil {
 		return nil, err
@@ -119,7 +129,7 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		// What is refused need not wait for its host to be due.
+		// A disallowed URL need not wait until its host is due.
 		hasRules, err := d.crawler.Gate.Peek(ctx, d.crawler.now(), e.URL)
 		switch {
 		case errors.Is(err, decorum.Disallowed):
@@ -144,9 +154,9 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 	}
 }
 
-// forgetQueuedURLs leaves nothing queued that nobody waits for any more: what was not visited, where
-// it redirected to, and the redirect of o's robots.txt; and no origin put off: the next call finds
-// out anew whether it must wait.
+// forgetQueuedURLs removes what the call has queued and not visited, such as redirect targets, and
+// releases the holds of these origins and the note of o's robots.txt redirect. The next call
+// decides again whether it must wait.
 func (d *OnDemandCrawl) forgetQueuedURLs(ctx context.Context, o decorum.Origin) (err error) {
 	for _, queued := range d.queuedOrigins {
 		err = errors.Join(err, d.store.ForgetOriginURLs(ctx, queued), d.store.Hold(ctx, queued, time.Time{}, false))
@@ -154,8 +164,8 @@ func (d *OnDemandCrawl) forgetQueuedURLs(ctx context.Context, o decorum.Origin) 
 	return errors.Join(err, d.store.SetNote(ctx, o, robotsRedirectNote, nil))
 }
 
-// originToWaitFor returns the origin to which the next visit goes: o, or where its robots.txt is
-// redirected to, as the error of the gate says.
+// originToWaitFor returns the origin of the next visit: o, or the target of its robots.txt's
+// redirect, which err of the gate names.
 func originToWaitFor(o decorum.Origin, err error) decorum.Origin {
 	if postponed, ok := errors.AsType[*gate.OriginPostponedError](err); ok && !postponed.RedirectURL.IsZero() {
 		return postponed.RedirectURL.Origin()
@@ -163,13 +173,14 @@ func originToWaitFor(o decorum.Origin, err error) decorum.Origin {
 	return o
 }
 
-// step takes the next URL through the pipeline, and returns the visit that was made, last if none
-// was. next is the origin whose URL that is. An error says that there is nothing more to wait for.
+// step takes the next URL, which is one of origin next, through the pipeline. It returns the visit
+// that was made, or last if none was. An error means that waiting longer is useless.
 func (d *OnDemandCrawl) step(ctx context.Context, next decorum.Origin, last *Visit) (*Visit, error) {
 	d.visit, d.decision = nil, decorum.Decision{}
 	if err := d.checkDue(ctx, next); err != nil {
 		return nil, err
 	}
+	// Make one step, then decide whether a URL that was not visited is worth another.
 	err := d.crawler.Step(ctx)
 	v := d.visit
 	switch {
@@ -192,9 +203,9 @@ func (d *OnDemandCrawl) step(ctx context.Context, next decorum.Origin, last *Vis
 	return v, nil
 }
 
-// isWorthWaiting reports whether a URL may be visited when what keeps it from being visited is over,
-// which does not take long or is found out by Peek and checkDue. What follows from a redirect of a
-// robots.txt that is given up is found out likewise.
+// isWorthWaiting reports whether the visit may be possible soon: what prevents it is short, or Peek
+// and checkDue find out how long it lasts. They also find out what follows a robots.txt redirect
+// that was given up.
 func isWorthWaiting(d decorum.Decision) bool {
 	switch d.Reason {
 	case decorum.ReasonHostRest, decorum.ReasonHostBusy, decorum.ReasonAddressBusy, decorum.ReasonRequestRate,
@@ -205,32 +216,32 @@ func isWorthWaiting(d decorum.Decision) bool {
 	return d.Action == decorum.Proceed
 }
 
-// isLongBrake reports whether a brake stops the host, or lets it be visited later than anybody waits
-// for. The store puts its origin off for a shorter time, after which it is asked again.
+// isLongBrake reports whether a brake stops the host, or delays it for longer than maxWait. The
+// store holds the origin for a shorter time, after which it is checked again.
 func (d *OnDemandCrawl) isLongBrake(decision decorum.Decision) bool {
 	return decision.Reason == decorum.ReasonBrake &&
 		(decision.Action == decorum.Suspend || decision.Until.Sub(d.crawler.now()) > d.maxWait())
 }
 
-// maxWait is how long a visit waits for its host at most.
+// maxWait is the longest time that a visit waits for its host.
 func (d *OnDemandCrawl) maxWait() time.Duration { return d.crawler.Policy.WithDefaults().MaxCrawlDelay }
 
-// A HostNotDueError is the error of a visit on demand to a host that is not due for longer than
-// anybody should wait.
+// A HostNotDueError is the error of a visit on demand whose host is not due for longer than
+// Policy.MaxCrawlDelay.
 type HostNotDueError struct {
-	Host string
-	Due  time.Time
+	Host string    // the host, with its port unless that is the default
+	Due  time.Time // when the host is due
 }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
 func (e *HostNotDueError) Is(target error) bool { return target == decorum.NotDue }
 
-// Error says when it is due.
+// Error says when the host is due.
 func (e *HostNotDueError) Error() string {
 	return fmt.Sprintf("%s is not to be visited before %s", e.Host, e.Due.Format(time.RFC3339))
 }
 
-// checkDue returns a *HostNotDueError if the host of o is not due for longer than anybody waits.
+// checkDue returns a *HostNotDueError if the host of o is not due for longer than maxWait.
 func (d *OnDemandCrawl) checkDue(ctx context.Context, o decorum.Origin) error {
 	err := d.newHostNotDueError(ctx, o)
 	if e, ok := errors.AsType[*HostNotDueError](err); ok && e.Due.Sub(d.crawler.now()) <= d.maxWait() {
@@ -239,7 +250,7 @@ func (d *OnDemandCrawl) checkDue(ctx context.Context, o decorum.Origin) error {
 	return err
 }
 
-// newHostNotDueError returns one that says when the store hands out URLs of o again.
+// newHostNotDueError returns the error that says when the store hands out URLs of o again.
 func (d *OnDemandCrawl) newHostNotDueError(ctx context.Context, o decorum.Origin) error {
 	info, _, err := d.store.Origin(ctx, o)
 	if err != nil {
@@ -248,7 +259,7 @@ func (d *OnDemandCrawl) newHostNotDueError(ctx context.Context, o decorum.Origin
 	return &HostNotDueError{o.Host(), timecmp.Later(info.HostState.Due, info.HeldUntil)}
 }
 
-// whyUnsent returns why the robots.txt that u needs is not asked for now, for a reason of our own.
+// whyUnsent returns why the robots.txt that u needs cannot be requested now; nil if it can.
 func (d *OnDemandCrawl) whyUnsent(u decorum.URL) error {
 	e, ok := d.unsentRobots[u.Origin()]
 	if !ok || !d.crawler.now().Before(e.until) {

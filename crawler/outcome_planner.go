@@ -15,22 +15,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An outcomePlanner decides what becomes of a URL after its visit: whether it is done, visited
-// again, or given up.
+// An outcomePlanner decides what becomes of a URL after its visit: done, visited again, or given
+// up.
 type outcomePlanner struct {
 	policy              politeness.Policy
 	settings            Settings
 	notes               storage.Notes
 	content             *contentAnalyzer
 	counters            *counters
-	onRetryScheduled    func(*Visit, FailureClass) // nil: nobody looks on
+	onRetryScheduled    func(*Visit, FailureClass) // nil: there is no hook
 	now                 func() time.Time
 	lastmodAccuracyLock *lastmodAccuracyLock
 }
 
-// doneOrRevisit ends a visit that was answered: the page is done, as is all that is not
-// asked for by GET, or rests until its
-// revisit, or has been missing so often that it is given up.
+// doneOrRevisit ends a visit that was answered. The page is done, waits for its revisit, or is
+// given up because it has been missing too often. A URL with another method than GET is always
+// done.
 func (o outcomePlanner) doneOrRevisit(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	policy := o.settings.Revisit
 	if !policy.IsEnabled() || v.Lease.Request != nil {
@@ -48,8 +48,7 @@ func (o outcomePlanner) doneOrRevisit(ctx context.Context, v *Visit) (leaseOutco
 	return revisitResult(v, plan.Summary, plan.Delay), nil
 }
 
-// recordRevisitResult counts a visit to a page that had been visited before, and what a
-// sitemap said of it.
+// recordRevisitResult counts a revisit, and records whether a sitemap was right about the page.
 func (o outcomePlanner) recordRevisitResult(ctx context.Context, v *Visit, changed bool) error {
 	if !changed {
 		o.counters.count(func(s *Stats) { s.Unchanged++ })
@@ -60,13 +59,13 @@ func (o outcomePlanner) recordRevisitResult(ctx context.Context, v *Visit, chang
 	return o.updateOriginLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
-// revisitResult returns the result of a page that is visited again after d.
+// revisitResult returns the outcome of a page that is visited again after d.
 func revisitResult(v *Visit, page storage.VisitHistorySummary, d time.Duration) leaseOutcome {
 	return leaseOutcome{outcome: storage.RevisitAt, notBefore: v.End.Add(d), history: &page}
 }
 
-// pageObservation returns what v saw of its page. What a redirect is, is where it leads;
-// of an error only the status counts: such pages tend to carry the time of day.
+// pageObservation returns what v observed of its page. A redirect is identified by its target, an
+// error by its status alone, because error pages often contain the time of day.
 func pageObservation(v *Visit) frontier.PageObservation {
 	res := v.Response
 	s := frontier.PageObservation{At: v.End, Status: res.Status}
@@ -75,7 +74,8 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	case redirects:
 		s.Hash = hashPrefix(sha256.Sum256([]byte(to.String())))
 	case v.OK() || res.Status == http.StatusNotModified:
-		if v.ContentUsageAssessment().PurposeConflict == nil { // or it would not be had whole when it may be used
+		// Validators of withheld content would keep the crawl from getting it once it may be used.
+		if v.ContentUsageAssessment().PurposeConflict == nil {
 			s.ETag, s.LastModified = storableValidator(res, "ETag"), storableValidator(res, "Last-Modified")
 		}
 		if v.BodyLen() > 0 || !res.BodyLimitExceeded {
@@ -87,12 +87,11 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	return s
 }
 
-// hashPrefix returns the beginning of a hash. It is never 0, which says that none is
-// known.
+// hashPrefix returns the beginning of a hash, but never 0, which means that no hash is known.
 func hashPrefix(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint64(sum[:]), 1) }
 
-// storableValidator returns a header as it came; empty if it is too long to be kept, or
-// could not be sent back.
+// storableValidator returns a header unchanged; empty if it is too long to store, or contains
+// control characters and could not be sent back.
 func storableValidator(res *decorum.Response, name string) string {
 	value := res.Header.Get(name)
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
@@ -102,11 +101,11 @@ func storableValidator(res *decorum.Response, name string) string {
 	return value
 }
 
-// robotsRefreshInterval is how often the robots.txt of an origin is looked at for the
-// URLs that it closes.
+// robotsRefreshInterval is how often the crawl checks the robots.txt of an origin for the URLs that
+// it disallows.
 const robotsRefreshInterval = 24 * time.Hour
 
-// robotsRefreshResult has the origin looked at again the next day, if the crawl goes on for so long.
+// robotsRefreshResult schedules the next check of the origin, if the crawl revisits pages.
 func (o outcomePlanner) robotsRefreshResult() leaseOutcome {
 	if !o.settings.Revisit.IsEnabled() {
 		return leaseOutcome{outcome: storage.Done}
@@ -114,8 +113,8 @@ func (o outcomePlanner) robotsRefreshResult() leaseOutcome {
 	return leaseOutcome{outcome: storage.RevisitAt, notBefore: o.now().Add(robotsRefreshInterval)}
 }
 
-// retryOrGiveUp asks for the page of v again after d, until it has failed too often. What
-// must not be sent twice is not asked for again.
+// retryOrGiveUp schedules another visit to the page of v after d, unless it has failed too often or
+// its request must not be sent twice.
 func (o outcomePlanner) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) leaseOutcome {
 	o.counters.count(func(s *Stats) { s.Failures[f]++ })
 	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(o.settings.MaxAttempts) {
@@ -128,8 +127,7 @@ func (o outcomePlanner) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration)
 	return leaseOutcome{outcome: storage.RetryAt, notBefore: v.End.Add(d)}
 }
 
-// dropOrRevisit ends the attempts at a page. One that was there before rests until
-// its next revisit.
+// dropOrRevisit ends the attempts at a page. A page known from before waits for its next revisit.
 func (o outcomePlanner) dropOrRevisit(v *Visit) leaseOutcome {
 	o.counters.count(func(s *Stats) { s.GivenUp++ })
 	if page := v.Lease.VisitHistorySummary; page != nil && o.settings.Revisit.IsEnabled() {
@@ -138,8 +136,8 @@ func (o outcomePlanner) dropOrRevisit(v *Visit) leaseOutcome {
 	return leaseOutcome{outcome: storage.Drop}
 }
 
-// failureResult returns what becomes of a page or sitemap that could not be had, and
-// false if it could. What we refuse to ask for ourselves is not asked for again.
+// failureResult returns the outcome of a visit to a page or sitemap that failed, and false if it
+// did not fail. A request that this side refused is not retried.
 func (o outcomePlanner) failureResult(v *Visit) (leaseOutcome, bool) {
 	if v.wasNeverSent() {
 		return o.dropOrRevisit(v), true

@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A pageHandler takes the answer of a page to its handler, and what that returns to the frontier.
+// A pageHandler passes the answer of a page to the Handler, and its links to the frontier.
 type pageHandler struct {
 	pageHandlerConfig
 	contentSeen contentSeen
@@ -39,10 +39,12 @@ type pageHandlerConfig struct {
 	log      *slog.Logger
 }
 
-// handlePage follows a page's answer to its outcome.
+// handlePage takes the answer of a page through the handler, the recorder and the frontier, and
+// returns its outcome.
 func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
 		return leaseOutcome{outcome: storage.Requeue}, nil
+		// Call the handler. If it only reports that its context is done, the page is visited again.
 	}
 	links, verdict := p.callHandlerIfContentUsable(ctx, v)
 	if !v.unsafeSendRecorded && isCancellation(ctx, verdict) {
@@ -54,32 +56,33 @@ func (p *pageHandler) handlePage(ctx context.Context, v *Visit) (leaseOutcome, e
 	}
 	v.Err = cmp.Or(v.Err, verdict)
 	v.LinkCount = len(links)
+	// Record the page before its links are queued and the lease is acked.
 	p.countAndLogIfInDoubt(v)
 	if p.recorder != nil {
 		err := p.recorder.Record(ctx, p.content.visitWithoutWithheldContent(v))
 		if err != nil && ctx.Err() != nil {
-			return leaseOutcome{outcome: storage.Requeue}, nil // it was waiting for room on the disk
+			return leaseOutcome{outcome: storage.Requeue}, nil // the recorder was waiting for disk space
 		}
 		if err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
 		}
 	}
-	// What was read is kept, even when the crawl is being halted.
+	// Store the links even while the crawl is being halted.
 	if err := p.addLinksAndRedirectToFrontier(commitContext(ctx), v, links); err != nil {
 		return leaseOutcome{outcome: storage.Requeue}, err
 	}
 	return p.decideOutcome(commitContext(ctx), v, verdict)
 }
 
-// isCancellation reports whether a handler gave up because its context was done: the crawl was
-// halted, or the lease has run out. That says nothing of the page.
+// isCancellation reports whether a handler gave up because its context is done: the crawl is being
+// halted, or the lease has expired. That says nothing about the page.
 func isCancellation(ctx context.Context, verdict error) bool {
 	return ctx.Err() != nil && (errors.Is(verdict, ctx.Err()) || errors.Is(verdict, context.Cause(ctx)))
 }
 
-// callHandlerIfContentUsable calls the handler, and catches its panic. Of a page that has not changed
-// there is nothing to read. One that is not to be used is read for its links alone,
-// where no handler of the user's says what leads on.
+// callHandlerIfContentUsable calls the handler and returns a panic as an error. It does not call
+// the handler for an unchanged page (304), or for a page whose content must be withheld. Of the
+// latter it still returns the links, if the crawl has no Handler of its own.
 func (p *pageHandler) callHandlerIfContentUsable(ctx context.Context, v *Visit) (links []LinkToVisit, err error) {
 	if v.Response == nil || v.Status() == http.StatusNotModified {
 		return nil, nil
@@ -104,8 +107,8 @@ func (p *pageHandler) callHandlerIfContentUsable(ctx context.Context, v *Visit) 
 	return p.linksToFollow(ctx, v)
 }
 
-// handlePanic logs and counts the panic of a callback, and returns it as an error. A
-// panic that was handed on from another goroutine knows where it was.
+// handlePanic logs and counts the panic of a callback, and returns it as an error. A panic that was
+// passed on from another goroutine carries the stack of that goroutine.
 func (p *pageHandler) handlePanic(recovered any, u decorum.URL) error {
 	p.counters.count(func(s *Stats) { s.Panics++ })
 	stack := debug.Stack()
@@ -116,12 +119,12 @@ func (p *pageHandler) handlePanic(recovered any, u decorum.URL) error {
 	return &decorum.Error{Op: "handle", URL: u.String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", recovered)}
 }
 
-// addLinksAndRedirectToFrontier offers a page's links to the frontier, and its redirect's target.
+// addLinksAndRedirectToFrontier queues a page's links and the target of its redirect.
 func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
-		if l.Request == nil && p.frontier.WasRecentlyOffered(l.URL) { // as most links of a site are
+		if l.Request == nil && p.frontier.WasRecentlyOffered(l.URL) { // as are most links of a site
 			continue
 		}
 		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
@@ -129,7 +132,7 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 			p.log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue
 		}
-		if l.URL.PathAndQuery() != "/robots.txt" { // the gate asks for it, and knows when
+		if l.URL.PathAndQuery() != "/robots.txt" { // the gate fetches robots.txt itself, when it is due
 			entries = append(entries, found)
 		}
 	}
@@ -141,9 +144,8 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 	return p.discoverRedirectAndNoteHTTPS(ctx, v)
 }
 
-// countDuplicateOrNonCanonical counts v if its page says that it stands for another, or has the
-// body of one that was visited before. A page that was visited before itself is
-// counted then, and one that is not to be used is not.
+// countDuplicateOrNonCanonical counts v if its page names another canonical URL, or has the body of
+// another page. It counts each page on its first visit only, and no page whose content is withheld.
 func (p *pageHandler) countDuplicateOrNonCanonical(v *Visit) {
 	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld {
 		return
@@ -156,8 +158,8 @@ func (p *pageHandler) countDuplicateOrNonCanonical(v *Visit) {
 	}
 }
 
-// bodyHash returns what the body of v is known by. Where visits are written down, that
-// is what is written.
+// bodyHash returns the key of v's body in contentSeen. If visits are recorded, it is derived from
+// the SHA-256 that the record needs anyway.
 func (p *pageHandler) bodyHash(v *Visit) uint64 {
 	if p.recorder == nil {
 		return p.contentSeen.hash(v.Response.Body)
@@ -166,27 +168,28 @@ func (p *pageHandler) bodyHash(v *Visit) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// contentSeenSize is how many bodies are remembered at least; twice as many at most, in
-// about 4 MB.
+// contentSeenSize is how many bodies contentSeen remembers at least; it remembers at most twice as
+// many, in about 4 MB.
 const contentSeenSize = 50_000
 
-// contentSeen remembers which pages had which bodies lately.
+// contentSeen remembers which bodies were seen lately, and at which URL first.
 type contentSeen struct {
 	hashSeedOnce sync.Once
 	hashSeed     maphash.Seed
 
-	mu             sync.Mutex                 // guards firstURLHashes
-	firstURLHashes recent.Map[uint64, uint64] // of the first URL that had a body, by the hash of the body
+	mu sync.Mutex // guards firstURLHashes
+	// firstURLHashes maps the hash of a body to the hash of the first URL that had it.
+	firstURLHashes recent.Map[uint64, uint64]
 }
 
-// hash returns a quick hash.
+// hash returns a hash of text that is valid in this process only.
 func (b *contentSeen) hash(text []byte) uint64 {
 	b.hashSeedOnce.Do(func() { b.hashSeed = maphash.MakeSeed() })
 	return maphash.Bytes(b.hashSeed, text)
 }
 
-// addAndReportDuplicate reports whether the body with that hash was another URL's before, and
-// remembers it.
+// addAndReportDuplicate remembers the body with this hash, and reports whether another URL had it
+// first.
 func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
@@ -201,6 +204,7 @@ func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 
 // decideOutcome turns a page's answer and the handler's verdict into an outcome.
 func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error) (leaseOutcome, error) {
+	// A handler's verdict overrides the status.
 	var wait decorum.HandlerRetryError
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
@@ -210,6 +214,8 @@ func (p *pageHandler) decideOutcome(ctx context.Context, v *Visit, verdict error
 	case verdict != nil:
 		return p.outcomes.retryOrGiveUp(v, RetryRequested, p.policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
 	}
+	// If nothing is at the cleaned URL, try the URL it was cleaned from; if nothing is on https,
+	// try http.
 	result, failed := p.outcomes.failureResult(v)
 	if found, ok := p.uncleanedFallback(v); ok && !failed {
 		return leaseOutcome{outcome: storage.Requeue, uncleanedURL: found}, nil

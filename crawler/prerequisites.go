@@ -16,16 +16,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// prerequisites are the files that come before pages: robots.txt, where it redirects to,
-// tdmrep.json, and the sitemaps that robots.txt names. It takes their answers, and acts on what
-// they say.
+// prerequisites handles the files that come before pages: robots.txt and the targets of its
+// redirects, tdmrep.json, and the sitemaps that robots.txt names. It processes their answers and
+// acts on them.
 type prerequisites struct {
 	prerequisitesConfig
 	tdmrepCache         tdmrepCache
 	appliedRobots       robotsFollowUpsDone
 	hostSitemapQuotas   hostSitemapQuotas
 	lastmodAccuracyLock lastmodAccuracyLock
-	sitemapDamageLogged atomic.Bool // a damaged sitemap has been logged in this run
+	sitemapDamageLogged atomic.Bool // this run has logged a damaged sitemap
 }
 
 type prerequisitesConfig struct {
@@ -36,55 +36,60 @@ type prerequisitesConfig struct {
 	cleaner         urlCleaner
 	outcomes        outcomePlanner
 	counters        *counters
-	onRobotsFetched func(gate.RecordFetchResult) // nil: nobody looks on
+	onRobotsFetched func(gate.RecordFetchResult) // nil: there is no hook
 	log             *slog.Logger
 	now             func() time.Time
 }
 
-// beginRun begins a run with a configuration. What is known of origins stays.
+// beginRun sets the configuration and resets what counts per run. What is known of origins stays.
 func (p *prerequisites) beginRun(cfg prerequisitesConfig) {
 	p.prerequisitesConfig = cfg
 	p.hostSitemapQuotas = hostSitemapQuotas{}
 	p.sitemapDamageLogged.Store(false)
 }
 
-// maxCached is of how many origins or hosts a crawl keeps something in memory at least, and of twice as
-// many at most; what it forgets it reads again.
+// maxCached is how many origins or hosts a cache of the crawl keeps at least; it keeps at most
+// twice as many. What it drops is read again.
 const maxCached = 10_000
 
-// appliedRobotsNote is the note, in the frontier's store, that says which robots.txt
-// of an origin has been acted upon.
+// appliedRobotsNote names the note in the frontier's store that identifies the robots.txt of an
+// origin whose consequences were applied.
 const appliedRobotsNote = "heeded"
 
-// robotsFollowUpsDone are the robots.txt files whose sitemaps are queued, and by which parked
-// URLs have been judged again.
+// robotsFollowUpsDone caches, by origin, the robots.txt whose sitemaps were queued and whose rules
+// were applied to the parked URLs.
 type robotsFollowUpsDone struct {
-	mu      sync.Mutex // guards fileIDs
-	fileIDs recent.Map[decorum.Origin, string]
+	mu      sync.Mutex                         // guards fileIDs
+	fileIDs recent.Map[decorum.Origin, string] // as in the appliedRobotsNote
 }
 
+// isApplied reports whether the robots.txt with this identity was applied for o.
 func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	applied, _ := h.fileIDs.Peek(o) // what is in use is read from the notes again, too, in the end
+	// Peek, unlike Get, lets entries in use expire, so that notes of other processes are read
+	// again.
+	applied, _ := h.fileIDs.Peek(o)
 	return applied == file
 }
 
+// setApplied records that the robots.txt with this identity was applied for o.
 func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fileIDs.Put(o, file, maxCached)
 }
 
-// queueSitemapsAndUnparkOnce acts on an origin's robots.txt when a URL is judged by it for the first
-// time: its sitemaps are queued, and parked URLs that it allows are revived.
-// That this was done is noted in the same store, after it: a crash in between
-// repeats it. So it does not matter which crawl learnt the file, or when.
+// queueSitemapsAndUnparkOnce applies an origin's robots.txt when it first decides about a URL: it
+// queues the sitemaps and the parked URLs that the file allows. Afterwards it notes the file's
+// identity in the same store; a crash before that repeats the work. So it does not matter which
+// crawl or process fetched the file, or when.
 func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
+	// Identify the file together with what else decides which sitemaps are read.
 	id := cmp.Or(file.SHA256, file.Outcome.String())
-	id += ", " + p.gate.Dialect().String() // another may read other sitemaps in it
+	id += ", " + p.gate.Dialect().String() // another dialect may find other sitemaps
 	if p.settings.NoSitemaps {
-		id += ", no sitemaps" // a later run may want them
+		id += ", no sitemaps" // a later run may read sitemaps
 	}
 	if p.appliedRobots.isApplied(o, id) {
 		return nil
@@ -105,8 +110,8 @@ func (p *prerequisites) queueSitemapsAndUnparkOnce(ctx context.Context, o decoru
 	return nil
 }
 
-// applyRobotsAfterDisallow heeds a robots.txt that has just refused a URL, which is now parked. If
-// the crawl goes on for long, the origin is watched from then on.
+// applyRobotsAfterDisallow applies a robots.txt that has just disallowed a URL of o. If the crawl
+// revisits pages, it also queues a RobotsRefresh, which keeps watching the file for the parked URL.
 func (p *prerequisites) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin, file gate.FetchSummary) error {
 	if err := p.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !p.settings.Revisit.IsEnabled() {
 		return err
@@ -116,9 +121,9 @@ func (p *prerequisites) applyRobotsAfterDisallow(ctx context.Context, o decorum.
 	return err
 }
 
-// queueSitemapsAndUnpark queues the sitemaps that the origin's robots.txt names, whatever their
-// host (SMAP-04): each is checked against the rules of its own origin
-// (SMAP-07). And it revives the parked URLs that the rules allow.
+// queueSitemapsAndUnpark queues the sitemaps that the origin's robots.txt names, on any host
+// (SMAP-04); each is checked against the rules of its own origin (SMAP-07). It also queues the
+// parked URLs that the rules allow.
 func (p *prerequisites) queueSitemapsAndUnpark(ctx context.Context, o decorum.Origin) error {
 	if !p.settings.NoSitemaps {
 		sitemaps, err := p.gate.Sitemaps(ctx, o)
@@ -137,37 +142,35 @@ func (p *prerequisites) queueSitemapsAndUnpark(ctx context.Context, o decorum.Or
 	return p.unparkAllowed(ctx, o)
 }
 
-// unparkAllowed queues the parked URLs of an origin again that its robots.txt and its
-// tdmrep.json allow, as they are known now.
+// unparkAllowed queues the parked URLs of o that its robots.txt and tdmrep.json allow now.
 func (p *prerequisites) unparkAllowed(ctx context.Context, o decorum.Origin) error {
 	evaluate, err := NewVerdictFunc(ctx, p.gate, p.frontier.Store(), o)
-	if err != nil || evaluate == nil || o.IsZero() { // the zero Origin would stand for all
+	if err != nil || evaluate == nil || o.IsZero() { // the zero Origin would match all origins
 		return err
 	}
 	return p.frontier.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return evaluate(p.cleaner.cleanURLToVisit(e)).Allowed })
 }
 
-// handleRobots tells the gate what came back for a robots.txt, and the
-// frontier what follows from it. The URL whose turn it was goes back and waits
-// the delay just learned.
+// handleRobots passes the answer for a robots.txt to the gate, and sets or releases the hold of the
+// origin accordingly. The leased URL goes back to its queue and waits for the delay just learnt.
 func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	result := leaseOutcome{outcome: storage.Requeue}
 	if !v.Lease.RobotsFor.IsZero() {
-		result.outcome = storage.Done // a redirect is queued by itself
+		result.outcome = storage.Done // a redirect target has its own entry
 	}
 	if v.interrupted {
-		p.gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
+		p.gate.CancelFetch(v.Clearance) // the answer says nothing about the server: the next lease may try
 		return leaseOutcome{outcome: storage.Requeue}, nil
 	}
 	if v.wasNeverSent() && v.Lease.RobotsFor.IsZero() {
-		p.gate.CancelFetch(v.Clearance) // no request left: the refusal was ours
+		p.gate.CancelFetch(v.Clearance) // this side refused the request
 		p.log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return result, p.frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
 	}
-	ctx = commitContext(ctx) // what came back is learnt, even when the crawl is being halted
+	ctx = commitContext(ctx) // keep the answer even while the crawl is being halted
 	fetched, err := p.gate.RecordFetch(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
-		p.gate.CancelFetch(v.Clearance) // else the origin would wait for an answer that is lost
+		p.gate.CancelFetch(v.Clearance) // otherwise the origin would wait for a lost answer
 		return result, err
 	}
 	if p.onRobotsFetched != nil {
@@ -176,28 +179,29 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcom
 	if err := recordIfHTTPSUnreachable(ctx, p.frontier, v); err != nil {
 		return result, err
 	}
-	// After a redirect to another host, the origins of this one must know of its pause.
+	// v may have gone to another host, to which the origin's robots.txt redirects. Note the delay of
+	// the origin itself, for the other origins of its host.
 	if _, _, err := p.hosts.crawlDelays.hostDelayAndNextAllowedTime(ctx, fetched.Origin, v.End); err != nil {
 		return result, err
 	}
 	return result, p.followRobotsRedirectOrSetHold(ctx, v.URL(), fetched, v.Err)
 }
 
-// followRobotsRedirectOrSetHold acts on what was learnt of an origin's robots.txt by asking for from;
-// fetchErr is why no answer came, if none did.
+// followRobotsRedirectOrSetHold acts on the result of fetching a robots.txt from the URL from.
+// fetchErr is why no answer came, nil if one came.
 func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result gate.RecordFetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
-		// The target is paced on its own host like any visit, and the origin's pages wait for
-		// it. The hold comes first: the visit to the target ends it. It is short, for a crash may
-		// leave the hold without the target: see queueRobotsRedirect.
+		// Queue the target. Its own host paces the visit, and the origin's pages wait for it. The
+		// hold comes first, because the visit to the target releases it. It is short, because a
+		// crash may leave the hold without the target: see queueRobotsRedirect.
 		until := p.now().Add(recheckDelay)
 		if err := p.frontier.Hold(ctx, result.Origin, until, result.PostponedErr.Suspended); err != nil {
 			return err
 		}
 		return p.queueRobotsRedirect(ctx, from, result.Origin, result.PostponedErr)
 	case !result.HasRulesInForce:
-		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // the first time, and ever more seldom
+		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // log the 1st, 2nd, 4th, 8th… failure
 			p.log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
 				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
@@ -206,13 +210,13 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 	return p.frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
 
-// robotsRedirectNote is the note, in the frontier's store, that says which redirect of an
-// origin's robots.txt has been queued.
+// robotsRedirectNote names the note in the frontier's store that identifies the redirect of an
+// origin's robots.txt that was queued last.
 const robotsRedirectNote = "hop"
 
-// queueRobotsRedirect queues the redirect that an origin waits for, unless that was done.
-// The gate's notes are a store of their own: after a crash it may wait for what
-// the frontier has lost.
+// queueRobotsRedirect queues the target of the redirect that an origin waits for, unless that was
+// done. The gate keeps its records in another store: after a crash the gate may wait for a target
+// that the frontier has lost, so the note is written after the target.
 func (p *prerequisites) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *gate.OriginPostponedError) error {
 	id := []byte(postponed.RedirectPendingSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := p.frontier.Store().ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {

@@ -10,9 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// discoverRedirectAndNoteHTTPS discovers where v redirects to, and notes whether its origin sends
-// everybody to https. A loop ends here: where it closes, it leads to a URL that
-// is not new.
+// discoverRedirectAndNoteHTTPS queues the target of v's redirect, and records whether its origin
+// redirects to https. A redirect loop ends here, because its last target is not new.
 func (p *pageHandler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) error {
 	if err := p.recordHTTPSEvidence(ctx, v); err != nil || v.Response == nil {
 		return err
@@ -31,11 +30,11 @@ func (p *pageHandler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit
 	return err
 }
 
-// RedirectTarget returns where an answer leads to and how that is to be asked for,
-// and false if it leads nowhere (RFC 9110, section 15.4): HEAD and OPTIONS stay what
-// they are; of any other method 301, 302 and 303 make a GET, while 307 and 308 ask
-// for the same request. One with a body, or that is not safe, is made within the same
-// origin alone: a body was for who was asked first.
+// RedirectTarget returns the target of an answer's redirect and the request to make there, and
+// false if the answer does not redirect (RFC 9110, section 15.4). HEAD and OPTIONS keep their
+// method. Every other method becomes GET after 301, 302 and 303, and stays after 307 and 308. A
+// request that is unsafe or has a body is only repeated on the same origin, because the body was
+// meant for that origin.
 func RedirectTarget(original *storage.NonGETRequest, res *decorum.Response) (to decorum.URL, request *storage.NonGETRequest, ok bool) {
 	to, ok = res.Location()
 	switch {
@@ -50,8 +49,8 @@ func RedirectTarget(original *storage.NonGETRequest, res *decorum.Response) (to 
 	return to, original, ok
 }
 
-// redirectEntry returns the entry of a redirect's target: one redirect more, and no
-// deeper than what led there, which it stands for.
+// redirectEntry returns the entry of a redirect's target. It counts one more redirect, but has the
+// depth of the redirecting URL, which it replaces.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	e := storage.Entry{URL: to, Source: storage.SourceRedirect, PriorityClass: v.Lease.PriorityClass, PriorityRank: v.Lease.PriorityRank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
@@ -62,9 +61,9 @@ func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	return e
 }
 
-// recordHTTPSEvidence tells the frontier whether a page on http redirects to its twin on
-// https, and whether one on https leads back or cannot be reached there. Other
-// failures say nothing of the origin, and no more does a page that is nowhere.
+// recordHTTPSEvidence tells the frontier whether a page on http redirects to the same URL on https,
+// and whether one on https redirects back or is unreachable. Other failures say nothing about the
+// origin, nor does a page that exists on neither.
 func (p *pageHandler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
 	u, status := v.URL(), v.Status()
 	switch {
@@ -79,7 +78,7 @@ func (p *pageHandler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
 	return p.frontier.RecordHTTPSEvidence(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
 }
 
-// recordIfHTTPSUnreachable tells f where v did not reach a server on https.
+// recordIfHTTPSUnreachable tells f if v did not reach a server on https.
 func recordIfHTTPSUnreachable(ctx context.Context, f *frontier.Frontier, v *Visit) error {
 	if u := v.URL(); isUnreachable(v) && u.Origin().Scheme() == "https" {
 		return f.RecordHTTPSEvidence(ctx, u, false, true)
@@ -87,9 +86,10 @@ func recordIfHTTPSUnreachable(ctx context.Context, f *frontier.Frontier, v *Visi
 	return nil
 }
 
-// requeueOnHTTP queues the page of v, which is not on https, where it was found: on http.
-// Its twin is not taken for it again, so that it is asked for once on each. What was
-// there before is only gone. How http answers says whether the origin is on https.
+// requeueOnHTTP queues the page of v on http, where it was found, because https does not have it.
+// The frontier does not replace that URL again, so each of the two is requested once. A page that
+// was visited on https before is merely gone. The answer on http will show whether the origin is on
+// https.
 func (p *pageHandler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
 	if !e.HTTPSUpgradeTried || e.VisitHistorySummary != nil {
@@ -99,15 +99,15 @@ func (p *pageHandler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 		e.URL = e.UncleanedURL
 	}
 	httpURL, ok := frontier.HTTPVariant(e.URL)
-	if !ok { // it is on http
+	if !ok { // it is on http already
 		return nil
 	}
 	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.FailedAttempts = httpURL, decorum.URL{}, false, 0
 	return p.frontier.AddReplacement(ctx, e)
 }
 
-// urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
-// and then what it was first found as.
+// urlToVisit returns the URL that a visit of e goes to: its clean URL, or the one it was found as
+// if the clean URL has no page.
 func urlToVisit(e storage.Entry) decorum.URL {
 	if e.UseUncleanedURL {
 		return e.UncleanedURL
@@ -115,14 +115,15 @@ func urlToVisit(e storage.Entry) decorum.URL {
 	return e.URL
 }
 
-// A urlCleaner takes off URLs what the project's rules and the Clean-param lines of their origins say.
+// A urlCleaner removes from URLs what the project's rules and their origins' Clean-param lines
+// name.
 type urlCleaner struct {
 	gate     *gate.Gate
 	frontier *frontier.Frontier
 }
 
-// cleanURLToVisit returns what the visit of e will be to by the rules known now: where they
-// clean it further, that is another entry in its place.
+// cleanURLToVisit returns the URL that a visit of e will go to by the rules known now. If it
+// differs from the URL of e, another entry replaces e.
 func (n urlCleaner) cleanURLToVisit(e storage.Entry) decorum.URL {
 	if e.UseUncleanedURL || e.Source == storage.SourcePrerequisite || e.Request != nil {
 		return urlToVisit(e)
@@ -130,10 +131,10 @@ func (n urlCleaner) cleanURLToVisit(e storage.Entry) decorum.URL {
 	return n.cleanURL(e.URL)
 }
 
-// uncleanedFallback returns what to visit where nothing is at the clean URL that v went
-// to, or only a redirect that puts a parameter or the id of a session back: the
-// URL that it was cleaned from, which stands for all others (CLEAN-05, CLEAN-23),
-// or, if it was found clean, where the redirect leads.
+// uncleanedFallback returns the URL to visit instead of the clean URL of v, if that does not exist
+// or redirects to a URL with the removed parameter or session ID. It is the URL that the clean one
+// was made from, which stands for all others (CLEAN-05, CLEAN-23), or, if the URL was found clean,
+// the target of the redirect.
 func (p *pageHandler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 	found = v.Lease.UncleanedURL
 	if v.Lease.UseUncleanedURL || v.Response == nil || v.Lease.Request != nil {
@@ -152,29 +153,27 @@ func (p *pageHandler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 	return found, true
 }
 
-// cleanParamReplacement returns the page that l is by the Clean-param rules of its origin, and
-// false if it is that page already. They may not have been known when l was
-// discovered. The gate, asked about l, has just answered cl or d: only where
-// it has judged l are the rules known that hold now. The crawl's own files
-// are as the site's robots.txt names them.
+// cleanParamReplacement returns the URL that the Clean-param rules of l's origin turn l into, and
+// false if l has it already. The rules may have been unknown when l was discovered. cl and d are
+// the gate's answer about l: only if it evaluated l are the rules in force known. The crawl's own
+// prerequisite files keep the URLs that robots.txt gives them.
 func (n urlCleaner) cleanParamReplacement(l storage.Lease, cl gate.Clearance, d decorum.Decision) (decorum.URL, bool) {
 	judged := d.Reason == decorum.ReasonRobots || d.Reason == decorum.ReasonTDMRep || d.Action == decorum.Proceed && !cl.IsForRobots()
 	clean := n.cleanURLToVisit(l.Entry)
 	return clean, judged && clean != urlToVisit(l.Entry)
 }
 
-// cleanURL returns u without what the project's rules and its origin's Clean-param
-// take off.
+// cleanURL returns u without what the project's rules and its origin's Clean-param lines remove.
 func (n urlCleaner) cleanURL(u decorum.URL) decorum.URL {
 	return n.gate.CleanURL(n.frontier.ParamCleaner().CleanURL(u))
 }
 
-// requeueAsCleanURL queues clean in the place of l, which is then given up without a
-// visit: clean is the page that is known, requested and judged (CLEAN-23,
-// CLEAN-24).
+// requeueAsCleanURL queues clean in place of l, and drops l without a visit: from now on clean is
+// the page that is known, requested and checked (CLEAN-23, CLEAN-24).
 func (n urlCleaner) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (leaseOutcome, error) {
 	e := l.Entry
-	e.URL, e.FailedAttempts, e.VisitHistorySummary = clean, 0, nil // what was left there says nothing of another URL
+	// The history belongs to the URL that is dropped.
+	e.URL, e.FailedAttempts, e.VisitHistorySummary = clean, 0, nil
 	if e.Source == storage.SourceRevisit {
 		e.Source = storage.SourceLink
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// lastmodNote is the note of an origin that says how true the dates were that
-// sitemaps gave for its pages: the claims of a record, in two bytes.
+// lastmodNote names an origin's note that says how accurate the dates were that sitemaps gave for
+// its pages: an encoded lastmodAccuracy of two bytes.
 const lastmodNote = "lastmod"
 
-// A lastmodAccuracy is what became of the last claims that sitemaps made of an origin's
-// pages: that they were modified since they were visited. Each was checked by
-// the visit that followed from it.
+// A lastmodAccuracy is the results of the last claims of sitemaps that a page of an origin was
+// modified since its last visit. The visit that followed each claim checked it.
 //
-// Each time that a sitemap is read, an origin has so many of its pages recalled
-// as it has earned: three while no three claims are known, then all, but only
-// one, as a probe, while more than half of the last claims were false. So trust
-// comes back as slowly as sitemaps are read: after all of the last eight claims
-// were false, with the fourth probe in a row that finds its page changed.
+// Each reading of a sitemap may reschedule a number of the origin's pages: three while fewer than
+// three results are known; one, as a probe, while more than half of the results are wrong; all
+// otherwise. So trust returns as slowly as sitemaps are read: if the last eight claims were wrong,
+// it takes four correct probes in a row.
 type lastmodAccuracy struct {
-	claimCount  uint8 // how many claims are known, at most 8
-	correctBits uint8 // one bit each, the latest lowest
+	claimCount  uint8 // number of known results, at most 8
+	correctBits uint8 // one bit for each result, the latest lowest; 1 is correct
 }
 
+// Bounds of the results: how many are kept, and how many are needed before they count.
 const maxClaims, minClaims = 8, 3
 
+// decodeLastmodAccuracy decodes a lastmodNote. It returns the zero value for an invalid one.
 func decodeLastmodAccuracy(note []byte) lastmodAccuracy {
 	if len(note) != 2 || note[0] > maxClaims {
 		return lastmodAccuracy{}
@@ -40,9 +40,10 @@ func decodeLastmodAccuracy(note []byte) lastmodAccuracy {
 	return lastmodAccuracy{note[0], note[1]}
 }
 
+// encode returns the value of the lastmodNote.
 func (r lastmodAccuracy) encode() []byte { return []byte{r.claimCount, r.correctBits} }
 
-// withClaim returns the record with one claim more.
+// withClaim returns the record with one more result.
 func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
 	r.correctBits <<= 1
 	if correct {
@@ -52,7 +53,8 @@ func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
 	return r
 }
 
-// maxReschedulesPerSitemap returns how many pages one reading of a sitemap may recall.
+// maxReschedulesPerSitemap returns how many pages of the origin one reading of a sitemap may
+// reschedule.
 func (r lastmodAccuracy) maxReschedulesPerSitemap() int {
 	known := r.correctBits & (1<<r.claimCount - 1)
 	wrong := int(r.claimCount) - bits.OnesCount8(known)
@@ -65,11 +67,12 @@ func (r lastmodAccuracy) maxReschedulesPerSitemap() int {
 	return math.MaxInt
 }
 
-// lastmodAccuracyLock guards the records: they are read and written by many workers.
-type lastmodAccuracyLock struct{ mu sync.Mutex }
+// A lastmodAccuracyLock serialises the updates of lastmodNotes: reading a note, and writing its
+// successor.
+type lastmodAccuracyLock struct{ mu sync.Mutex } // guards the lastmodNote of every origin
 
-// updateOriginLastmodAccuracy adds to the record of an origin that a page, of which a sitemap had
-// said so, was changed, or was not.
+// updateOriginLastmodAccuracy adds a result to the origin's record: whether a page that a sitemap
+// claimed to be modified had changed.
 func (o outcomePlanner) updateOriginLastmodAccuracy(ctx context.Context, origin decorum.Origin, changed bool) error {
 	o.lastmodAccuracyLock.mu.Lock()
 	defer o.lastmodAccuracyLock.mu.Unlock()
@@ -80,13 +83,14 @@ func (o outcomePlanner) updateOriginLastmodAccuracy(ctx context.Context, origin 
 	return o.notes.SetNote(ctx, origin, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
 }
 
-// sitemapLastmodSummary is the dates that a sitemap gives for its pages, or an index for its
-// sitemaps, taken together.
+// A sitemapLastmodSummary summarises the dates that a sitemap gives for its pages, or an index for
+// its sitemaps.
 type sitemapLastmodSummary struct {
 	count            int
 	earliest, latest time.Time
 }
 
+// addEntries adds the dates of listed. Entries without a date are ignored.
 func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 	for _, e := range listed {
 		if e.LastMod.IsZero() {
@@ -97,33 +101,33 @@ func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 	}
 }
 
-// hasCredibleDates reports whether the dates mean anything: not, if the sitemap says of all
-// its pages, three or more, that they were modified just now. Then it gives the
-// time at which it was made itself: within the hour, or, in whole days, today.
+// hasCredibleDates reports whether the dates mean anything. They do not if the sitemap claims that
+// all its pages, three or more, were modified just now: within the hour, or all at the same time
+// within a day. Then the dates say when the sitemap was generated.
 func (l *sitemapLastmodSummary) hasCredibleDates(now time.Time) bool {
 	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
 	return l.count > 0 && (l.count < 3 || !isRecent)
 }
 
-// rescheduleModifiedPages makes pages due at once that were visited before they were
-// modified, as the sitemap says, as far as their origins are trusted.
+// rescheduleModifiedPages makes pages due at once that the sitemap claims were modified after their
+// last visit, as far as the accuracy of their origins allows.
 func (p *prerequisites) rescheduleModifiedPages(ctx context.Context, sitemapReader *sitemapReader) error {
 	r := lastmodRescheduler{prerequisites: p, sitemapVisitEnd: sitemapReader.visit.End, remainingQuotaByOrigin: map[decorum.Origin]int{}}
 	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleModifiedPages(ctx, listed) })
 	return failed
 }
 
-// A lastmodRescheduler knows how many pages of each origin a sitemap may still reschedule.
+// A lastmodRescheduler counts how many pages of each origin a sitemap may still reschedule.
 type lastmodRescheduler struct {
 	prerequisites          *prerequisites
 	sitemapVisitEnd        time.Time
 	remainingQuotaByOrigin map[decorum.Origin]int
 }
 
-// rescheduleModifiedPages recalls those of the listed pages that have a date which is not in the
-// future. Where few may be recalled, they are offered one by one: most may be
-// new, or not modified since they were visited.
+// rescheduleModifiedPages reschedules those of the listed pages whose date is not in the future.
 func (r *lastmodRescheduler) rescheduleModifiedPages(ctx context.Context, listed []sitemap.Entry) error {
+	// Pages of trusted origins are offered in one batch. Pages of others are offered one by one,
+	// because most may be new or unmodified and then use up no quota.
 	pages := make([]storage.SitemapLastmod, 0, len(listed))
 	for _, e := range listed {
 		if e.LastMod.IsZero() || e.LastMod.After(r.sitemapVisitEnd) {
@@ -148,7 +152,7 @@ func (r *lastmodRescheduler) rescheduleModifiedPages(ctx context.Context, listed
 	return err
 }
 
-// remainingReschedules returns how many pages of an origin may still be recalled.
+// remainingReschedules returns how many pages of o may still be rescheduled.
 func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum.Origin) (int, error) {
 	if remaining, known := r.remainingQuotaByOrigin[o]; known {
 		return remaining, nil
@@ -161,6 +165,7 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 	return r.remainingQuotaByOrigin[o], nil
 }
 
+// reschedule makes those of pages due that were visited before they were modified, and counts them.
 func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rescheduled, err = r.prerequisites.frontier.RescheduleByLastmod(ctx, pages...)
 	r.prerequisites.counters.count(func(s *Stats) { s.RescheduledBySitemap += int64(rescheduled) })

@@ -15,16 +15,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxSitemapNesting is how many sitemap indexes may lead to a sitemap, one from the
-// other.
+// maxSitemapNesting is how many sitemap indexes may lead to a sitemap, one through the other.
 const maxSitemapNesting = 3
 
 // sitemapBatchSize is how many entries of a sitemap are handled at a time.
 const sitemapBatchSize = 1000
 
-// handleSitemap discovers what a sitemap lists, and recalls pages that it says
-// were modified. What could be read of a broken one counts. Where pages are
-// visited again, so are sitemaps.
+// handleSitemap queues what a sitemap lists, and reschedules pages that it claims were modified. It
+// uses what it can read of a damaged sitemap. Sitemaps are revisited if pages are.
 func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	if v.interrupted {
 		return leaseOutcome{outcome: storage.Requeue}, nil
@@ -34,7 +32,7 @@ func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutco
 	}
 	ctx = commitContext(ctx)
 	if to, ok := v.Response.Location(); ok {
-		e := redirectEntry(v, to) // what was vouched for the sitemap is vouched for that
+		e := redirectEntry(v, to) // declared for the sitemap, valid for its target
 		e.Source = storage.SourcePrerequisite
 		if _, err := p.frontier.Discover(ctx, e); err != nil {
 			return leaseOutcome{outcome: storage.Requeue}, err
@@ -48,6 +46,8 @@ func (p *prerequisites) handleSitemap(ctx context.Context, v *Visit) (leaseOutco
 	return p.outcomes.doneOrRevisit(ctx, v)
 }
 
+// processFetchedSitemap reads the sitemap of v: first to queue its entries, then, if the crawl
+// revisits pages and the dates are credible, to reschedule pages.
 func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) error {
 	r := &sitemapReader{prerequisites: p, ctx: ctx, visit: v, originDeclaresSitemap: map[decorum.Origin]bool{}}
 	var dates sitemapLastmodSummary
@@ -71,8 +71,8 @@ func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) err
 	return p.rescheduleModifiedPages(ctx, r)
 }
 
-// logSitemapDamage logs a fault of a sitemap, as a warning only the first time in a run, so
-// that many hosts with sitemaps beyond a limit cannot fill the log with warnings.
+// logSitemapDamage logs that a sitemap is damaged. Only the first in a run is a warning, so that
+// many hosts with sitemaps beyond a limit cannot fill the log with warnings.
 func (p *prerequisites) logSitemapDamage(ctx context.Context, v *Visit, damage error) {
 	level := slog.LevelInfo
 	if !p.sitemapDamageLogged.Swap(true) {
@@ -81,24 +81,25 @@ func (p *prerequisites) logSitemapDamage(ctx context.Context, v *Visit, damage e
 	p.log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 }
 
-// errSitemapTruncated is the fault of a sitemap that, compressed, is longer than the memory
-// for bodies.
+// errSitemapTruncated is the error of a sitemap that, even compressed, exceeds the memory for
+// bodies.
 var errSitemapTruncated = errors.New("it is longer than the memory for bodies can hold (--body-memory)")
 
-// A sitemapReader reads a sitemap as far as it may speak for what it lists.
+// A sitemapReader reads a sitemap, and skips entries that the sitemap may not list.
 type sitemapReader struct {
 	prerequisites              *prerequisites
 	ctx                        context.Context
 	visit                      *Visit
-	originDeclaresSitemap      map[decorum.Origin]bool // whether they vouch for it
-	flaws                      []sitemap.EntryError    // the first
-	omittedFlawCount           int                     // beyond these
-	refusedCrossSubmitCount    int                     // pages that are not for it to list
-	firstRefusedCrossSubmitURL decorum.URL             // the first of them
+	originDeclaresSitemap      map[decorum.Origin]bool // whether an origin's robots.txt declares it
+	flaws                      []sitemap.EntryError    // the first maxFlaws flaws
+	omittedFlawCount           int                     // number of further flaws
+	refusedCrossSubmitCount    int                     // pages that it may not list
+	firstRefusedCrossSubmitURL decorum.URL             // the first of those pages
 }
 
-// encodeSitemapDeclaration is the CallbackData of a sitemap that is queued, and of those to which it
-// leads: whose robots.txt names it, and as what.
+// encodeSitemapDeclaration returns the CallbackData of a queued sitemap, and of the sitemaps that
+// it leads to: the origin whose robots.txt declares it, and its URL there. If that is too long, it
+// is the origin alone.
 func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decorum.URL) []byte {
 	w := declaringOrigin.String() + " " + declaredURL.String()
 	if len(w) > storage.MaxCallbackDataBytes {
@@ -107,23 +108,23 @@ func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decoru
 	return []byte(w)
 }
 
-// decodeSitemapProvenance returns who vouches for the sitemap of v, and what it was named
-// as: the index or the redirect that led to it, if one did.
+// decodeSitemapProvenance returns which origin's robots.txt led to the sitemap of v, and the URL
+// declared there: that of the sitemap itself, or of the index or redirect that led to it.
 func decodeSitemapProvenance(v *Visit) (declaringOrigin decorum.Origin, declaredURL decorum.URL) {
 	origin, sitemap, _ := strings.Cut(string(v.Lease.CallbackData), " ")
 	declaringOrigin, _ = parseOrigin(origin)
 	declaredURL, err := decorum.ParseURL(sitemap)
-	if err != nil { // only the origin is kept
+	if err != nil { // the CallbackData has the origin alone
 		declaredURL = v.URL()
 	}
 	return declaringOrigin, declaredURL
 }
 
-// mayListOrigin reports whether a sitemap may list URLs of o, whatever its own place:
-// the robots.txt of a host names it, or an index that led to it, and so vouches
-// for the host's URLs, on any scheme and port. Where the rules of o are not known
-// yet it may: scope and robots.txt are asked all the same, and the sitemap is not
-// read again when they are.
+// mayListOrigin reports whether the sitemap may list URLs of o outside its own location
+// (sitemaps.org). It may if the robots.txt of o's host declares the sitemap, or an index that led
+// to it; the declaration holds for every scheme and port of the host. It also may while the rules
+// of o are unknown: scope and robots.txt are checked for each URL anyway, and the sitemap is not
+// read again later.
 func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 	declaringOrigin, declaredURL := decodeSitemapProvenance(r.visit)
 	if declaringOrigin.Host() == o.Host() {
@@ -143,9 +144,10 @@ func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 	return declares
 }
 
-// maxFlaws is how many flaws of a sitemap are told one by one.
+// maxFlaws is how many flaws of a sitemap are logged one by one.
 const maxFlaws = 5
 
+// addFlaw keeps the first flaws, and counts the rest.
 func (r *sitemapReader) addFlaw(f sitemap.EntryError) {
 	if len(r.flaws) < maxFlaws {
 		r.flaws = append(r.flaws, f)
@@ -154,7 +156,7 @@ func (r *sitemapReader) addFlaw(f sitemap.EntryError) {
 	}
 }
 
-// logFlaws logs what of the sitemap could not be used.
+// logFlaws logs which entries of the sitemap were not used.
 func (r *sitemapReader) logFlaws() {
 	for _, f := range r.flaws {
 		r.prerequisites.log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
@@ -168,8 +170,8 @@ func (r *sitemapReader) logFlaws() {
 	}
 }
 
-// eachBatch calls do for the entries of the sitemap, some at a time. It returns the
-// error of do, and what is wrong with the sitemap.
+// eachBatch calls handle for the entries of the sitemap, in batches. failed is the error of handle,
+// damage what is wrong with the sitemap.
 func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, damage error) {
 	listed := make([]sitemap.Entry, 0, sitemapBatchSize)
 	flush := func() error {
@@ -180,8 +182,8 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 	r.flaws, r.omittedFlawCount, r.refusedCrossSubmitCount = nil, 0, 0
 	options := sitemap.Options{MaxBytes: r.prerequisites.settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
-		// By the rule of sitemaps.org. The sitemaps of an index may be anywhere: who vouches for
-		// the index wants them read.
+		// The location rule of sitemaps.org is for pages. An index may list sitemaps anywhere: the
+		// origin that declares the index wants them read.
 		if !e.AllowedByLocation && !e.IsSitemap && !r.mayListOrigin(e.URL.Origin()) {
 			if r.refusedCrossSubmitCount++; r.refusedCrossSubmitCount == 1 {
 				r.firstRefusedCrossSubmitURL = e.URL
@@ -199,7 +201,7 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 	return failed, damage
 }
 
-// queueSitemapEntries queues what a sitemap lists: pages, or further sitemaps.
+// queueSitemapEntries queues the pages and sitemaps that a sitemap lists.
 func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
 	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
 	for _, s := range listed {
@@ -207,14 +209,14 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 			Depth: 1, Referrer: v.URL().String()}
 		if s.IsSitemap {
 			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
-			e.CallbackData = v.Lease.CallbackData // who vouches for the index vouches for its sitemaps
+			e.CallbackData = v.Lease.CallbackData // a declared index declares its sitemaps
 			if e.Depth > maxSitemapNesting {
 				p.log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)
 				continue
 			}
 		}
 		switch {
-		case s.URL == s.URL.Origin().RobotsURL(): // the gate asks for it, and knows when
+		case s.URL == s.URL.Origin().RobotsURL(): // the gate fetches robots.txt itself, when it is due
 		case s.IsSitemap:
 			sitemaps = append(sitemaps, e)
 		default:
@@ -228,10 +230,10 @@ func (p *prerequisites) queueSitemapEntries(ctx context.Context, v *Visit, liste
 	return p.queueSitemaps(ctx, declaringOrigin, sitemaps)
 }
 
-// queueSitemaps queues sitemaps to which the robots.txt of declaringOrigin leads, by itself
-// or by indexes: as many as Settings.MaxSitemapsPerHost grants its host. Who names sitemaps
-// without end takes nothing from what other hosts name, and does not fill the
-// queue: pages are bounded by scope, sitemaps by this.
+// queueSitemaps queues sitemaps that the robots.txt of declaringOrigin leads to, directly or
+// through indexes, up to Settings.MaxSitemapsPerHost for each host. The limit is per host, so
+// endless sitemaps of one host neither starve other hosts nor fill the queue. Scope bounds pages;
+// this limit bounds sitemaps.
 func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
@@ -254,8 +256,9 @@ func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decor
 	return nil
 }
 
-// hostSitemapQuotas count the sitemaps that were queued in this run, by the host whose
-// robots.txt led to them. A host that is forgotten, since many others came after it, begins anew.
+// hostSitemapQuotas counts the sitemaps queued in this run, by the host whose robots.txt led to
+// them. The count of a host that the cache drops, because many others came after it, starts from
+// zero again.
 type hostSitemapQuotas struct {
 	mu    sync.Mutex // guards hosts and the quotas in it
 	hosts recent.Map[string, *hostSitemapQuota]
@@ -263,11 +266,11 @@ type hostSitemapQuotas struct {
 
 type hostSitemapQuota struct {
 	queuedSitemaps int
-	limitLogged    bool // that it is used up
+	limitLogged    bool // the log has the warning that the quota is used up
 }
 
-// remainingAndMarkWarned returns how many more of most a host may have, and, if none, whether that
-// was said before.
+// remainingAndMarkWarned returns how many of maxSitemaps host has left. If none are left, it also
+// returns whether that was logged before, and marks it as logged.
 func (q *hostSitemapQuotas) remainingAndMarkWarned(host string, maxSitemaps int) (remaining int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -279,14 +282,14 @@ func (q *hostSitemapQuotas) remainingAndMarkWarned(host string, maxSitemaps int)
 	return 0, warned
 }
 
-// addQueued counts n more of a host.
+// addQueued counts n more sitemaps of host.
 func (q *hostSitemapQuotas) addQueued(host string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.getOrCreate(host).queuedSitemaps += n
 }
 
-// getOrCreate returns the quota of a host. It requires q.mu.
+// getOrCreate returns the quota of host. The caller holds q.mu.
 func (q *hostSitemapQuotas) getOrCreate(host string) *hostSitemapQuota {
 	h, ok := q.hosts.Get(host, maxCached)
 	if !ok {

@@ -18,60 +18,59 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A CachedTDMRep is what is known of an origin's tdmrep.json, which a crawl that
-// mines text and data must read before pages (TDM Reservation Protocol, Processing
-// priority).
+// A CachedTDMRep is what is known of an origin's tdmrep.json. A crawl that mines text and data must
+// read that file before pages (TDM Reservation Protocol, Processing priority).
 type CachedTDMRep struct {
-	Body                []byte    `json:"body,omitempty"`     // of the last answer that was a file
-	FetchedAt           time.Time `json:"fetched,omitzero"`   // when the server last answered
-	RefetchAt           time.Time `json:"until,omitzero"`     // it is not asked again before
-	ConsecutiveFailures int       `json:"failures,omitempty"` // lookups that failed in a row
-	parsed              *aiuse.TDMRep
+	Body                []byte        `json:"body,omitempty"`     // body of the last answer that had the file
+	FetchedAt           time.Time     `json:"fetched,omitzero"`   // when the server last answered
+	RefetchAt           time.Time     `json:"until,omitzero"`     // earliest time of the next request
+	ConsecutiveFailures int           `json:"failures,omitempty"` // consecutive failed lookups
+	parsed              *aiuse.TDMRep // Body, parsed; nil if there is no file
 
-	// firstUseGraceUntil is until when what was just learnt holds at least until a page has been
-	// cleared by it, as of a robots.txt; zero if one was.
+	// firstUseGraceUntil extends a newly fetched file, as of a robots.txt: the file stays fresh
+	// until it has decided about a page, but not beyond this time. Zero once it has.
 	firstUseGraceUntil time.Time
 }
 
-// maxGrace is how long a file at most holds for which no page comes.
+// maxGrace is the longest that a file stays fresh while no page uses it.
 const maxGrace = 24 * time.Hour
 
-// isFresh reports whether the file need not be asked for at now.
+// isFresh reports whether the file need not be fetched at now.
 func (r *CachedTDMRep) isFresh(now time.Time) bool {
 	return now.Before(r.RefetchAt) || now.Before(r.firstUseGraceUntil)
 }
 
-// tdmrepNote is the note, in the frontier's store, that keeps one.
+// tdmrepNote names the note in the frontier's store that has a CachedTDMRep, as JSON.
 const tdmrepNote = "tdmrep"
 
-// ReadCachedTDMRep returns what is known of an origin's tdmrep.json. A note that
-// cannot be read is of nothing known: the file is asked for again.
+// ReadCachedTDMRep returns what the notes know of an origin's tdmrep.json. A damaged note counts as
+// none, so that the file is fetched again.
 func ReadCachedTDMRep(ctx context.Context, notes storage.Notes, o decorum.Origin) (*CachedTDMRep, error) {
 	note, err := notes.ReadNote(ctx, o, tdmrepNote)
 	r := &CachedTDMRep{}
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
 		return &CachedTDMRep{}, err
 	}
-	r.parsed, _ = aiuse.ParseTDMRep(r.Body) // what is wrong with it was said when it came
+	r.parsed, _ = aiuse.ParseTDMRep(r.Body) // its faults were logged when it was fetched
 	return r, nil
 }
 
-// maxTDMRepFailures is how many lookups of a tdmrep.json must fail in a row for the origin
-// to count as one that has none.
+// maxTDMRepFailures is how many consecutive lookups must fail before an origin counts as one
+// without a tdmrep.json.
 const maxTDMRepFailures = 3
 
-// tdmrepRetryDelay is how long a server that failed is left alone, then twice as
-// long.
+// tdmrepRetryDelay is the wait after the first failed lookup. It doubles with each further failure.
 const tdmrepRetryDelay = time.Minute
 
-// pagesAwaitRetry reports whether pages wait for the file: the server failed just now.
+// pagesAwaitRetry reports whether pages wait for the file, because its last lookups failed and
+// another follows.
 func (r *CachedTDMRep) pagesAwaitRetry() bool {
 	return r.ConsecutiveFailures > 0 && r.ConsecutiveFailures < maxTDMRepFailures
 }
 
-// NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
-// notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
-// if no rules are known.
+// NewVerdictFunc returns a function that evaluates an origin's URLs by its robots.txt and by the
+// tdmrep.json in the notes, as a crawl does while both are valid. The function is nil if no rules
+// are known.
 func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := robotsGate.VerdictFunc(ctx, o)
 	if err != nil || rules == nil || !aiuse.PurposesIncludeTDM(robotsGate.Purposes()) {
@@ -88,7 +87,7 @@ func NewVerdictFunc(ctx context.Context, robotsGate *gate.Gate, notes storage.No
 	}, err
 }
 
-// UsageSignalsForURL returns what the file says of the use of u; a nil file says nothing.
+// UsageSignalsForURL returns what the file says about the use of u; nothing for a nil r.
 func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
 	if r == nil {
 		return nil
@@ -96,7 +95,7 @@ func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
 	return r.parsed.SignalsForURL(u)
 }
 
-// sha256Hex returns the hash of the file in hex, empty if there is none.
+// sha256Hex returns the SHA-256 of the file in hex, empty if there is no file.
 func (r *CachedTDMRep) sha256Hex() string {
 	if len(r.Body) == 0 {
 		return ""
@@ -105,17 +104,18 @@ func (r *CachedTDMRep) sha256Hex() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// tdmrepCache are those of the origins in play.
+// A tdmrepCache has the tdmrep.json of the origins in use, and which leases look one up.
 type tdmrepCache struct {
-	mu                sync.Mutex
+	mu                sync.Mutex // guards states and lookupLeaseTokens
 	states            recent.Map[decorum.Origin, *CachedTDMRep]
-	lookupLeaseTokens map[decorum.Origin]uint64 // by which lease
+	lookupLeaseTokens map[decorum.Origin]uint64 // token of the lease that fetches the file
 }
 
-// tdmrepCacheSize is how many are held in memory at least, twice as many at most: a
-// file may be of 64 KiB. It is more than are in hand at a time.
+// tdmrepCacheSize is how many files are kept in memory at least; at most twice as many. A file has
+// up to 64 KiB. The size exceeds the number of origins in use at a time.
 const tdmrepCacheSize = 250
 
+// get returns the cached file of o, nil if it is not cached.
 func (rs *tdmrepCache) get(o decorum.Origin) *CachedTDMRep {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -123,13 +123,14 @@ func (rs *tdmrepCache) get(o decorum.Origin) *CachedTDMRep {
 	return r
 }
 
+// put caches the file of o.
 func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.states.Put(o, r, tdmrepCacheSize)
 }
 
-// claimLookup reports whether l may look up the file of its origin: nobody else does.
+// claimLookup reports whether l may fetch the file of its origin: no other lease is fetching it.
 func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -143,7 +144,7 @@ func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 	return !claimed || by == l.Token
 }
 
-// releaseLookup ends the claim of l, if it has one.
+// releaseLookup ends the lookup of l, if it has one.
 func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -152,7 +153,7 @@ func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	}
 }
 
-// cachedTDMRep returns what is known of an origin's file, of this run or before.
+// cachedTDMRep returns the file of o, from the cache or the notes.
 func (p *prerequisites) cachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
 	if r := p.tdmrepCache.get(o); r != nil {
 		return r, nil
@@ -160,8 +161,8 @@ func (p *prerequisites) cachedTDMRep(ctx context.Context, o decorum.Origin) (*Ca
 	return p.loadCachedTDMRep(ctx, o)
 }
 
-// loadCachedTDMRep returns what the notes say of it: another process may have learnt
-// more than this one has in mind.
+// loadCachedTDMRep returns the file of o from the notes, and caches it: another process may have
+// fetched it since it was cached.
 func (p *prerequisites) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
 	r, err := ReadCachedTDMRep(ctx, p.frontier.Store(), o)
 	if err == nil {
@@ -170,9 +171,9 @@ func (p *prerequisites) loadCachedTDMRep(ctx context.Context, o decorum.Origin) 
 	return r, err
 }
 
-// tdmrepClearance asks the tdmrep.json of the origin whether the page may be visited that
-// robots.txt has cleared, if the crawl mines text and data. It returns the
-// clearance, or one for the file, if that must come first.
+// tdmrepClearance decides by the origin's tdmrep.json whether a page that robots.txt has cleared
+// may be visited, if the crawl mines text and data. It returns cl, or a clearance for the file
+// itself if that must be fetched first.
 func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl gate.Clearance) (gate.Clearance, decorum.Decision, error) {
 	o, now := cl.URL().Origin(), p.now()
 	kind := visitKindOf(l, cl)
@@ -183,16 +184,17 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 	if err != nil {
 		return gate.Clearance{}, decorum.Decision{}, err
 	}
+	// Fetch the file first, unless robots.txt disallows it or another worker or process has it.
 	if !r.isFresh(now) {
 		file, err := cl.ClearOtherURL(aiuse.TDMRepURL(o))
 		if err == nil {
 			r, err = p.loadCachedTDMRep(ctx, o)
 		}
 		switch {
-		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
+		case errors.Is(err, decorum.Disallowed): // a disallowed file reserves nothing
 		case err != nil:
 			return gate.Clearance{}, decorum.Decision{}, err
-		case r.isFresh(now): // somebody else has asked
+		case r.isFresh(now): // another process has fetched it
 		case p.tdmrepCache.claimLookup(l):
 			return file, decorum.Decision{}, nil
 		default:
@@ -201,11 +203,12 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 	}
 	d, err := r.decision(now, cl.URL(), p.gate.Purposes(), cl.FetchSummary())
 	if d.Reason == decorum.ReasonTDMRep && !kind.IsPage() {
-		d = decorum.Decision{} // it only keeps the file fresh, and visits no page
+		d = decorum.Decision{} // this visit only keeps the file fresh; it is not to a page
 	}
 	if err != nil || d.Action != decorum.Proceed {
 		return gate.Clearance{}, d, err
 	}
+	// The file has now been used: its grace ends.
 	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
 		served.firstUseGraceUntil = time.Time{}
@@ -214,8 +217,8 @@ func (p *prerequisites) tdmrepClearance(ctx context.Context, l storage.Lease, cl
 	return cl, decorum.Decision{}, nil
 }
 
-// decision returns how the file decides about a visit to u at now for these purposes: pages may wait
-// for it, or it reserves u, which robots.txt allows as file says.
+// decision returns how r decides about a visit to u at now for these purposes: the page waits for
+// the file, or the file reserves u, or the visit may proceed. file is the robots.txt that allows u.
 func (r *CachedTDMRep) decision(now time.Time, u decorum.URL, purposes []string, file gate.FetchSummary) (decorum.Decision, error) {
 	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return tdmrepPostponedDecision(u, decorum.Unreachable, r.RefetchAt), nil
@@ -228,8 +231,8 @@ func (r *CachedTDMRep) decision(now time.Time, u decorum.URL, purposes []string,
 	return RefusalDecision(&decorum.Error{Op: "use", URL: u.String(), Kind: decorum.Disallowed, Err: refusal})
 }
 
-// tdmrepPostponedDecision returns the Decision about a page that waits for the file of its
-// origin: which is Pending, or Unreachable.
+// tdmrepPostponedDecision returns the Decision about a page that waits for its origin's
+// tdmrep.json, which is Pending or Unreachable.
 func tdmrepPostponedDecision(u decorum.URL, kind decorum.ErrorKind, until time.Time) decorum.Decision {
 	d := decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonTDMRepUnreachable, Until: until}
 	if kind == decorum.Pending {
@@ -239,7 +242,7 @@ func tdmrepPostponedDecision(u decorum.URL, kind decorum.ErrorKind, until time.T
 	return d
 }
 
-// A tdmrepPostponedError says that pages wait for the file of their origin.
+// A tdmrepPostponedError says that pages wait for the tdmrep.json of their origin.
 type tdmrepPostponedError struct {
 	reason decorum.DecisionReason
 	until  time.Time
@@ -254,8 +257,8 @@ func (e *tdmrepPostponedError) Error() string {
 	return why + "; closed until " + e.until.UTC().Format(time.RFC3339)
 }
 
-// handleTDMRepResponse learns what came back for a tdmrep.json. The page whose turn
-// it was goes back and waits the host's rest.
+// handleTDMRepResponse stores the answer for a tdmrep.json. The leased page goes back to its queue
+// and waits for the host's rest.
 func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (leaseOutcome, error) {
 	result := leaseOutcome{outcome: storage.Requeue}
 	if v.interrupted {
@@ -267,6 +270,7 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	if err != nil {
 		return result, err
 	}
+	// Store the file, then release the origin and the parked URLs that a changed file allows.
 	r := p.updatedCachedTDMRep(*before, v)
 	note, err := json.Marshal(r)
 	if err != nil {
@@ -286,10 +290,11 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	return result, errors.Join(err, p.frontier.Hold(ctx, o, time.Time{}, false))
 }
 
-// updatedCachedTDMRep returns what is known of a file after v. Who answers that there is none
-// has none. A server that fails is asked again, and has what it had before, or
-// none, if it fails on.
+// updatedCachedTDMRep returns r updated by v. An answer without a file means that there is none.
+// After a failure the lookup is repeated; after maxTDMRepFailures the last known file stays in
+// force, or none.
 func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
+	// After a failure, keep the last known file and try again.
 	if _, failed := visitFailureClass(v); failed {
 		r.ConsecutiveFailures++
 		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
