@@ -54,7 +54,7 @@ type activeLease struct {
 	lease         storage.Lease
 	expiryTimer   *time.Timer             // calls expire when the lease runs out
 	expire        func()                  // cancels the visit with errLeaseExpired
-	cancelRequest context.CancelCauseFunc // cancels the request in flight; nil if there is none
+	cancelRequest context.CancelCauseFunc // cancels the request in flight; nil if none
 }
 
 // addLease registers l and returns the context of its visit, which is cancelled when l expires. The

@@ -377,7 +377,7 @@ func (c *Crawler) onBrakesChanged() {
 }
 
 // ShouldStaySuspended reports whether an origin that an earlier run suspended stays suspended: its
-// host is not due, and it asked for a longer rest than this run waits for.
+// host is not due, and it demands a longer rest than this run waits for.
 func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)

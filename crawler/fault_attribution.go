@@ -157,10 +157,10 @@ func (a *faultAttributor) logBreakerChange(v *Visit) {
 	case s.Open:
 		a.log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
 	case s.ClosedWithoutAnswer:
-		a.log.Warn("visits go on, and hosts are charged again: none has answered for too long",
+		a.log.Warn("visits resume, and hosts are charged again: no host has answered for too long",
 			"why", s.Reason, "paused", time.Since(s.OpenedAt).Round(time.Second))
 	default:
-		a.log.Info("visits go on", "paused", time.Since(s.OpenedAt).Round(time.Second), "why", s.Reason)
+		a.log.Info("visits resume", "paused", time.Since(s.OpenedAt).Round(time.Second), "why", s.Reason)
 	}
 }
 
@@ -202,8 +202,8 @@ var faultErrnos = []struct {
 	{syscall.ENFILE, politeness.CertainlyMachine, "the system has no file descriptors left"},
 	{syscall.ENOBUFS, politeness.CertainlyMachine, "the system has no buffers left"},
 	{syscall.ENOMEM, politeness.CertainlyMachine, "the system has no memory left"},
-	{syscall.EADDRNOTAVAIL, politeness.ProbablyMachine, "there is no local address or port to connect from"},
-	{syscall.EADDRINUSE, politeness.ProbablyMachine, "there is no local address or port to connect from"},
+	{syscall.EADDRNOTAVAIL, politeness.ProbablyMachine, "no local address or port is available"},
+	{syscall.EADDRINUSE, politeness.ProbablyMachine, "no local address or port is available"},
 	{syscall.ENETDOWN, politeness.ProbablyMachine, "the network is down"},
 	{syscall.ENETUNREACH, politeness.ProbablyMachine, "the network is unreachable"},
 	{syscall.EPERM, politeness.ProbablyMachine, "the system does not permit connections"},
@@ -311,7 +311,7 @@ const (
 // because it has too many goroutines to run or because other processes use the machine. In a bubble
 // of testing/synctest timers are never late.
 type timerLagMeter struct {
-	mu           sync.Mutex    // guards the fields below
+	mu           sync.Mutex    // guards activeVisits, totalLag, nextTick and timer
 	activeVisits int           // visits in flight
 	totalLag     time.Duration // lateness of all ticks
 	nextTick     time.Time     // when the current tick is due

@@ -95,7 +95,7 @@ func (p *pageHandler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
 		return nil
 	})
 	if damage != nil && !errors.Is(damage, sitemap.ErrNotSitemap) {
-		p.log.Warn("feed is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+		p.log.Warn("feed is damaged; its readable part is used", "url", v.URL(), "error", damage)
 	}
 	return links
 }

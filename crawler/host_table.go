@@ -34,7 +34,7 @@ type hostTableConfig struct {
 	policy       politeness.Policy
 	limiter      *politeness.Limiter
 	frontier     *frontier.Frontier // holds origins and acks leases
-	hostDueStore *HostDueStore      // nil: there is none
+	hostDueStore *HostDueStore      // nil: no other crawls
 	log          *slog.Logger
 	now          func() time.Time
 }
@@ -44,7 +44,7 @@ type hostEntry struct {
 	HostStats
 	state              storage.HostState   // without EncodedStats
 	leaseCount         int                 // leases of the host that workers have
-	firstVisitTokens   map[uint64]struct{} // tokens of those that are first visits to a page
+	firstVisitTokens   map[uint64]struct{} // tokens of leases that are first visits to a page
 	requeuedOverBudget bool                // see Crawler.requeueOverHostBudget
 
 	// unchargedTimeouts counts consecutive time-outs that were not charged to the host: see
@@ -232,7 +232,7 @@ func (ms *hostTable) updateHostAfterVisit(ctx context.Context, v *Visit) (*stora
 	err = errors.Join(err, ms.hostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))
 	ms.countVisit(v, delay, policy.Delay)
 	if why := suspendReason(policy, visit); why != "" {
-		ms.log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
+		ms.log.Warn("host suspended: "+why, "host", origin.Host(), "until", host.Due)
 		err = errors.Join(err, ms.suspendHost(commitContext(ctx), origin, host.Due))
 	}
 	return &host, err
@@ -253,7 +253,7 @@ func (ms *hostTable) politenessPolicyOf(host string, now time.Time) politeness.P
 // force, and which have expired.
 func (ms *hostTable) logClosedWindowAndOverrides(now time.Time) {
 	if w := ms.policy.VisitWindow; !w.IsOpen(now) {
-		ms.log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
+		ms.log.Info("outside the visit hours", "window", w, "opens", w.NextOpen(now))
 	}
 	for _, host := range slices.Sorted(maps.Keys(ms.policy.HostOverrides)) {
 		policy, o := ms.politenessPolicyOf(host, now), ms.policy.HostOverrides[host]
@@ -275,7 +275,7 @@ func (ms *hostTable) logClosedWindowAndOverrides(now time.Time) {
 func suspendReason(p politeness.Policy, v politeness.FinishedVisit) string {
 	switch {
 	case v.RetryAfter > p.MaxRetryAfter:
-		return "it asks to be left alone for longer than the crawl waits"
+		return "its Retry-After is longer than the crawl waits"
 	case v.CrawlDelay > p.MaxCrawlDelay:
 		return "its Crawl-delay is longer than max_crawl_delay"
 	}

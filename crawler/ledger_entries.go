@@ -47,7 +47,7 @@ func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 // ledgerEntries writes the ledger records of a visit: the request before it is sent, the response
 // when the visit is over, and refusals.
 type ledgerEntries struct {
-	ledger          Ledger // nil: there is none
+	ledger          Ledger // nil: no ledger
 	gate            *gate.Gate
 	store           storage.Store // marks requests that must not be sent twice
 	policy          politeness.Policy

@@ -147,7 +147,7 @@ func (d *OnDemandCrawl) visitEntry(ctx context.Context, e storage.Entry) (last *
 		case err != nil && hasRules:
 			return nil, err
 		case err != nil:
-			return nil, fmt.Errorf("cannot have %s: %w", o.RobotsURL(), err)
+			return nil, fmt.Errorf("cannot fetch %s: %w", o.RobotsURL(), err)
 		case d.visit != nil && d.visit.Kind.IsPage():
 			return d.visit, nil
 		}
@@ -238,7 +238,7 @@ func (e *HostNotDueError) Is(target error) bool { return target == decorum.NotDu
 
 // Error says when the host is due.
 func (e *HostNotDueError) Error() string {
-	return fmt.Sprintf("%s is not to be visited before %s", e.Host, e.Due.Format(time.RFC3339))
+	return fmt.Sprintf("%s may not be visited before %s", e.Host, e.Due.Format(time.RFC3339))
 }
 
 // checkDue returns a *HostNotDueError if the host of o is not due for longer than maxWait.

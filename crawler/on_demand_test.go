@@ -135,10 +135,10 @@ func TestOnDemandVisits(t *testing.T) {
 			[]string{"http://a.test/robots.txt", "http://a.test/moved", "http://free.test/robots.txt", "http://free.test/"}, 21 * time.Second},
 		{"no retry", []string{"http://free.test/busy 503", "http://free.test/reset unreachable", "http://free.test/ 200"},
 			[]string{"http://free.test/robots.txt", "http://free.test/busy", "http://free.test/reset", "http://free.test/"}, 1*time.Second + 5*time.Second + 10*time.Second},
-		{"too long a pause", []string{"http://late.test/ late.test is not to be visited before", "http://late.test/ late.test is not to be visited before"},
+		{"too long a pause", []string{"http://late.test/ late.test may not be visited before", "http://late.test/ late.test may not be visited before"},
 			[]string{"http://late.test/robots.txt"}, 0},
-		{"robots.txt cannot be had", []string{"http://down.test/ cannot have http://down.test/robots.txt: robots http://down.test/: unreachable: robots.txt: status 503; closed until",
-			"http://down.test/x cannot have http://down.test/robots.txt", "http://gone.test/ cannot have http://gone.test/robots.txt"},
+		{"robots.txt cannot be had", []string{"http://down.test/ cannot fetch http://down.test/robots.txt: robots http://down.test/: unreachable: robots.txt: status 503; closed until",
+			"http://down.test/x cannot fetch http://down.test/robots.txt", "http://gone.test/ cannot fetch http://gone.test/robots.txt"},
 			[]string{"http://down.test/robots.txt", "http://gone.test/robots.txt"}, 0},
 		{"robots.txt alone", []string{"http://a.test/ 200" + robotsOnly, "http://a.test/ nothing" + robotsOnly, "http://free.test/ 404" + robotsOnly, "http://late.test/ 200" + robotsOnly},
 			[]string{"http://a.test/robots.txt", "http://free.test/robots.txt", "http://late.test/robots.txt"}, 0},
@@ -206,7 +206,7 @@ func TestOnDemandWaits(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { cancel(errEnough) })
 
 		d.PostponeHost("free.test", start.Add(10*time.Second))
-		if _, err := d.Visit(ctx, page); !errors.Is(err, errEnough) || !strings.HasPrefix(err.Error(), "cannot have http://free.test/robots.txt: ") {
+		if _, err := d.Visit(ctx, page); !errors.Is(err, errEnough) || !strings.HasPrefix(err.Error(), "cannot fetch http://free.test/robots.txt: ") {
 			t.Errorf("when nobody waits any more: %v", err)
 		}
 		wantWait("a wait that was broken off", 3*time.Second)
@@ -274,7 +274,7 @@ func TestOnDemandRefusedByUs(t *testing.T) {
 			d, start := newOnDemandCrawl(t, unsentFetcher{kind}), time.Now()
 			for range 2 {
 				_, err := d.Visit(t.Context(), parseURL(t, "http://a.test/"))
-				if !errors.Is(err, kind) || !strings.HasPrefix(err.Error(), "cannot have http://a.test/robots.txt: ") {
+				if !errors.Is(err, kind) || !strings.HasPrefix(err.Error(), "cannot fetch http://a.test/robots.txt: ") {
 					t.Errorf("%v, want %v", err, kind)
 				}
 				if time.Since(start) > time.Minute {

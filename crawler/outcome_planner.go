@@ -23,7 +23,7 @@ type outcomePlanner struct {
 	notes               storage.Notes
 	content             *contentAnalyzer
 	counters            *counters
-	onRetryScheduled    func(*Visit, FailureClass) // nil: there is no hook
+	onRetryScheduled    func(*Visit, FailureClass) // nil: not called
 	now                 func() time.Time
 	lastmodAccuracyLock *lastmodAccuracyLock
 }

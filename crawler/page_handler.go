@@ -28,7 +28,7 @@ type pageHandler struct {
 
 type pageHandlerConfig struct {
 	handler  Handler  // nil: linksToFollow
-	recorder Recorder // nil: there is none
+	recorder Recorder // nil: pages are not recorded
 	frontier *frontier.Frontier
 	policy   politeness.Policy
 	settings Settings
@@ -99,6 +99,7 @@ func (p *pageHandler) callHandlerIfContentUsable(ctx context.Context, v *Visit) 
 	if !p.content.forbidsContentUse(v) {
 		return handle(ctx, v)
 	}
+	// Withhold the content: only the crawl's own link extraction may read it.
 	v.contentWithheld = true
 	p.counters.count(func(s *Stats) { s.PagesWithheld++ })
 	if p.handler != nil {
@@ -129,7 +130,7 @@ func (p *pageHandler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visi
 		}
 		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
 		if err := found.Validate(); err != nil {
-			p.log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
+			p.log.Warn("a handler returned an invalid link", "page", v.URL(), "error", err)
 			continue
 		}
 		if l.URL.PathAndQuery() != "/robots.txt" { // the gate fetches robots.txt itself, when it is due
@@ -178,7 +179,7 @@ type contentSeen struct {
 	hashSeed     maphash.Seed
 
 	mu sync.Mutex // guards firstURLHashes
-	// firstURLHashes maps the hash of a body to the hash of the first URL that had it.
+	// firstURLHashes maps the hash of a body to the hash of the first URL with that body.
 	firstURLHashes recent.Map[uint64, uint64]
 }
 

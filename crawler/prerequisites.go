@@ -36,7 +36,7 @@ type prerequisitesConfig struct {
 	cleaner         urlCleaner
 	outcomes        outcomePlanner
 	counters        *counters
-	onRobotsFetched func(gate.RecordFetchResult) // nil: there is no hook
+	onRobotsFetched func(gate.RecordFetchResult) // nil: not called
 	log             *slog.Logger
 	now             func() time.Time
 }
@@ -164,7 +164,7 @@ func (p *prerequisites) handleRobots(ctx context.Context, v *Visit) (leaseOutcom
 	}
 	if v.wasNeverSent() && v.Lease.RobotsFor.IsZero() {
 		p.gate.CancelFetch(v.Clearance) // this side refused the request
-		p.log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
+		p.log.Warn("robots.txt was not requested", "origin", v.URL().Origin(), "error", v.Err)
 		return result, p.frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
 	}
 	ctx = commitContext(ctx) // keep the answer even while the crawl is being halted
@@ -202,7 +202,7 @@ func (p *prerequisites) followRobotsRedirectOrSetHold(ctx context.Context, from 
 		return p.queueRobotsRedirect(ctx, from, result.Origin, result.PostponedErr)
 	case !result.HasRulesInForce:
 		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // log the 1st, 2nd, 4th, 8th… failure
-			p.log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
+			p.log.Warn("origin held: its robots.txt cannot be fetched", "origin", result.Origin,
 				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
 		return p.frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, result.PostponedErr.Suspended || isHostNotFound(fetchErr))

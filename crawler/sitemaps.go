@@ -61,6 +61,7 @@ func (p *prerequisites) processFetchedSitemap(ctx context.Context, v *Visit) err
 	if v.bodySpool != nil && v.bodySpool.Truncated() {
 		damage = errSitemapTruncated
 	}
+	// Damage is recorded with the visit, but what was read counts.
 	if v.Err = damage; damage != nil {
 		p.logSitemapDamage(ctx, v, damage)
 	}
@@ -78,7 +79,7 @@ func (p *prerequisites) logSitemapDamage(ctx context.Context, v *Visit, damage e
 	if !p.sitemapDamageLogged.Swap(true) {
 		level = slog.LevelWarn
 	}
-	p.log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+	p.log.Log(ctx, level, "sitemap is damaged; its readable part is used", "url", v.URL(), "error", damage)
 }
 
 // errSitemapTruncated is the error of a sitemap that, even compressed, exceeds the memory for
@@ -94,7 +95,7 @@ type sitemapReader struct {
 	flaws                      []sitemap.EntryError    // the first maxFlaws flaws
 	omittedFlawCount           int                     // number of further flaws
 	refusedCrossSubmitCount    int                     // pages that it may not list
-	firstRefusedCrossSubmitURL decorum.URL             // the first of those pages
+	firstRefusedCrossSubmitURL decorum.URL             // the first of these pages
 }
 
 // encodeSitemapDeclaration returns the CallbackData of a queued sitemap, and of the sitemaps that
@@ -240,7 +241,7 @@ func (p *prerequisites) queueSitemaps(ctx context.Context, declaringOrigin decor
 		remaining, warned := p.hostSitemapQuotas.remainingAndMarkWarned(host, p.settings.MaxSitemapsPerHost)
 		if remaining == 0 {
 			if !warned {
-				p.log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
+				p.log.Warn("the robots.txt of a host leads to more sitemaps than are read; the rest are ignored",
 					"host", host, "limit", p.settings.MaxSitemapsPerHost, "first", sitemaps[0].URL)
 			}
 			return nil

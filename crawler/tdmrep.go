@@ -21,11 +21,11 @@ import (
 // A CachedTDMRep is what is known of an origin's tdmrep.json. A crawl that mines text and data must
 // read that file before pages (TDM Reservation Protocol, Processing priority).
 type CachedTDMRep struct {
-	Body                []byte        `json:"body,omitempty"`     // body of the last answer that had the file
+	Body                []byte        `json:"body,omitempty"`     // the file in the last successful answer
 	FetchedAt           time.Time     `json:"fetched,omitzero"`   // when the server last answered
 	RefetchAt           time.Time     `json:"until,omitzero"`     // earliest time of the next request
 	ConsecutiveFailures int           `json:"failures,omitempty"` // consecutive failed lookups
-	parsed              *aiuse.TDMRep // Body, parsed; nil if there is no file
+	parsed              *aiuse.TDMRep // Body, parsed; nil without a file
 
 	// firstUseGraceUntil extends a newly fetched file, as of a robots.txt: the file stays fresh
 	// until it has decided about a page, but not beyond this time. Zero once it has.
@@ -95,7 +95,7 @@ func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) aiuse.Signals {
 	return r.parsed.SignalsForURL(u)
 }
 
-// sha256Hex returns the SHA-256 of the file in hex, empty if there is no file.
+// sha256Hex returns the SHA-256 of the file in hex; empty without a file.
 func (r *CachedTDMRep) sha256Hex() string {
 	if len(r.Body) == 0 {
 		return ""
@@ -250,7 +250,7 @@ type tdmrepPostponedError struct {
 
 // Error says why, and until when.
 func (e *tdmrepPostponedError) Error() string {
-	why := "its tdmrep.json cannot be had"
+	why := "its tdmrep.json cannot be fetched"
 	if e.reason == decorum.ReasonTDMRepPending {
 		why = "its tdmrep.json is being fetched"
 	}
@@ -281,7 +281,7 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	}
 	p.tdmrepCache.put(o, r)
 	if r.pagesAwaitRetry() {
-		p.log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
+		p.log.Warn("origin held: its tdmrep.json cannot be fetched", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
 		return result, p.frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
@@ -290,7 +290,7 @@ func (p *prerequisites) handleTDMRepResponse(ctx context.Context, v *Visit) (lea
 	return result, errors.Join(err, p.frontier.Hold(ctx, o, time.Time{}, false))
 }
 
-// updatedCachedTDMRep returns r updated by v. An answer without a file means that there is none.
+// updatedCachedTDMRep returns r updated by v. An answer without a file means that the origin has none.
 // After a failure the lookup is repeated; after maxTDMRepFailures the last known file stays in
 // force, or none.
 func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
@@ -310,7 +310,7 @@ func (p *prerequisites) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDM
 	r.Body = v.Response.Body
 	var damage error
 	if r.parsed, damage = aiuse.ParseTDMRep(r.Body); damage != nil {
-		p.log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+		p.log.Info("tdmrep.json is damaged; its readable part is used", "url", v.URL(), "error", damage)
 	}
 	return &r
 }

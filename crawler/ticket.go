@@ -262,8 +262,8 @@ func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) { t.state().bodySpool
 
 // Reasons not to send a request that must not be sent twice.
 var (
-	errSentBefore = errors.New("it was sent before, and what came of it is not known")
-	errNotMarked  = errors.New("it cannot be noted that it is sent")
+	errSentBefore = errors.New("it was sent before, and its outcome is unknown")
+	errNotMarked  = errors.New("cannot record that it is sent")
 )
 
 // markSentDurably durably marks the request of l as sent. If that fails, it removes the mark, and
@@ -284,7 +284,7 @@ func (e *ledgerEntries) markSentDurably(ctx context.Context, l storage.Lease) er
 func (p *pageHandler) countAndLogIfInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
 		p.counters.count(func(s *Stats) { s.InDoubt++ })
-		p.log.Warn("a request was sent whose outcome is not known; it is not sent again",
+		p.log.Warn("the outcome of a sent request is unknown; it is not sent again",
 			"method", v.Lease.Request.MethodOrGet(), "url", v.URL(), "why", v.Err)
 	}
 }

@@ -120,7 +120,7 @@ func TestFTPRobots(t *testing.T) {
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
 	v = &daemontest.WebFixture{Addr: closed.Addr, Dir: t.TempDir()}
-	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be fetched", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
 	}

@@ -90,11 +90,11 @@ func TestRequestsOfCommandsThatAsk(t *testing.T) {
 		says string   // part of what it prints
 	}{
 		{"robots check", []string{"robots", "check", "--agent=bot", "http://a.test/", "http://a.test/closed", "https://none.test.invalid:1/", "http://b.test/", "http://a.test/x"}, 1,
-			[]string{"a.test/robots.txt", "b.test/robots.txt"}, "cannot have https://none.test.invalid:1/robots.txt: robots https://none.test.invalid:1/robots.txt: unreachable: robots.txt: fetch https://none.test.invalid:1/robots.txt: unreachable: http: server gave HTTP response to HTTPS client; closed until 2"},
+			[]string{"a.test/robots.txt", "b.test/robots.txt"}, "cannot fetch https://none.test.invalid:1/robots.txt: robots https://none.test.invalid:1/robots.txt: unreachable: robots.txt: fetch https://none.test.invalid:1/robots.txt: unreachable: http: server gave HTTP response to HTTPS client; closed until 2"},
 		{"robots check, redirects", []string{"robots", "check", "--agent=bot", "http://moved.test/", "http://moved.test/closed"}, 3,
 			[]string{"moved.test/robots.txt", "moved.test/to", "a.test/of-moved.txt"}, ""},
 		{"robots check, no answer", []string{"robots", "check", "--agent=bot", "http://down.test/", "http://down.test/x", "http://none.test/"}, 1,
-			[]string{"down.test/robots.txt", "none.test/robots.txt"}, "cannot have http://down.test/robots.txt: robots http://down.test/robots.txt: unreachable: robots.txt: status 503; closed until 2"},
+			[]string{"down.test/robots.txt", "none.test/robots.txt"}, "cannot fetch http://down.test/robots.txt: robots http://down.test/robots.txt: unreachable: robots.txt: status 503; closed until 2"},
 		{"robots check --file", []string{"robots", "check", "--agent=bot", "--file=http://a.test/robots.txt", "http://b.test/", "http://c.test/"}, 0,
 			[]string{"a.test/robots.txt"}, ""},
 		{"robots lint", []string{"robots", "lint", "http://a.test/robots.txt"}, 0, []string{"a.test/robots.txt"}, ""},
@@ -107,7 +107,7 @@ func TestRequestsOfCommandsThatAsk(t *testing.T) {
 				"a.test/page.xml?x=1&sid=0123456789abcdef0123456789abcdef"}, "decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: disallow: /closed (line 2, group *)\n"},
 		{"sitemap, busy", []string{"sitemap", "--delay=10ms", "http://a.test/busy.xml"}, 1, []string{"a.test/robots.txt", "a.test/busy.xml"}, "decorum: http://a.test/busy.xml: status 503\n"},
 		{"sitemap, closed", []string{"sitemap", "--delay=10ms", "http://a.test/closed.xml"}, 1, []string{"a.test/robots.txt"}, "decorum: http://a.test/closed.xml: robots http://a.test/closed.xml: disallowed by robots.txt: disallow: /closed (line 2, group *)\n"},
-		{"sitemap, too long a pause", []string{"sitemap", "--delay=10ms", "http://late.test/page.xml"}, 1, []string{"late.test/robots.txt"}, "decorum: http://late.test/page.xml: late.test is not to be visited before 2"},
+		{"sitemap, too long a pause", []string{"sitemap", "--delay=10ms", "http://late.test/page.xml"}, 1, []string{"late.test/robots.txt"}, "decorum: http://late.test/page.xml: late.test may not be visited before 2"},
 		{"explain", []string{"explain", "-c", projectFile, "http://a.test/x"}, 0, nil, ""},
 		{"explain --fetch", []string{"explain", "-c", projectFile, "--fetch", "http://a.test/x"}, 0, []string{"a.test/robots.txt"}, ""},
 		{"explain --fetch, redirects", []string{"explain", "-c", projectFile, "--fetch", "http://moved.test/x"}, 0,

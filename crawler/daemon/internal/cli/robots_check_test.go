@@ -55,7 +55,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 		"allowed\thttp://free.example/till\tno rule\n", "disallowed\thttp://moved.example/till\tdisallow: /till (line 3, group *)\n")
 	check("--file=http://shop.example/robots.txt", "https://elsewhere.example/till").want(t, command.ExitCheckFailed, "disallowed\thttps://elsewhere.example/till")
 	check("http://down.example/", "http://free.example/").want(t, command.ExitFailed,
-		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
+		"cannot fetch http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
 	check("--dialect=yandex", "http://down.example/").want(t, command.ExitDone, "allowed\thttp://down.example/\tno rule\n")
 	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
 		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
@@ -71,6 +71,6 @@ func TestRobotsCheckRefusesPrivateAddresses(t *testing.T) {
 	defer l.Close()
 	for _, dialect := range []string{"google", "yandex"} { // no request left: nothing is known
 		runCommand(t, "robots", "check", "--agent=x", "--dialect", dialect, "http://"+l.Addr().String()+"/").want(t, command.ExitFailed,
-			"cannot have http://"+l.Addr().String()+"/robots.txt", "--allow-private")
+			"cannot fetch http://"+l.Addr().String()+"/robots.txt", "--allow-private")
 	}
 }

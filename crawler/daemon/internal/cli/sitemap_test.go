@@ -236,9 +236,9 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
 	runSitemap(t, v, "--follow", file).want(t, command.ExitFailed, "http://busy.example/1: status 429",
-		"http://busy.example/2: busy.example is not to be visited before ",
-		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
-		"http://rare.example/3: rare.example is not to be visited before ")
+		"http://busy.example/2: busy.example may not be visited before ",
+		"https://busy.example/4: cannot fetch https://busy.example/robots.txt: busy.example may not be visited before ", "http://slow.example/3: slow.example may not be visited before ",
+		"http://rare.example/3: rare.example may not be visited before ")
 	if r := v.Web.Judge(crawltest.JudgeOptions{}); r.PageRequests != 1 {
 		t.Errorf("one page should have been asked for:\n%s", r)
 	}
