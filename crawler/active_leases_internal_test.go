@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// checkEnded fails the test unless the context was ended by want; nil: it goes on.
+// checkEnded fails the test unless ctx was cancelled with want; nil means that ctx is not done.
 func checkEnded(t *testing.T, what string, ctx context.Context, want error) {
 	t.Helper()
 	if got := context.Cause(ctx); got != want {
@@ -19,8 +19,8 @@ func checkEnded(t *testing.T, what string, ctx context.Context, want error) {
 	}
 }
 
-// TestLeaseThatRunsOutEndsItsVisit: the context of a visit is done in the moment when its lease
-// runs out, and not before, and another's goes on.
+// TestLeaseThatRunsOutEndsItsVisit: the context of a visit is done exactly when its lease expires,
+// and the context of another lease is not.
 func TestLeaseThatRunsOutEndsItsVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var active activeLeases
@@ -51,8 +51,8 @@ func TestLeaseThatRunsOutEndsItsVisit(t *testing.T) {
 	})
 }
 
-// TestRenewedLeaseKeepsItsVisit: a visit goes on as long as the renewed lease, and no longer than
-// the lease that cannot be renewed; one whose lease is somebody else's ends at once.
+// TestRenewedLeaseKeepsItsVisit: a visit lasts as long as its renewed lease, and until expiry if
+// the lease cannot be renewed; if another process has the lease, the visit ends at once.
 func TestRenewedLeaseKeepsItsVisit(t *testing.T) {
 	const ttl = time.Minute
 	lost := errors.New("the store cannot be reached")
@@ -80,7 +80,7 @@ func TestRenewedLeaseKeepsItsVisit(t *testing.T) {
 	}
 }
 
-// A renewingStore is a Store that renews leases with an error, if there is one.
+// A renewingStore is a Store whose Renew returns err.
 type renewingStore struct {
 	storage.Store
 	err error
@@ -93,8 +93,8 @@ func (s renewingStore) Renew(ctx context.Context, l storage.Lease, now time.Time
 	return s.Store.Renew(ctx, l, now, ttl)
 }
 
-// TestRequestsToAHostAreCanceled: requests to the host are broken off, for the reason given;
-// their visits go on, and so do requests to other hosts and visits without a request.
+// TestRequestsToAHostAreCanceled: requests to the host are cancelled with the given cause. Their
+// visits continue, as do requests to other hosts and visits without a request.
 func TestRequestsToAHostAreCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, reason := newPartsFixture(t), errors.New("it is stopped")

@@ -23,7 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An addressedWeb is a web whose connections have addresses, as net/http tells of them.
+// An addressedWeb is a web whose connections have addresses, reported as net/http does.
 type addressedWeb struct {
 	web    *crawltest.Web
 	addrOf func(string) netip.Addr
@@ -39,7 +39,7 @@ func (w addressedWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.web.RoundTrip(r)
 }
 
-// A fakeConn is closed, or not.
+// A fakeConn is a connection that only remembers whether it was closed.
 type fakeConn struct {
 	net.Conn
 	addr   net.Addr
@@ -49,10 +49,10 @@ type fakeConn struct {
 func (c *fakeConn) RemoteAddr() net.Addr { return c.addr }
 func (c *fakeConn) Close() error         { c.closed = true; return nil }
 
-// oneAddress is where every host of a test lives.
+// oneAddress gives every host of a test the same address.
 func oneAddress(string) netip.Addr { return netip.MustParseAddr("93.184.216.34") }
 
-// onePageSites returns sites of one page each, and their seeds.
+// onePageSites returns n sites of one page each, and their seeds.
 func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, seeds []string) {
 	for i := range n {
 		host := fmt.Sprintf("h%d.test", i)
@@ -62,7 +62,7 @@ func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, see
 	return sites, seeds
 }
 
-// newLimitedCrawl returns a crawl like newCrawl's, with limits, over a wire.
+// newLimitedCrawl returns a crawl like newCrawl's, with limits, over an addressedWeb.
 func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimiterConfig, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, w.web, store)
@@ -73,8 +73,8 @@ func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg poli
 	return c
 }
 
-// measureConcurrency returns the most requests at a time of a log, the least time
-// between an end and the next start, and the end of the last.
+// measureConcurrency returns the most concurrent requests of a log, the shortest time between an
+// end and the next start, and the last end.
 func measureConcurrency(log []crawltest.Exchange) (maxConcurrent int, minGap time.Duration, end time.Time) {
 	minGap = time.Hour
 	for i, x := range log {
@@ -95,8 +95,8 @@ func measureConcurrency(log []crawltest.Exchange) (maxConcurrent int, minGap tim
 	return maxConcurrent, minGap, end
 }
 
-// TestHostsOfAnAddressShareIt: 500 hosts, in no more time than the address asks
-// for, and without asking for it again and again.
+// TestHostsOfAnAddressShareIt: a crawl of 500 hosts on one address takes no longer than the
+// address's rest requires, and does not lease waiting URLs again and again.
 func TestHostsOfAnAddressShareIt(t *testing.T) {
 	const hosts, visits, latency = 500, 1000, 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -142,8 +142,8 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 	}
 }
 
-// TestAddressesOfManyKinds: hosts on a few addresses, with answers that take
-// their time, that fail, and hosts that move.
+// TestAddressesOfManyKinds: hosts on a few addresses, with slow answers, failures, and hosts that
+// move.
 func TestAddressesOfManyKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, rest = 4, time.Second
@@ -160,7 +160,7 @@ func TestAddressesOfManyKinds(t *testing.T) {
 		addrOf := func(host string) netip.Addr {
 			var i int
 			fmt.Sscanf(host, "h%d.test", &i)
-			i += int(time.Now().Unix() / 300 % 2) // they move every five minutes
+			i += int(time.Now().Unix() / 300 % 2) // the hosts move every five minutes
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
 		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
@@ -187,8 +187,7 @@ func TestAddressesOfManyKinds(t *testing.T) {
 	})
 }
 
-// TestStopEndsWaiting: the next run does not wait for a call that
-// nobody makes.
+// TestStopEndsWaiting: after a stop, the next run does not wait for a wake-up that never comes.
 func TestStopEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(40, crawltest.Latency{Base: time.Second})
@@ -220,8 +219,8 @@ func TestStopEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestAbortedVisitIsNotCounted: nothing of it is seen by hooks and counts, and pages
-// are limited by what was visited.
+// TestAbortedVisitIsNotCounted: hooks and counts see nothing of an aborted visit, and the page
+// limit counts only pages that were visited.
 func TestAbortedVisitIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(10, crawltest.Latency{Base: time.Second})
@@ -245,8 +244,8 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestAbortedPageIsNotCounted: ten hosts move to one address before their pages are
-// visited, so that nine of ten are turned away when they have been counted.
+// TestAbortedPageIsNotCounted: ten hosts move to one address before their pages are visited, so
+// nine of ten are refused after they were counted.
 func TestAbortedPageIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(10, crawltest.Latency{Base: 100 * time.Millisecond})
@@ -267,7 +266,7 @@ func TestAbortedPageIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestASlowHandlerHoldsNoAddress: it is free when the answer has come.
+// TestASlowHandlerHoldsNoAddress: the address is free as soon as the answer has arrived.
 func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(5, crawltest.Latency{Base: 100 * time.Millisecond})
@@ -289,7 +288,7 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	})
 }
 
-// A slowHoldStore takes its time to hold an origin for long.
+// A slowHoldStore is slow to set long holds.
 type slowHoldStore struct{ storage.Store }
 
 func (s slowHoldStore) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
@@ -299,7 +298,7 @@ func (s slowHoldStore) Hold(ctx context.Context, o decorum.Origin, until time.Ti
 	return s.Store.Hold(ctx, o, until, suspended)
 }
 
-// TestWakeBeforeWait, before the host has begun to wait, is heard.
+// TestWakeBeforeWait: a wake-up that comes before the host has begun to wait is not lost.
 func TestWakeBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(2, crawltest.Latency{Base: 300 * time.Millisecond})

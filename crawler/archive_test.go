@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// The archive is given every visit, robots.txt and sitemaps too.
+// TestArchiveSeesEveryVisit: the archive gets every visit, also those to robots.txt and sitemaps.
 func TestArchiveSeesEveryVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
@@ -32,8 +32,8 @@ func TestArchiveSeesEveryVisit(t *testing.T) {
 	})
 }
 
-// What waits to be archived when the crawl is halted was never there: not even
-// the rules of a robots.txt are known, and all is asked for again.
+// TestArchiveOnFullDisk: visits that wait for the archive when the crawl is halted leave no trace:
+// not even the rules of a robots.txt are known, and every URL is requested again.
 func TestArchiveOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -66,8 +66,8 @@ func (brokenArchive) Record(_ context.Context, v *crawler.Visit) error {
 	return errBrokenArchive
 }
 
-// An archive that fails stops the crawl, and what it failed to keep is neither
-// read nor done.
+// TestBrokenArchiveStopsTheCrawl: an archive that fails stops the crawl, and a visit that it failed
+// to record is neither handled nor done.
 func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})

@@ -15,13 +15,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newPostSite is a site that takes what is posted.
+// newPostSite returns a site that accepts a POST.
 func newPostSite() *crawltest.Web {
 	return crawltest.New(crawltest.Site{Host: "a.test",
 		OtherMethodPages: map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}})
 }
 
-// postEntry returns what posts a letter to it.
+// postEntry returns an entry that posts a letter to that site.
 func postEntry(t *testing.T) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL("http://a.test/box")
@@ -31,7 +31,7 @@ func postEntry(t *testing.T) storage.Entry {
 	return storage.Entry{URL: u, Request: &storage.NonGETRequest{Method: http.MethodPost, Body: []byte("letter")}}
 }
 
-// countPosts counts what came to the box.
+// countPosts counts the letters that arrived.
 func countPosts(web *crawltest.Web) (n int) {
 	for _, x := range web.Log() {
 		if x.Method == http.MethodPost {
@@ -41,7 +41,7 @@ func countPosts(web *crawltest.Web) (n int) {
 	return n
 }
 
-// failingFlushStore is a store that cannot flush until a moment.
+// A failingFlushStore cannot flush until a given time.
 type failingFlushStore struct {
 	storage.Store
 	until         time.Time
@@ -56,8 +56,8 @@ func (s *failingFlushStore) Flush(ctx context.Context) error {
 	return s.Store.Flush(ctx)
 }
 
-// TestNotSentWithoutMark: while it cannot be noted that a request is sent it is
-// not sent, and when it can be it is.
+// TestNotSentWithoutMark: an unsafe request is not sent while the store cannot mark it, and is sent
+// once it can.
 func TestNotSentWithoutMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := newPostSite(), &failingFlushStore{Store: newMemoryStore(), until: time.Now().Add(time.Minute)}
@@ -77,8 +77,8 @@ func TestNotSentWithoutMark(t *testing.T) {
 	})
 }
 
-// TestSentBefore: what is marked as sent is not sent, whoever left it so, and is
-// told of once.
+// TestSentBefore: a request that is marked as sent is not sent again, whatever left the mark, and
+// is logged once.
 func TestSentBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := newPostSite(), newMemoryStore()
@@ -110,8 +110,7 @@ func TestSentBefore(t *testing.T) {
 	})
 }
 
-// TestOnlyPagesAreVisitedAgain: a crawl that visits its pages every hour posts its
-// letter once.
+// TestOnlyPagesAreVisitedAgain: a crawl that revisits its pages every hour sends its POST once.
 func TestOnlyPagesAreVisitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newPostSite()

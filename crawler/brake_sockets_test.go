@@ -17,9 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A stallingServer is a server on an address of its own. Pages under /slow are not answered
-// while shut is open: it says that they were asked for, and when the client has
-// gone away.
+// A stallingServer listens on its own address. It does not answer pages under /slow while shut is
+// open. It reports each request for such a page, and each client that disconnects.
 type stallingServer struct {
 	*httptest.Server
 	requests               atomic.Int64
@@ -52,8 +51,8 @@ func newStallingServer(t *testing.T, addr string) *stallingServer {
 	return d
 }
 
-// TestABrakeOverSockets: when Set has returned, the server whose host is stopped
-// sees its connection closed and gets no request more, while another goes on.
+// TestABrakeOverSockets: when Set returns, the server of the stopped host has seen its connection
+// close and gets no further request, while another server is visited as before.
 func TestABrakeOverSockets(t *testing.T) {
 	stopped, free := newStallingServer(t, "127.0.0.1"), newStallingServer(t, "127.0.0.2")
 	seeds := []string{stopped.URL + "/slow", stopped.URL + "/1", stopped.URL + "/2", free.URL + "/1"}
@@ -80,7 +79,7 @@ func TestABrakeOverSockets(t *testing.T) {
 	if err := c.Brakes.Set(politeness.Brake{Host: "127.0.0.1", Stop: true}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, stopped.disconnected, "/slow") // though the page has a minute
+	waitFor(t, stopped.disconnected, "/slow") // although the page has a minute
 	before := stopped.requests.Load()
 	for i := range 20 {
 		page := free.URL + "/again" + strings.Repeat("x", i)
@@ -101,7 +100,7 @@ func TestABrakeOverSockets(t *testing.T) {
 	}
 }
 
-// waitFor waits for what is to come.
+// waitFor waits until want arrives.
 func waitFor(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	for got := ""; got != want; {

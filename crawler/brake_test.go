@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// newBrakedCrawl returns a crawl like newDirectCrawl's that can be braked, and waits for whom
+// newBrakedCrawl returns a crawl like newDirectCrawl's with Brakes, which also waits for hosts that
 // a brake stops.
 func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.Crawler {
 	t.Helper()
@@ -30,7 +30,7 @@ func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.
 	return c
 }
 
-// setBrake puts a brake on.
+// setBrake sets a brake.
 func setBrake(t *testing.T, c *crawler.Crawler, b politeness.Brake) {
 	t.Helper()
 	if err := c.Brakes.Set(b); err != nil {
@@ -38,8 +38,8 @@ func setBrake(t *testing.T, c *crawler.Crawler, b politeness.Brake) {
 	}
 }
 
-// countStarted returns how many exchanges with hosts of a domain began from one moment
-// to before another, and when the first did.
+// countStarted counts the exchanges with hosts of a domain that began from one time until before
+// another, and returns when the first began.
 func countStarted(log []crawltest.Exchange, domain string, from, to time.Time) (n int, first time.Time) {
 	for _, x := range log {
 		host := strings.Split(x.URL, "/")[2]
@@ -52,9 +52,9 @@ func countStarted(log []crawltest.Exchange, domain string, from, to time.Time) (
 	return n, first
 }
 
-// TestABrakeStopsADomainAtOnce: requests under way are broken off, no other is
-// made, neighbours go on, and nothing is held against anybody. When it is lifted,
-// or has expired, all goes on where it was.
+// TestABrakeStopsADomainAtOnce: requests in flight are cancelled, no new one is made, other domains
+// are visited as before, and no failure is counted. When the brake is lifted or expires, the crawl
+// continues where it stopped.
 func TestABrakeStopsADomainAtOnce(t *testing.T) {
 	for _, lifted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lifted: %t", lifted), func(t *testing.T) {
@@ -115,8 +115,9 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 	}
 }
 
-// TestABrakeThatWasOn keeps everything from a host: robots.txt, what others
-// redirect to, and sitemaps. A foreground crawl does not wait.
+// TestABrakeThatWasOn: a brake set before the crawl keeps every request from a host: for
+// robots.txt, for redirect targets of other hosts, and for sitemaps. A foreground crawl does not
+// wait.
 func TestABrakeThatWasOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
@@ -149,8 +150,8 @@ func TestABrakeThatWasOn(t *testing.T) {
 	})
 }
 
-// TestABrakeOfAProcessThatDied: what another process of the crawl has put off, and died,
-// nobody lets come again when the brake is lifted. It is looked at again soon.
+// TestABrakeOfAProcessThatDied: if a process dies after it put off an origin because of a brake,
+// lifting the brake does not release the origin, but the origin is checked again soon.
 func TestABrakeOfAProcessThatDied(t *testing.T) {
 	for name, b := range map[string]politeness.Brake{
 		"stop": {Host: "a.test", Stop: true}, "until": {Host: "a.test", Stop: true, Until: time.Now().AddDate(100, 0, 0)},
@@ -184,8 +185,8 @@ func TestABrakeOfAProcessThatDied(t *testing.T) {
 	}
 }
 
-// TestABrakeSlows: from the end of the last visit on, so that a rest that has
-// begun is longer too, one at a time, and no longer than it is on.
+// TestABrakeSlows: the delay of a brake counts from the end of the last visit, so it extends a rest
+// that has begun; it allows one visit at a time, and ends when the brake is lifted.
 func TestABrakeSlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, begin := newOneHostWeb(100*time.Millisecond), time.Now()
@@ -218,8 +219,7 @@ func TestABrakeSlows(t *testing.T) {
 	})
 }
 
-// TestABrakeSlowsAfterARestart: the rest that it asks for counts from a visit of
-// the process before.
+// TestABrakeSlowsAfterARestart: the delay of a brake counts from a visit of an earlier process.
 func TestABrakeSlowsAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := newOneHostWeb(0), newMemoryStore()
@@ -242,8 +242,8 @@ func TestABrakeSlowsAfterARestart(t *testing.T) {
 	})
 }
 
-// TestABrakeBeforeTheConnection: it is put on when a request has its ticket, and
-// is about to be sent. It is not.
+// TestABrakeBeforeTheConnection: a brake that is set when a request has its ticket and is about to
+// be sent prevents the request.
 func TestABrakeBeforeTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, begin := newOneHostWeb(time.Second), time.Now()

@@ -21,19 +21,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// An outage is a network that is gone between two moments: nothing arrives then, and
-// every request fails as fail says.
+// An outage is a network that fails between two times: no request arrives, and each fails with the
+// error that fail returns.
 type outage struct {
 	web      http.RoundTripper
 	from, to time.Time
 	fail     func(*http.Request) error
-	// isReachable reports whether a host is reached all the same; nil: none is.
+	// isReachable reports whether a host is reachable during the outage; nil: none is.
 	isReachable func(host string) bool
 
-	mu           sync.Mutex           // guards what follows
-	failures     int                  // requests
-	lastFailure  map[string]time.Time // the last request of each host that failed
-	earlyRetries int                  // requests to a host less than a second after one failed
+	mu           sync.Mutex           // guards failures, lastFailure and earlyRetries
+	failures     int                  // failed requests
+	lastFailure  map[string]time.Time // last failed request of each host
+	earlyRetries int                  // requests to a host less than a second after a failed one
 }
 
 func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -57,28 +57,28 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// systemError returns what a dialler returns where connect fails with errno.
+// systemError returns what a dialler returns if connect fails with errno.
 func systemError(errno syscall.Errno) func(*http.Request) error {
 	return func(*http.Request) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
 	}
 }
 
-// neverAnswer never answers.
+// neverAnswer waits until the request is cancelled.
 func neverAnswer(r *http.Request) error {
 	<-r.Context().Done()
 	return context.Cause(r.Context())
 }
 
-// failDNS fails as package net does where the name server is down.
+// failDNS fails as package net does if the name server is down.
 func failDNS(r *http.Request) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
 		Name: r.URL.Hostname(), Server: "127.0.0.1:53", IsTemporary: true,
 		Err: "read udp 127.0.0.1:40000->127.0.0.1:53: read: connection refused"}}
 }
 
-// manyHosts returns a web of so many hosts, each of a domain of its own, with the URLs
-// of so many pages each. A page takes half a second.
+// manyHosts returns a web of hosts in different domains, and the URLs of their pages. A page takes
+// half a second.
 func manyHosts(hosts, pages int) (web *crawltest.Web, seeds []string) {
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
@@ -110,8 +110,8 @@ func checkVisitedOnce(t *testing.T, web *crawltest.Web, seeds []string) {
 	}
 }
 
-// TestNetworkOutage: a crawl of 2,000 pages on 100 hosts is without a network for a
-// minute. Whatever the outage looks like, no page is given up, and no host is charged.
+// TestNetworkOutage: a crawl of 2,000 pages on 100 hosts has no network for a minute. Whatever the
+// outage looks like, no page is given up and no host is charged.
 func TestNetworkOutage(t *testing.T) {
 	tests := map[string]func(*http.Request) error{
 		"network unreachable": systemError(syscall.ENETUNREACH),
@@ -150,12 +150,12 @@ func TestNetworkOutage(t *testing.T) {
 	}
 }
 
-// TestDeadHosts: hosts that are down are given up, whether they are all that there is or
-// not, and the crawl ends as it would if hosts were always to blame.
+// TestDeadHosts: dead hosts are given up, with or without living ones beside them, and the crawl
+// ends as if hosts were always to blame.
 func TestDeadHosts(t *testing.T) {
 	tests := map[string]struct {
 		hosts, alive int
-		most         time.Duration // that the crawl may take
+		most         time.Duration // the longest that the crawl may take
 	}{
 		"the only host":    {hosts: 1, most: time.Hour},
 		"both hosts":       {hosts: 2, most: time.Hour},
@@ -191,8 +191,8 @@ func TestDeadHosts(t *testing.T) {
 	}
 }
 
-// TestWildcardOfDeadHosts: a domain whose names without end are all dead does not pause
-// the crawl of good hosts beside it.
+// TestWildcardOfDeadHosts: a domain with endless dead host names does not pause the crawl of good
+// hosts.
 func TestWildcardOfDeadHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, seeds := manyHosts(20, 50)
@@ -220,7 +220,7 @@ func TestWildcardOfDeadHosts(t *testing.T) {
 	})
 }
 
-// A refusingFetcher cannot connect to any host until a moment.
+// A refusingFetcher cannot connect to any host until a given time.
 type refusingFetcher struct {
 	crawler.Fetcher
 	until time.Time
@@ -240,8 +240,8 @@ func (f *refusingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum
 	return f.Fetcher.Fetch(ctx, t)
 }
 
-// TestRefusedHostsRest: a host that refuses connections rests before the next attempt,
-// though it is this machine that is found to be to blame.
+// TestRefusedHostsRest: a host that refuses connections rests before the next attempt, although
+// this machine is found to be at fault.
 func TestRefusedHostsRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 10 * time.Second

@@ -23,19 +23,17 @@ import (
 
 var chaosSeeds = flag.Int("chaos", 20, "how many webs TestChaos makes up")
 
-// A chaosWeb is a web in which nothing stays as it is: robots.txt files change
-// their rules and delays, fail and move; pages fail, redirect across hosts and
-// ask to be left alone. After a while all is well.
+// A chaosWeb is a web that keeps changing: robots.txt files change their rules and delays, fail and
+// move; pages fail, redirect across hosts and send Retry-After. After calmAt everything works.
 type chaosWeb struct {
 	seed   uint64
 	hosts  int
-	pages  int // of each host
+	pages  int // per host
 	begin  time.Time
-	calmAt time.Time // when all is well
+	calmAt time.Time // from then on everything works
 }
 
-// randFor returns chance that is the same for the same place: a host, a page or a
-// moment.
+// randFor returns a random source that is the same for the same place: a host, a page or a time.
 func (c *chaosWeb) randFor(place ...any) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, place...)
@@ -44,13 +42,13 @@ func (c *chaosWeb) randFor(place ...any) *rand.Rand {
 
 func (c *chaosWeb) host(i int) string { return fmt.Sprintf("h%d.test", i%c.hosts) }
 
-// randomURL returns any page of the web.
+// randomURL returns a random page of the web.
 func (c *chaosWeb) randomURL(rng *rand.Rand) string {
 	base := []string{"http://%s", "http://%s", "http://%s", "https://%s", "http://%s:8080"}[rng.IntN(5)]
 	return fmt.Sprintf(base, c.host(rng.IntN(c.hosts))) + c.pagePath(rng.IntN(c.pages))
 }
 
-// pagePath returns page n of a host. Pages are in four folders.
+// pagePath returns page n of a host. The pages are in four folders.
 func (c *chaosWeb) pagePath(n int) string { return fmt.Sprintf("/d%d/%d", n%4, n) }
 
 // newWeb returns the web.
@@ -94,7 +92,7 @@ func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.RobotsSpec, string
 	return r, text
 }
 
-// robotsAt returns a host's robots.txt at a moment: it changes every few minutes.
+// robotsAt returns a host's robots.txt at a time: it changes every few minutes.
 func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.RobotsSpec {
 	epoch, isCalm := int(at.Sub(c.begin)/randomDuration(c.randFor("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calmAt)
 	if isCalm {
@@ -117,7 +115,7 @@ func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.RobotsSpec {
 	return rules
 }
 
-// failureAnswer returns an answer that is none.
+// failureAnswer returns an answer that fails.
 func (c *chaosWeb) failureAnswer(rng *rand.Rand, at time.Time) crawltest.Response {
 	a := crawltest.Status([]int{429, 503, 500, 502}[rng.IntN(4)])
 	pause := randomDuration(rng, time.Second, 2*time.Minute)
@@ -166,10 +164,9 @@ func (c *chaosWeb) answerPage(r crawltest.PageRequest) crawltest.Response {
 	return a
 }
 
-// TestChaos: on webs made up at random, with workers, slots and delays at
-// random and a crawl that is stopped and halted now and then, the judge, who
-// shares no code with robots and politeness, finds nothing; and when all is
-// well again, everything that is open is visited.
+// TestChaos: on random webs, with random workers, slots and delays and a crawl that is stopped and
+// halted now and then, the judge, which shares no code with robots and politeness, finds no
+// violation; and after calmAt every allowed page is visited.
 func TestChaos(t *testing.T) {
 	n := uint64(*chaosSeeds)
 	if raceEnabled {
@@ -211,11 +208,12 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 		time.Sleep(randomDuration(rng, 0, 10*time.Minute))
 		restarts = append(restarts, time.Now())
 	}
-	time.Sleep(25 * time.Hour) // what was known of robots.txt files is too old now
+	time.Sleep(25 * time.Hour) // every known robots.txt is now too old
 	var last []string
 	for i := range world.hosts {
 		for _, origin := range []string{"http://%s", "https://%s", "http://%s:8080"} {
-			last = append(last, fmt.Sprintf(origin, world.host(i))+"/last") // whatever is parked, each is asked again
+			// requested again even if everything else is parked
+			last = append(last, fmt.Sprintf(origin, world.host(i))+"/last")
 		}
 	}
 	restarts = append(restarts, time.Now())
@@ -230,7 +228,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 	return r
 }
 
-// runOrHalt runs the crawl for a time, and stops it, or breaks it off.
+// runOrHalt runs the crawl for a time, then stops or halts it.
 func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, halt bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), d)
@@ -244,7 +242,7 @@ func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, halt bool) {
 	}
 }
 
-// checkReached reports pages that are open now and were never answered for good.
+// checkReached reports pages that are allowed now and never got a final answer.
 func checkReached(t *testing.T, web *crawltest.Web, store storage.Store) {
 	t.Helper()
 	answered := map[string]bool{}

@@ -18,9 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// crawlCleaning crawls a.test, which answers robots.txt so, from the paths,
-// and returns the paths that it was asked for. Where early, links are cleaned
-// when they are discovered too, as far as the rules are known by then.
+// crawlCleaning crawls a.test from the given paths, and returns the paths that it requested. If
+// early is set, links are also cleaned when they are discovered, by the rules known then.
 func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...string) []string {
 	t.Helper()
 	site.Host = "a.test"
@@ -46,7 +45,7 @@ func runCrawl(t *testing.T, c *crawler.Crawler) {
 	}
 }
 
-// requestedPages returns the paths that a.test was asked for, robots.txt left out.
+// requestedPages returns the paths requested of a.test, without robots.txt.
 func requestedPages(web *crawltest.Web) []string {
 	var paths []string
 	for _, x := range web.Log() {
@@ -93,8 +92,8 @@ func TestCleanParam(t *testing.T) {
 	}
 }
 
-// TestCleanParamInAFullHost: a URL that is queued is not lost because its host has
-// all the URLs that it may have when a rule gives it another.
+// TestCleanParamInAFullHost: a queued URL is not lost if a rule gives it another URL while its host
+// already has the most URLs that it may have.
 func TestCleanParamInAFullHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links := ""
@@ -116,8 +115,8 @@ func TestCleanParamInAFullHost(t *testing.T) {
 	})
 }
 
-// TestCleanParamFallsBack: where nothing is at the clean URL, the one that was
-// found first is visited, and no other (CLEAN-05, CLEAN-23).
+// TestCleanParamFallsBack: if the clean URL does not exist, the URL that was found first is
+// visited, and no other (CLEAN-05, CLEAN-23).
 func TestCleanParamFallsBack(t *testing.T) {
 	const links = "<a href='/p?ref=3&b=1'>1</a><a href='/p?ref=4&b=1'>2</a>"
 	found := []string{"/p?ref=1&b=1", "/p?ref=2&b=1"}
@@ -152,8 +151,8 @@ func TestCleanParamFallsBack(t *testing.T) {
 	}
 }
 
-// TestCleanParamUnparks pins that a page parked under an address that the
-// rules close is visited when new rules take off what they close.
+// TestCleanParamUnparks: a page parked under a disallowed URL is visited when new rules remove the
+// disallowed parameter.
 func TestCleanParamUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -180,8 +179,8 @@ func TestCleanParamUnparks(t *testing.T) {
 	})
 }
 
-// TestUseOriginalUnparks: a page that is to be visited as it was found is judged by
-// new rules as it was found: /x itself, where nothing is, may be closed.
+// TestUseOriginalUnparks: a page that is visited under the URL it was found as is evaluated under
+// that URL by new rules: its clean URL /x, which does not exist, may be disallowed.
 func TestUseOriginalUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -205,8 +204,8 @@ func TestUseOriginalUnparks(t *testing.T) {
 	})
 }
 
-// TestYandexSession pins that a crawl in the Yandex dialect begins with the
-// robots.txt, and that one which does not answer closes nothing.
+// TestYandexSession: a crawl in the Yandex dialect begins with robots.txt, and a robots.txt that
+// does not answer disallows nothing.
 func TestYandexSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -234,7 +233,8 @@ func TestYandexSession(t *testing.T) {
 	})
 }
 
-// TestSessionRedirect: the clean URL only leads back to one with a session.
+// TestSessionRedirect: a clean URL that redirects to one with a session ID is visited under that
+// one.
 func TestSessionRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := crawlCleaning(t, crawltest.Site{
@@ -249,8 +249,8 @@ func TestSessionRedirect(t *testing.T) {
 	})
 }
 
-// TestFallBackKeepsToScope: where nothing is at the clean URL, the one that was
-// found is visited only if it belongs to the crawl.
+// TestFallBackKeepsToScope: if the clean URL does not exist, the URL it was found as is visited
+// only if it is in scope.
 func TestFallBackKeepsToScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",

@@ -2,7 +2,8 @@ package crawler
 
 import "testing"
 
-// TestContentSeenIsBounded: the latest bodies are remembered, and no more than fit.
+// TestContentSeenIsBounded: contentSeen remembers the latest bodies, and no more than its size
+// allows.
 func TestContentSeenIsBounded(t *testing.T) {
 	var b contentSeen
 	body := func(i int) uint64 { return uint64(i) }

@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// duplicateSite is a site of pages that name other URLs as canonical, and pages that are
-// the same.
+// duplicateSite is a site with pages that name other URLs as canonical, and pages with the same
+// body.
 func duplicateSite() crawltest.Site {
 	byHeader := crawltest.ResponseOfType("application/pdf", "%PDF")
 	byHeader.Header.Set("Link", "</whole>; rel=canonical")
@@ -26,8 +26,8 @@ func duplicateSite() crawltest.Site {
 	}}
 }
 
-// TestCanonical: what a page names as its canonical URL is visited, where that is
-// wanted, though links should not be, and counts as what it is.
+// TestCanonical: a page's canonical URL is visited if the settings say so, even if links are not,
+// and each page is counted under its own URL.
 func TestCanonical(t *testing.T) {
 	for _, test := range []struct {
 		follow  crawler.FollowedLinkKinds
@@ -60,8 +60,8 @@ func TestCanonical(t *testing.T) {
 	})
 }
 
-// TestDuplicates: pages with the body of another are counted, once each, however
-// often they are visited, and whether anybody writes the visits down or not.
+// TestDuplicates: pages with the body of another page are counted once each, however often they are
+// visited, with or without a recorder.
 func TestDuplicates(t *testing.T) {
 	for _, recorder := range []crawler.Recorder{new(visitLog), nil} {
 		synctest.Test(t, func(t *testing.T) {

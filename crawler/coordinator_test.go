@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// An unreachableCoordinator is a company that cannot be asked in a span of time.
+// An unreachableCoordinator cannot be reached between two times.
 type unreachableCoordinator struct{ from, to time.Time }
 
 func (a unreachableCoordinator) CheckVisit(now time.Time) decorum.Decision {
@@ -24,8 +24,8 @@ func (unreachableCoordinator) AcquireCrawlPageBudget() (d decorum.Decision) { re
 func (unreachableCoordinator) ReleaseCrawlPageBudget()                      {}
 func (unreachableCoordinator) AddBodyBytes(int64)                           {}
 
-// While its company cannot be asked, a crawl begins no visit, finishes those under
-// way, and holds nothing against the hosts; then it goes on.
+// TestUnreachableCoordinator: while the Coordinator is unavailable, a crawl begins no visit,
+// finishes those in flight, and charges no host; then it continues.
 func TestUnreachableCoordinator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 10

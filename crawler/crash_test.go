@@ -14,9 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestSitemapsSurviveACrash: the crawl ends between learning a robots.txt and
-// queueing its sitemaps. The next run has the robots.txt in its notes, asks
-// nobody, and queues them.
+// TestSitemapsSurviveACrash: the process crashes after learning a robots.txt and before queueing
+// its sitemaps. The next run reads the robots.txt from its notes, sends no request for it, and
+// queues them.
 func TestSitemapsSurviveACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
@@ -43,8 +43,8 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 	})
 }
 
-// TestRobotsRedirectSurvivesCrash: a crash comes between learning that a robots.txt is
-// elsewhere and queueing that. The next run asks there, and soon.
+// TestRobotsRedirectSurvivesCrash: the process crashes after learning that a robots.txt is
+// redirected and before queueing the target. The next run soon requests the target.
 func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
@@ -75,9 +75,8 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	})
 }
 
-// TestUnparkKnowsPurposes: a new robots.txt that still keeps a page from the
-// crawl's purpose revives nothing: each of a million pages would be leased to be
-// parked again.
+// TestUnparkKnowsPurposes: a new robots.txt that still reserves a page against the crawl's purpose
+// unparks nothing: otherwise each of a million pages would be leased only to be parked again.
 func TestUnparkKnowsPurposes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

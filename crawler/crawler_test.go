@@ -26,8 +26,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// newCrawl returns a crawl of web in memory, seeded, ready to Run. It goes
-// through the real engine: colly on the web's own transport.
+// newCrawl returns a seeded crawl of web with its state in store, ready to Run. It uses the real
+// fetcher over the web's transport.
 func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
@@ -48,7 +48,7 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	return c
 }
 
-// countsOf returns how much a store holds, which is a storage.Inspector, too.
+// countsOf returns the counts of a store that is a storage.Inspector, too.
 func countsOf(store storage.Store) (storage.Counts, error) {
 	return store.(storage.Inspector).Counts(context.Background())
 }
@@ -92,8 +92,8 @@ func countRequests(log []crawltest.Exchange) (urls []string, times map[string]in
 	return urls, times
 }
 
-// minHostGap returns the least time between the end of one exchange and the
-// start of the next, per host.
+// minHostGap returns the shortest time between the end of one exchange with a host and the start of
+// the next.
 func minHostGap(log []crawltest.Exchange, host string) time.Duration {
 	minGap := time.Duration(1<<63 - 1)
 	var end time.Time
@@ -117,8 +117,7 @@ func TestCrawlDelayIsHeldExactly(t *testing.T) {
 	}
 }
 
-// testCrawlDelay crawls three hosts of 50 pages that ask for a rest of ten
-// seconds.
+// testCrawlDelay crawls three hosts of 50 pages that ask for a rest of ten seconds.
 func testCrawlDelay(t *testing.T, workers int) {
 	const pages, delay = 50, 10 * time.Second
 	hosts := []string{"a.test", "b.test", "c.test"}
@@ -163,8 +162,8 @@ func testCrawlDelay(t *testing.T, workers int) {
 			t.Errorf("visited http://%s/secret", h)
 		}
 	}
-	// No host waits for another: b and c begin when a's first page is read.
-	// The last turn of each host is the disallowed page's, which costs no visit.
+	// No host waits for another: b and c begin when a's first page is read. The last turn of each
+	// host is for the disallowed page, which makes no visit.
 	const visit = delay + 300*time.Millisecond
 	if took, want := time.Since(begin), visit+time.Second+(pages+1)*visit; took > want {
 		t.Errorf("took %v of virtual time, want at most %v", took, want)
@@ -207,8 +206,8 @@ func TestRetryAfterIsWaitedOut(t *testing.T) {
 	})
 }
 
-// TestRobotsThatCannotBeHad: fail closed, ask again at the times of Q-21, and
-// do not wait for ever.
+// TestRobotsThatCannotBeHad: without its robots.txt a host gets no visit; the file is requested
+// again at the times of Q-21, and the crawl does not wait forever.
 func TestRobotsThatCannotBeHad(t *testing.T) {
 	for _, fault := range []struct {
 		name   string
@@ -272,8 +271,8 @@ func TestRobotsReturns(t *testing.T) {
 	})
 }
 
-// TestRobotsRedirect: hops are visits at their own host's pace, and the rules
-// belong to the origin that was asked first (FETCH-04).
+// TestRobotsRedirect: redirects of a robots.txt are visits at the pace of their own host, and the
+// rules belong to the origin that was requested first (FETCH-04).
 func TestRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots crawltest.Response) crawltest.Site {
@@ -297,7 +296,7 @@ func TestRobotsRedirect(t *testing.T) {
 		for url, want := range map[string]int{
 			"http://a.test/robots.txt": 1, "http://a.test/": 1, "http://a.test/open": 1, "http://a.test/closed": 0,
 			"http://b.test/robots.txt": 1, "http://b.test/r.txt": 2, "http://b.test/open": 1, "http://b.test/closed": 0,
-			// a chain without end counts as no robots.txt (FETCH-03)
+			// an endless chain counts as no robots.txt (FETCH-03)
 			"http://c.test/robots.txt": 1, "http://c.test/": 1, "http://c.test/closed": 1,
 		} {
 			if times[url] != want {
@@ -361,8 +360,8 @@ func TestPanicIsCaughtAndCounted(t *testing.T) {
 	})
 }
 
-// TestGoexitIsNoEnd: a callback that ends its goroutine, as t.FailNow does, takes
-// a worker away, and the run does not end as if all had been visited.
+// TestGoexitIsNoEnd: a callback that ends its goroutine, as t.FailNow does, ends a worker; the run
+// does not end as if every URL had been visited.
 func TestGoexitIsNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
@@ -378,7 +377,7 @@ func TestGoexitIsNoEnd(t *testing.T) {
 	})
 }
 
-// A goexitFetcher ends its goroutine when a page has answered.
+// A goexitFetcher ends its goroutine after a page has answered.
 type goexitFetcher struct{ crawler.Fetcher }
 
 func (f goexitFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
@@ -389,8 +388,8 @@ func (f goexitFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Re
 	return res, err
 }
 
-// TestHostRestsAfterALostWorker: a worker that is lost in its request leaves its host to rest, for
-// another crawl as well: what it was given back would have been for nothing that was sent.
+// TestHostRestsAfterALostWorker: if a worker is lost during its request, its host rests, for other
+// crawls as well: the permit must not be returned as unused.
 func TestHostRestsAfterALostWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 2 * time.Second
@@ -421,13 +420,13 @@ func TestHostRestsAfterALostWorker(t *testing.T) {
 	})
 }
 
-// TestVerdicts: what a handler's error does to its URL.
+// TestVerdicts: each error of a handler has its effect on the URL.
 func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		verdict error
 		visits  int
-		gap     time.Duration // between the first two visits, with the page's latency of 0
+		gap     time.Duration // between the first two visits; the page has a latency of 0
 	}{
 		{"nil is done", nil, 1, 0},
 		{"drop", decorum.Drop("dull"), 1, 0},
@@ -478,8 +477,8 @@ func TestMaxPages(t *testing.T) {
 	})
 }
 
-// TestStop: the first cancel lets visits in hand end, Halt breaks them off;
-// either way their URLs are not lost.
+// TestStop: the first cancel lets visits in flight end, Halt cancels them; no URL is lost either
+// way.
 func TestStop(t *testing.T) {
 	for _, halt := range []bool{false, true} {
 		t.Run(fmt.Sprintf("halt=%v", halt), func(t *testing.T) {
@@ -489,7 +488,7 @@ func TestStop(t *testing.T) {
 					Latency:  crawltest.Latency{Base: 10 * time.Second}})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(25*time.Second, cancel) // the page is asked for at 20 s (adaptive delay)
+				time.AfterFunc(25*time.Second, cancel) // the page is requested at 20 s (adaptive delay)
 				if halt {
 					time.AfterFunc(26*time.Second, c.Halt)
 				}
@@ -508,8 +507,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMaxCrawlDelay: a host that asks for more than the crawl waits for is set
-// aside, never visited faster.
+// TestMaxCrawlDelay: a host that asks for a longer delay than the crawl waits for is suspended, and
+// never visited faster.
 func TestMaxCrawlDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
@@ -528,9 +527,9 @@ func TestMaxCrawlDelay(t *testing.T) {
 	})
 }
 
-// TestSecondCrawlKnowsTheRules: a crawl whose store is new, with a gate that
-// knows the rules already, asks for no robots.txt and waits the Crawl-delay
-// before its first visit: somebody may just have been there.
+// TestSecondCrawlKnowsTheRules: a crawl with a new store and a gate that already knows the rules
+// requests no robots.txt, and waits the Crawl-delay before its first visit: another crawl may just
+// have made one.
 func TestSecondCrawlKnowsTheRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
@@ -552,7 +551,7 @@ func TestSecondCrawlKnowsTheRules(t *testing.T) {
 	})
 }
 
-// TestNoFollow: what pages and headers ask is heeded, unless told otherwise.
+// TestNoFollow: the crawl obeys nofollow in pages and headers, unless IgnoreNoFollow is set.
 func TestNoFollow(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ignore=%v", ignore), func(t *testing.T) {
@@ -573,7 +572,8 @@ func TestNoFollow(t *testing.T) {
 				}
 				_, times := countRequests(web.Log())
 				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore,
-					"/de": ignore, "/one.png": ignore} { // what else names them is not followed, and asks for nothing
+					// URLs named in other ways are not followed, and make no request
+					"/de": ignore, "/one.png": ignore} {
 					if got := times["http://a.test"+path] > 0; got != want {
 						t.Errorf("%s visited: %v, want %v", path, got, want)
 					}

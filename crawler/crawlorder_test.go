@@ -16,14 +16,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A timedURL is one line of the log of a crawl: what was asking for, and when.
+// A timedURL is one request of a crawl: its URL, and when it was made.
 type timedURL struct {
 	after time.Duration // since the crawl began
 	url   string
 }
 
-// crawlDemo crawls the demo web in virtual time, with chance by seed, and returns
-// its log: in the order of time, and, of one moment, of URLs.
+// crawlDemo crawls the demo web in virtual time with random numbers from seed. It returns the
+// requests by time, and by URL where times are equal.
 func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 	return order
 }
 
-// urlsByOrigin returns the URLs of a log, origin by origin.
+// urlsByOrigin returns the URLs of the requests by origin.
 func urlsByOrigin(t *testing.T, order []timedURL) map[decorum.Origin][]string {
 	t.Helper()
 	byOrigin := map[decorum.Origin][]string{}
@@ -69,9 +69,9 @@ func urlsByOrigin(t *testing.T, order []timedURL) map[decorum.Origin][]string {
 	return byOrigin
 }
 
-// A crawl that is made again, with the same seed, makes the same requests at the
-// same moments; with another, servers that fail are asked again at others. There is a
-// worker for each host: which of hosts that are due at one moment waits is chance.
+// TestSameSeedSameCrawl: a crawl repeated with the same seed makes the same requests at the same
+// times; with another seed, failing servers are retried at other times. Each host has a worker,
+// because chance decides which of several due hosts waits for one.
 func TestSameSeedSameCrawl(t *testing.T) {
 	first, again, other := crawlDemo(t, 20, 1), crawlDemo(t, 20, 1), crawlDemo(t, 20, 2)
 	if len(first) < 300 {
@@ -85,7 +85,7 @@ func TestSameSeedSameCrawl(t *testing.T) {
 	}
 }
 
-// Workers make a crawl faster, and change no origin's order.
+// TestSameOrderWhateverTheWorkers: more workers make a crawl faster and change no origin's order.
 func TestSameOrderWhateverTheWorkers(t *testing.T) {
 	alone, together := urlsByOrigin(t, crawlDemo(t, 1, 1)), urlsByOrigin(t, crawlDemo(t, 8, 1))
 	if len(alone) < 15 || !maps.EqualFunc(alone, together, slices.Equal[[]string]) {
@@ -98,7 +98,7 @@ func TestSameOrderWhateverTheWorkers(t *testing.T) {
 	}
 }
 
-// firstDifference returns where two lists begin to differ, -1 if they do not.
+// firstDifference returns the first index at which two lists differ, -1 if they are equal.
 func firstDifference[T comparable](a, b []T) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {

@@ -22,19 +22,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// noDescriptorsEnv is the variable that makes the test of this process the crawl of
-// TestNoDescriptors, and holds the address of its server.
+// noDescriptorsEnv names the environment variable that makes this test process the crawl of
+// TestNoDescriptors. Its value is the address of the server.
 const noDescriptorsEnv = "CRAWLER_TEST_DESCRIPTORS"
 
-// A starvedCrawl is what a crawl that had no descriptors says of itself.
+// A starvedCrawl is what a crawl without file descriptors reports.
 type starvedCrawl struct {
 	Stats  crawler.Stats
-	Closed []string // origins whose robots.txt could not be had
-	Error  string   // of the run
+	Closed []string // origins whose robots.txt could not be fetched
+	Error  string   // error of Run
 }
 
-// TestNoDescriptors: while a process has no file descriptors left, no host is closed and
-// no page is lost; when it has some again, all pages are visited.
+// TestNoDescriptors: while a process has no file descriptors left, no host is closed and no page is
+// lost; once it has some again, all pages are visited.
 func TestNoDescriptors(t *testing.T) {
 	const hosts, pages = 12, 1
 	if server := os.Getenv(noDescriptorsEnv); server != "" {
@@ -74,8 +74,8 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// crawlWithoutDescriptors crawls, and takes all descriptors of the process from the beginning on until
-// the crawl has paused for that.
+// crawlWithoutDescriptors crawls, and takes all file descriptors of the process until the crawl has
+// paused because of that.
 func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got starvedCrawl) {
 	var seeds []string
 	for host := range hosts {

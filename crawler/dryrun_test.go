@@ -15,9 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A run that scouts visits robots.txt files and sitemaps, and passes by the pages
-// that a crawl would visit: not those that are closed, nor those of a host that
-// asks for too long a rest.
+// TestDryRun: a dry run visits robots.txt files and sitemaps, and reports the pages that a crawl
+// would visit: not the disallowed ones, nor those of a host that asks for too long a delay.
 func TestDryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := func(path string) bool { return path == "/closed" }

@@ -10,9 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestLongDelayIsDurableAtOnce: a process that is killed as soon as a host has
-// asked to be left alone for an hour, long before the store writes on its own,
-// leaves the next one in the know.
+// TestLongDelayIsDurableAtOnce: a process is killed right after a host has asked for an hour's
+// rest, long before the store would flush. The next process still keeps the rest.
 func TestLongDelayIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
@@ -32,7 +31,7 @@ func TestLongDelayIsDurableAtOnce(t *testing.T) {
 				go c.Halt()
 			}
 		}
-		_ = c.Run(t.Context()) // it is halted
+		_ = c.Run(t.Context()) // the crawl is halted
 		began := time.Now()
 		if err := newCrawl(t, web, openBolt(t, copied)).Run(t.Context()); err != nil {
 			t.Fatal(err)

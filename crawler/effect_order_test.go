@@ -12,13 +12,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// exchangeEffects are what every visit does from the call of the fetcher to the archive.
+// exchangeEffects are the steps of every visit from the call of the fetcher to the archive.
 var exchangeEffects = []trialStep{
 	stepFetch, stepConnect, stepSend, stepLedgerRequest, stepRequest, stepFetched, stepLedgerResponse, stepArchive,
 }
 
-// effectsOfLastAck returns what a trial did between the ack before the last and the last, and after it.
-// What only reads, and the questions to other processes, are left out.
+// effectsOfLastAck returns the effects of a trial between the last ack but one and the last, and
+// after it. It leaves out reads, and calls of the Coordinator.
 func effectsOfLastAck(effects []string) []string {
 	last, isAck := 0, func(e string) bool { return strings.HasPrefix(e, string(stepAck)) }
 	for i, e := range effects {
@@ -31,7 +31,7 @@ func effectsOfLastAck(effects []string) []string {
 	})
 }
 
-// recordEffects has a trial record what it does.
+// recordEffects makes a trial record its effects.
 func recordEffects(tr *visitTrial) *[]string {
 	var effects []string
 	tr.onStep = func(step trialStep, what string) {
@@ -50,7 +50,7 @@ func effectsOf(url string, steps ...trialStep) (effects []string) {
 	return effects
 }
 
-// checkEffects compares what was done with what is wanted.
+// checkEffects compares the effects with the wanted ones.
 func checkEffects(t *testing.T, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -58,10 +58,10 @@ func checkEffects(t *testing.T, got, want []string) {
 	}
 }
 
-// TestOrderOfEffects pins what a visit does to the world, in order, from the moment when its URL is
-// leased: the robots.txt that allows it is in the ledger before anything names it, and what it leads to
-// is queued; the request is in the ledger before its first byte, and the response before the archive has
-// it; what the answer leads to is in the store before the URL is acked, and that comes last.
+// TestOrderOfEffects checks the effects of a visit, in order, from the lease of its URL: the
+// robots.txt that allows it is in the ledger before any record names it, and its sitemaps are
+// queued; the request is in the ledger before its first byte, and the response before the archive
+// has it; the links are in the store before the URL is acked, and the ack comes last.
 func TestOrderOfEffects(t *testing.T) {
 	const page = "http://a.test/"
 	firstOfOrigin := []string{string(stepUnpark) + " http://a.test", string(stepSetNote) + " heeded"}
@@ -93,8 +93,8 @@ func TestOrderOfEffects(t *testing.T) {
 	}
 }
 
-// TestOrderOfEffectsOfARefusal: the robots.txt that refuses a URL is in the ledger before the refusal
-// that names it, and the URL is acked last.
+// TestOrderOfEffectsOfARefusal: the robots.txt that refuses a URL is in the ledger before the
+// refusal that names it, and the URL is acked last.
 func TestOrderOfEffectsOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newVisitTrial(t, crawler.RobotsVisit, crawltest.Text("User-agent: *\nDisallow: /\nSitemap: http://a.test/map.xml\n"))
@@ -111,8 +111,8 @@ func TestOrderOfEffectsOfARefusal(t *testing.T) {
 	})
 }
 
-// TestOrderOfEffectsOfAPost: that it is sent is durable before it is in the ledger, and there before its
-// first byte.
+// TestOrderOfEffectsOfAPost: the mark that a request is sent is durable before the request is in
+// the ledger, and the request is there before its first byte.
 func TestOrderOfEffectsOfAPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const url = "http://a.test/"
@@ -131,7 +131,7 @@ func TestOrderOfEffectsOfAPost(t *testing.T) {
 	})
 }
 
-// TestOrderOfEffectsOfALongRest: that the host rests for long is durable at once, when it is in the store.
+// TestOrderOfEffectsOfALongRest: a long rest is flushed as soon as it is in the store.
 func TestOrderOfEffectsOfALongRest(t *testing.T) {
 	for kind, name := range visitKinds {
 		t.Run(name, func(t *testing.T) {

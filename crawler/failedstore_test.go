@@ -16,9 +16,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// TestFailedStoreEndsTheCrawl: when what a visit brought cannot be put on the disk,
-// the crawl ends with the reason, though no visit is in flight and every worker waits:
-// for a host that is not due for an hour, or for URLs at all.
+// TestFailedStoreEndsTheCrawl: if a visit's result cannot be written to disk, the crawl ends with
+// the reason, although no visit is in flight and every worker waits: for a host that is not due for
+// an hour, or for any URL.
 func TestFailedStoreEndsTheCrawl(t *testing.T) {
 	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {WaitForRevisitsAndSuspensions: true}, "idle": {WaitWhenEmpty: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	cfg.Budget = c.Limiter
 	c.Frontier = frontier.New(store, cfg)
 	addSeeds(t, c, "http://a.test/")
-	// The next visit is after two hours; what comes of it is written within a minute.
+	// The next visit is after two hours; its result is written within a minute.
 	time.AfterFunc(time.Hour+30*time.Minute, func() { broken.Store(true) })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
 	defer cancel()
@@ -57,7 +57,7 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	if took := time.Since(begin); took > 150*time.Minute {
 		t.Errorf("it took %v", took)
 	}
-	_ = store.Close() // says the same again
+	_ = store.Close() // returns the same error again
 	pages := len(pageTimes(web.Log(), "a.test"))
 	reopened := openBolt(t, file)
 	n, err := countsOf(reopened)
