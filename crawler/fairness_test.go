@@ -15,14 +15,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A timedRequest is one request, when its host was due for it, and when it began.
+// A timedRequest is one request: when its host was due, and when it began.
 type timedRequest struct {
 	host       string
 	due, start time.Time
 }
 
-// timedRequests returns the turns of a log of hosts that rest for as long as an answer
-// took, at least a second. They are all due at first.
+// timedRequests returns the requests of a log of hosts that rest for as long as an answer took, but
+// at least a second. All hosts are due at first.
 func timedRequests(log []crawltest.Exchange, begin time.Time) (ts []timedRequest) {
 	due := map[string]time.Time{}
 	for _, x := range log {
@@ -37,8 +37,8 @@ func timedRequests(log []crawltest.Exchange, begin time.Time) (ts []timedRequest
 	return ts
 }
 
-// hostsAhead returns, for each turn, how many hosts had been due at least as long
-// when it was due, and still waited.
+// hostsAhead returns, for each request, how many hosts had been due at least as long when its host
+// became due, and were still waiting.
 func hostsAhead(ts []timedRequest) []int {
 	var dues, starts []time.Time
 	for _, t := range ts {
@@ -50,15 +50,15 @@ func hostsAhead(ts []timedRequest) []int {
 	for i, t := range ts {
 		due, _ := slices.BinarySearchFunc(dues, t.due.Add(1), time.Time.Compare) // due then or before
 		begun, _ := slices.BinarySearchFunc(starts, t.due, time.Time.Compare)    // begun before
-		counts[i] = due - begun - 1                                              // but for itself
+		counts[i] = due - begun - 1                                              // without itself
 	}
 	return counts
 }
 
-// TestFairness: an origin with a hundred thousand URLs, or a million, beside a
-// thousand with ten, and far less workers than could be kept busy. Every visit begins within the bound
-// that the frontier's documentation states, and so every small origin ends
-// within what follows from it.
+// TestFairness: an origin with a hundred thousand or a million URLs is crawled beside a thousand
+// origins with ten, by far fewer workers than could be kept busy. Every visit begins within the
+// bound that the frontier's documentation states, and every small origin ends within the time that
+// follows from it.
 func TestFairness(t *testing.T) {
 	const small, each, workers, maxLatency = 1000, 10, 16, 500 * time.Millisecond
 	big := 100_000
@@ -88,8 +88,8 @@ func TestFairness(t *testing.T) {
 		checkPoliteness(t, web, time.Second)
 
 		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * maxLatency }
-		var maxWait time.Duration // waited
-		var maxBoundUsed float64  // of its bound
+		var maxWait time.Duration // longest wait
+		var maxBoundUsed float64  // largest part of its bound that a wait used
 		ts := timedRequests(web.Log(), begin)
 		for i, n := range hostsAhead(ts) {
 			wait := ts[i].start.Sub(ts[i].due)
@@ -108,8 +108,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// crawlUntil crawls until n visits have been made of those that count, and returns
-// how long it took.
+// crawlUntil crawls until n counted visits have been made, and returns how long it took.
 func crawlUntil(t *testing.T, c *crawler.Crawler, isCounted func(*crawler.Visit) bool, n int) (took time.Duration) {
 	t.Helper()
 	enough := errors.New("enough")
@@ -131,15 +130,15 @@ func crawlUntil(t *testing.T, c *crawler.Crawler, isCounted func(*crawler.Visit)
 	return took
 }
 
-// TestHostsThatNeverAnswer: ten of them, each of which holds a worker until the
-// timeout, do not slow the others, whether these wait for their rests or, as
-// they do where workers are few, for a worker.
+// TestHostsThatNeverAnswer: ten hosts that never answer, each holding a worker until the timeout,
+// do not slow the other hosts, whether these wait for their rests or, with few workers, for a
+// worker.
 func TestHostsThatNeverAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		workers int
 		latency time.Duration
-		pages   int // of each host
+		pages   int // per host
 	}{
 		{"delays rule", 64, 100 * time.Millisecond, 50},
 		{"workers rule", 32, 5 * time.Second, 100},
@@ -163,8 +162,8 @@ func TestHostsThatNeverAnswer(t *testing.T) {
 	}
 }
 
-// crawlBesideHanging crawls 200 hosts beside so many that never answer, and returns
-// how long the 200 took.
+// crawlBesideHanging crawls 200 hosts beside others that never answer, and returns how long the 200
+// took.
 func crawlBesideHanging(t *testing.T, hanging, workers, pages int, latency time.Duration) time.Duration {
 	t.Helper()
 	const hosts = 200

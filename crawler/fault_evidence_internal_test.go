@@ -19,13 +19,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A timeoutError is a time-out as fetchers have it.
+// A timeoutError is a time-out as fetchers return it.
 type timeoutError struct{}
 
 func (timeoutError) Error() string { return "no whole answer within 30s" }
 func (timeoutError) Timeout() bool { return true }
 
-// TestEvidence: which errors speak of this machine.
+// TestEvidence: each error is classified as a fault of this machine or of the host.
 func TestEvidence(t *testing.T) {
 	connect := func(addr string, errno syscall.Errno) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, addr)),
@@ -70,8 +70,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfOneFamily: if this machine has no route for the version of IP of all of
-// a host's addresses, the crawl does not assume an outage.
+// TestEvidenceOfOneFamily: if this machine has no route for the IP version of all of a host's
+// addresses, the crawl does not assume an outage.
 func TestEvidenceOfOneFamily(t *testing.T) {
 	conn, err := net.Dial("udp4", "192.0.2.1:9")
 	if err != nil {
@@ -85,9 +85,9 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 	}
 }
 
-// TestTimeoutsOfABusyMachine: a time-out while timers are late is not charged to the
-// host, thrice in a row at most, and lowers the number of visits at a time; one while
-// they are in time is charged.
+// TestTimeoutsOfABusyMachine: a time-out while timers are late is not charged to the host, at most
+// three times in a row, and lowers the number of concurrent visits; one while timers are on time is
+// charged.
 func TestTimeoutsOfABusyMachine(t *testing.T) {
 	limiter, hosts := politeness.NewLimiter(politeness.LimiterConfig{}), &hostTable{}
 	faults := faultAttributor{faultAttributorConfig: faultAttributorConfig{
@@ -121,14 +121,14 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 	}
 }
 
-// TestLagMeter: it adds up by how much ticks are late, while visits are under way.
+// TestLagMeter: the meter sums how late ticks are while visits are in flight.
 func TestLagMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m timerLagMeter
 		before := m.beginVisit()
-		time.Sleep(time.Minute) // in time, by the clock of the bubble
+		time.Sleep(time.Minute) // on time, by the clock of the bubble
 		m.mu.Lock()
-		m.nextTick = time.Now().Add(-3 * time.Second) // as of a process that was not run for so long
+		m.nextTick = time.Now().Add(-3 * time.Second) // as in a process that was stopped for 3 s
 		m.mu.Unlock()
 		if got := m.endVisit() - before; got != 3*time.Second {
 			t.Errorf("the lag is %v, want 3s", got)

@@ -15,16 +15,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A failingFetcher fails the first visits to each URL, before or after the request is
-// sent, with an error that is made of err.
+// A failingFetcher fails the first visits to each URL, before or after it sends the request, with
+// an error that wraps err.
 type failingFetcher struct {
 	crawler.Fetcher
 	err   error
 	times int
-	sends bool // it fails after the request was sent
+	sends bool // fails after the request was sent
 
 	mu    sync.Mutex
-	tries map[string]int // guarded by mu
+	tries map[string]int // by URL; guarded by mu
 }
 
 func (f *failingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
@@ -46,9 +46,9 @@ func (f *failingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.
 	return nil, crawler.NewFetchError(t, f.err)
 }
 
-// TestLocalErrorsAreNotCharged: visits that fail with an error of Kind Local are
-// repeated without limit. They count neither as attempts, nor as failures of the host,
-// nor as outages of its robots.txt. A host that received a request has its usual rest.
+// TestLocalErrorsAreNotCharged: visits that fail with an error of Kind LocalFailure are repeated
+// without limit. They count neither as attempts, nor as failures of the host, nor as outages of its
+// robots.txt. A host that received a request has its usual rest.
 func TestLocalErrorsAreNotCharged(t *testing.T) {
 	for name, sends := range map[string]bool{"before the request is sent": false, "after it was sent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
 				}})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
-				const times = 12 // more than any class of failures is tried again
+				const times = 12 // more attempts than any failure class allows
 				c.Fetcher = &failingFetcher{Fetcher: c.Fetcher, times: times, sends: sends,
 					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}}
 				c.Settings.MaxPages = 2

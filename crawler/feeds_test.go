@@ -34,7 +34,7 @@ func atomAnswer(links ...string) crawltest.Response {
 	return crawltest.ResponseOfType("application/atom+xml", b+"</feed>")
 }
 
-// pageWithFeeds returns a page that announces feeds, and has more on it.
+// pageWithFeeds returns a page that announces feeds, followed by more.
 func pageWithFeeds(more string, feeds ...string) crawltest.Response {
 	for i, f := range feeds {
 		kind := []string{"rss", "atom"}[i%2]
@@ -43,8 +43,8 @@ func pageWithFeeds(more string, feeds ...string) crawltest.Response {
 	return crawltest.HTML(more)
 }
 
-// feedSite is a site whose articles no page links to: feeds of all kinds list
-// them. open and closed are what is to be asked for and what is not.
+// feedSite returns a site whose articles are listed by feeds of all kinds and linked by no page.
+// open has the URLs that must be requested, closed those that must not.
 func feedSite() (site crawltest.Site, open, closed []string) {
 	front := pageWithFeeds("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what it is</a>",
 		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed", "/feeds/list", "http://elsewhere.test/feed")
@@ -78,9 +78,8 @@ func feedSite() (site crawltest.Site, open, closed []string) {
 	return site, open, closed
 }
 
-// TestFeeds: a site whose articles only feeds list is crawled completely, though
-// bodies of XML are not wanted, but for what robots.txt closes, what is out of
-// scope, and what is no feed.
+// TestFeeds: a site whose articles only feeds list is crawled completely, although the crawl wants
+// no XML bodies, except for disallowed URLs, URLs out of scope, and answers that are not feeds.
 func TestFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, open, closed := feedSite()
@@ -123,8 +122,8 @@ func newHTMLFetcher(t *testing.T, web *crawltest.Web) *httpfetch.Fetcher {
 	return f
 }
 
-// TestNoFeeds: where feeds are not wanted, none is visited because it is
-// announced, and none is read that a page links to.
+// TestNoFeeds: with NoFeeds no announced feed is visited, and a feed that a page links to is not
+// read.
 func TestNoFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -139,7 +138,7 @@ func TestNoFeeds(t *testing.T) {
 	})
 }
 
-// TestFeedsOnly: where links are not followed, feeds still lead on.
+// TestFeedsOnly: with NoLinks the entries of feeds are still followed.
 func TestFeedsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -154,7 +153,7 @@ func TestFeedsOnly(t *testing.T) {
 	})
 }
 
-// TestFeedDepth: what a feed lists is a link deeper than the feed.
+// TestFeedDepth: the entries of a feed are one link deeper than the feed.
 func TestFeedDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -167,9 +166,9 @@ func TestFeedDepth(t *testing.T) {
 	})
 }
 
-// TestFeedIsReadAgain: where pages are visited again, so is a feed, by its own
-// age and with its validators, and it remains a feed; new items are visited as
-// they are listed, and the dates of old ones bring nobody back.
+// TestFeedIsReadAgain: if pages are revisited, so is a feed, by its own age and with its
+// validators, and it remains a feed. New entries are visited when they are listed; the dates of old
+// ones cause no visit.
 func TestFeedIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -177,7 +176,7 @@ func TestFeedIsReadAgain(t *testing.T) {
 			"/": crawltest.StaticPage(pageWithFeeds("", "/feed")),
 			"/feed": func(r crawltest.PageRequest) crawltest.Response {
 				day := int(r.ReceivedAt.Sub(begin) / (24 * time.Hour))
-				tag := fmt.Sprintf("\"%d\"", min(day, 1)) // news come after one day
+				tag := fmt.Sprintf("\"%d\"", min(day, 1)) // the feed changes after one day
 				if r.Header.Get("If-None-Match") == tag {
 					return crawltest.Status(304)
 				}
@@ -203,9 +202,9 @@ func TestFeedIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestJSONFeed: a page announces a JSON Feed, which says of itself that it is only
-// JSON, and goes on in another file; both are read as feeds. JSON that is an
-// alternate form of the page is no feed, and not asked for.
+// TestJSONFeed: a page announces a JSON Feed, which is served as plain JSON and continues in
+// another file; both are read as feeds. JSON that is an alternate form of the page is not a feed,
+// and not requested.
 func TestJSONFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := func(items, more string) crawltest.PageFunc {

@@ -43,7 +43,7 @@ func TestSchemeFetcher(t *testing.T) {
 	}
 }
 
-// A trackingFetcher is a Fetcher that keeps what it has fetched for the handler.
+// A trackingFetcher is a Fetcher that keeps resources for the handler.
 type trackingFetcher struct {
 	crawler.Fetcher
 	mu         sync.Mutex
@@ -63,8 +63,8 @@ func (k *trackingFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	delete(k.unfinished, t.URL())
 }
 
-// TestSchemeFetcherFinishes: a fetcher that is one of several is told, too, when a visit is
-// over, or what it keeps would grow without end.
+// TestSchemeFetcherFinishes: a fetcher that is one of several is also told that a visit is over;
+// otherwise its resources would grow without limit.
 func TestSchemeFetcherFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOneHostWeb(0)
@@ -80,8 +80,7 @@ func TestSchemeFetcherFinishes(t *testing.T) {
 	})
 }
 
-// What kept a request from being made is told from what kept it from being
-// answered.
+// TestNewFetchError: a request that was not made gets another Kind than one that was not answered.
 func TestNewFetchError(t *testing.T) {
 	ticket := newTicket(t, "https://a.test/")
 	for cause, want := range map[error]decorum.ErrorKind{

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// TestHandlerIsHalted: a handler that ends with its context, as the crawl is halted, has
-// not read its page. It is visited again, however few attempts it has.
+// TestHandlerIsHalted: if a handler returns the error of its context because the crawl is halted,
+// the page is visited again, however few attempts are left.
 func TestHandlerIsHalted(t *testing.T) {
 	for name, end := range map[string]func(context.Context) error{
 		"its error": func(ctx context.Context) error { return fmt.Errorf("write: %w", ctx.Err()) },

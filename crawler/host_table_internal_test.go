@@ -23,7 +23,7 @@ func leaseTwo(t *testing.T, p *partsFixture) []storage.Lease {
 }
 
 // TestHostTableKeepsTheNewestState: two visits to a host end together, and the first of them is
-// acked last: the store has what the second has left, and both are counted.
+// acked last. The store has the state after the second, and both are counted.
 func TestHostTableKeepsTheNewestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)
@@ -63,7 +63,8 @@ func TestHostTableKeepsTheNewestState(t *testing.T) {
 	})
 }
 
-// TestHostTableCountsOn: counts go on where the store, or the table, has more than the lease says.
+// TestHostTableCountsOn: counts continue from the store or the table, if these have more than the
+// lease.
 func TestHostTableCountsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)
@@ -84,7 +85,7 @@ func TestHostTableCountsOn(t *testing.T) {
 			return DecodeHostStats(p.originInfo(t, cl.URL()).HostState.EncodedStats).Requests
 		}
 		table, l := p.newHostTable(), p.leaseURL(t, "http://a.test/")
-		early := l // a lease that was made before the visit
+		early := l // a lease made before the visit
 		visit(table, l)
 		if n := requests(); n != 1 {
 			t.Errorf("%d requests after the first", n)
@@ -110,8 +111,8 @@ func TestHostTableCountsOn(t *testing.T) {
 	})
 }
 
-// TestHostTableKnowsDelaysOfOtherOrigins: the pause that one origin of a host asks for is made
-// after a visit to another, and by a table that has not seen it learnt.
+// TestHostTableKnowsDelaysOfOtherOrigins: the delay of one origin of a host applies after a visit
+// to another, also in a table that was made after the delay was learnt.
 func TestHostTableKnowsDelaysOfOtherOrigins(t *testing.T) {
 	for learnt, want := range map[string]time.Duration{
 		"http://a.test/": 30 * time.Second, "http://a.test:8080/": 30 * time.Second, "http://b.test/": time.Second,

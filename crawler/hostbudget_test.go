@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// bigSite has so many pages, of which /busy answers 500 at first.
+// bigSite returns a site of many pages. Its page /busy answers 500 at first.
 func bigSite(host string, pages, concurrency int) crawltest.Site {
 	links := []string{"/busy"}
 	for i := range pages {
@@ -38,7 +38,7 @@ func bigSite(host string, pages, concurrency int) crawltest.Site {
 		}}
 }
 
-// countPages returns how many different pages of a host were asked for.
+// countPages returns how many different pages of a host were requested.
 func countPages(web *crawltest.Web, host string) int {
 	pages := map[string]bool{}
 	for _, x := range web.Log() {
@@ -49,9 +49,8 @@ func countPages(web *crawltest.Web, host string) int {
 	return len(pages)
 }
 
-// TestPagesPerHost: a host gets exactly its pages, with one slot or with four,
-// and not another when the crawl is started again; but more when it is given
-// more. Its other URLs are not gone through one by one.
+// TestPagesPerHost: a host gets exactly MaxPagesPerHost pages, with one slot or with four, and no
+// more in the next run unless the limit is raised. Its other URLs are not leased one by one.
 func TestPagesPerHost(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		t.Run(fmt.Sprint(slots, " slots"), func(t *testing.T) {
@@ -93,7 +92,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Minute) // until what is set aside is looked at again
+		time.Sleep(2 * time.Minute) // until the suspended origin is checked again
 	}
 	if n := countPages(web, "b.test"); n != 8 {
 		t.Errorf("%d pages of b.test, want all 8", n)
@@ -101,8 +100,8 @@ func testPagesPerHost(t *testing.T, slots int) {
 	checkPoliteness(t, web, time.Second)
 }
 
-// TestBytesPerHost: a host gets no new page or sitemap once it has sent its bytes, after
-// a restart neither; but more when it may send more. Another host is not affected.
+// TestBytesPerHost: a host gets no new page or sitemap once it has sent its bytes, also not after a
+// restart, unless the limit is raised. Another host is not affected.
 func TestBytesPerHost(t *testing.T) { synctest.Test(t, testBytesPerHost) }
 
 func testBytesPerHost(t *testing.T) {
@@ -143,7 +142,7 @@ func testBytesPerHost(t *testing.T) {
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Minute) // until what is set aside is looked at again
+		time.Sleep(2 * time.Minute) // until the suspended origin is checked again
 	}
 	if n := countPages(web, "b.test"); n != 8 {
 		t.Errorf("%d pages of b.test, want all 8", n)
@@ -151,8 +150,8 @@ func testBytesPerHost(t *testing.T) {
 	checkPoliteness(t, web, time.Second)
 }
 
-// TestBudgetLeavesRevisits: the pages that a host has had are visited again at
-// their time, though hundreds of others wait, seeds among them.
+// TestBudgetLeavesRevisits: pages of a host that has used up its budget are revisited when they are
+// due, although hundreds of other URLs wait, seeds among them.
 func TestBudgetLeavesRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(bigSite("a.test", 500, 1))
@@ -189,8 +188,7 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 	})
 }
 
-// TestMaxBytes: a crawl ends when it has received so much, and goes on with as
-// much again.
+// TestMaxBytes: a crawl ends after MaxReceivedBytes, and its next run receives as much again.
 func TestMaxBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := crawltest.HTML("<a href=x>" + strings.Repeat("x", 990))

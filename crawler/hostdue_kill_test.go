@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestAPaceIsKeptAcrossAKill that came during a visit: no store knows of that
-// visit, and a crawl that did not make it waits for the longest rest that is asked
-// for, by the site, by a brake or by itself.
+// TestAPaceIsKeptAcrossAKill: a process is killed during a visit, so no store knows of the visit. A
+// crawl that did not make it waits for the longest rest that the site, a brake or its own policy
+// requires.
 func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 	const rest = time.Minute
 	for _, tt := range []struct {
@@ -33,7 +33,7 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 				dir := t.TempDir()
 				shared := filepath.Join(dir, "robots.db")
 				ctx, stop := context.WithCancel(t.Context())
-				var copied string // what the kill leaves of the rests
+				var copied string // the file of HostDueStore after the kill
 				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Fallback: pageWithLinks(),
 					Latency: crawltest.Latency{Base: 20 * time.Second},
 					Pages: map[string]crawltest.PageFunc{"/first/1": func(crawltest.PageRequest) crawltest.Response {

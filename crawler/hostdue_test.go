@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A newBusyWeb is a web of a.test, which answers 503 to pages below /busy, and asks to be
-// left alone for an hour.
+// newBusyWeb returns a web of a.test, which answers pages below /busy with 503 and a Retry-After of
+// an hour.
 func newBusyWeb() *crawltest.Web {
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "3600")
@@ -31,14 +31,14 @@ func newBusyWeb() *crawltest.Web {
 		}}})
 }
 
-// newStoreSharingCrawl returns a crawl from the store in a file, that shares hosts, rests and
-// robots records with others.
+// newStoreSharingCrawl returns a crawl from the store in a file, which shares hosts, the
+// HostDueStore and robots.txt records with others.
 func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	return newStoreSharingCrawlOn(t, web, openBolt(t, file), hosts, hostDue, seeds...)
 }
 
-// newStoreSharingCrawlOn is neighbour from a store that is open.
+// newStoreSharingCrawlOn is newStoreSharingCrawl with an open store.
 func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newDirectCrawl(t, web, store)
@@ -54,9 +54,8 @@ func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Stor
 	return c
 }
 
-// TestARetryAfterIsForAll: the hour that one crawl was asked for is kept by one
-// that comes later, in the same process, in the next one, and in one that goes on
-// after this was killed.
+// TestARetryAfterIsForAll: the hour that one crawl was asked to wait is also kept by a later crawl
+// in the same process, in the next process, and in one that resumes after a kill.
 func TestARetryAfterIsForAll(t *testing.T) {
 	for _, next := range []string{"same process", "stopped", "killed"} {
 		t.Run(next, func(t *testing.T) {
@@ -103,8 +102,8 @@ func TestARetryAfterIsForAll(t *testing.T) {
 	}
 }
 
-// TestShortDelaysAreWaitedForAfterARestart: nobody knows of them, so that no host
-// is visited before the longest of them is over.
+// TestShortDelaysAreWaitedForAfterARestart: short delays are not stored, so no host is visited
+// before the longest of them has passed.
 func TestShortDelaysAreWaitedForAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, begin := newOneHostWeb(time.Second), time.Now()

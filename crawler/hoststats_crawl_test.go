@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// storedHost returns what the store has of the host of an origin.
+// storedHost returns the stored state of the host of an origin.
 func storedHost(t *testing.T, store storage.Store, origin string) storage.HostState {
 	t.Helper()
 	u, err := decorum.ParseURL(origin + "/")
@@ -31,13 +31,14 @@ func storedHost(t *testing.T, store storage.Store, origin string) storage.HostSt
 	return o.HostState
 }
 
-// storedHostStats returns the memo of the host of an origin.
+// storedHostStats returns the stored statistics of the host of an origin.
 func storedHostStats(t *testing.T, store storage.Store, origin string) crawler.HostStats {
 	t.Helper()
 	return crawler.DecodeHostStats(storedHost(t, store, origin).EncodedStats)
 }
 
-// A memo counts what the server saw, over all origins of the host and two runs.
+// TestHostStatsOfACrawl: the statistics count what the server saw, over all origins of the host and
+// two runs.
 func TestHostStatsOfACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := crawltest.Site{
@@ -97,8 +98,8 @@ func TestHostStatsOfACrawl(t *testing.T) {
 	})
 }
 
-// Where a host has several slots, visits end in another order than they began,
-// and acks would overtake each other: no count is lost.
+// TestHostStatsWithSeveralSlots: with several slots, visits end in another order than they began,
+// and no count is lost although acks overtake each other.
 func TestHostStatsWithSeveralSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 200
@@ -135,8 +136,8 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 	})
 }
 
-// A rest that was cut short is told: here by a store that hurries, in a new run,
-// whose limiter knows nothing of the visit before.
+// TestHostStatsReportShortfall: a rest that was cut short is reported; here the store hurries in a
+// new run, whose limiter knows nothing of the visit before.
 func TestHostStatsReportShortfall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1"), Robots: robotsText("", 0, nil)})

@@ -36,7 +36,7 @@ func TestHostStats(t *testing.T) {
 		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
-		earlier := want // which did not count what is withheld
+		earlier := want // from before PagesWithheld was stored
 		earlier.PagesWithheld = 0
 		whole := len(b) - len(binary.AppendUvarint(nil, uint64(want.PagesWithheld)))
 		if got := DecodeHostStats(b[:whole]); got != earlier {
@@ -68,7 +68,7 @@ func FuzzHostStats(f *testing.F) {
 	})
 }
 
-// The median is compared with that of a sorted list.
+// TestGapHistogram compares the median with that of a sorted list.
 func TestGapHistogram(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, maxSeconds := range []float64{0.01, 1, 60, 7200} {

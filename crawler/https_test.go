@@ -17,11 +17,11 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// schemeWeb is a web of one host whose answers depend on the scheme. The sites of
-// crawltest are not told it.
+// A schemeWeb is a web of one host whose answers depend on the scheme, which crawltest's sites do
+// not see.
 type schemeWeb struct {
 	web    *crawltest.Web
-	answer func(u string) (status int, location string, err error) // 0: as the web has it
+	answer func(u string) (status int, location string, err error) // status 0: the web's own answer
 }
 
 func (s schemeWeb) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +43,7 @@ func (s schemeWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// redirectToHTTPS sends everybody to https.
+// redirectToHTTPS redirects every URL to https.
 func redirectToHTTPS(u string) (status int, location string, err error) {
 	if rest, ok := strings.CutPrefix(u, "http://"); ok && !strings.HasSuffix(u, "/robots.txt") {
 		return http.StatusMovedPermanently, "https://" + rest, nil
@@ -51,9 +51,8 @@ func redirectToHTTPS(u string) (status int, location string, err error) {
 	return 0, "", nil
 }
 
-// TestUpgradesToHTTPS: of a host that sends everybody to https, three pages are asked
-// for on http and not one more; of one that sends everybody round in a circle each
-// page is asked for once on both.
+// TestUpgradesToHTTPS: if a host redirects everything to https, only three of its pages are
+// requested on http; if it redirects in a circle, each page is requested once on both.
 func TestUpgradesToHTTPS(t *testing.T) {
 	const pages = 20
 	for _, tt := range []struct {
@@ -108,9 +107,8 @@ func TestUpgradesToHTTPS(t *testing.T) {
 	}
 }
 
-// TestPartlyOnHTTPS: a host of which only a part is on https. What was found on
-// http, was taken for https and is not there is asked for once where it was found,
-// whatever becomes of it.
+// TestPartlyOnHTTPS: a host of which only a part is on https. A URL that was found on http,
+// upgraded and does not exist on https is requested once on http, whatever the answer.
 func TestPartlyOnHTTPS(t *testing.T) {
 	const start = "http://a.test/ https://a.test/ http://a.test/1 https://a.test/1 http://a.test/2 https://a.test/2 "
 	noTLS := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}
@@ -118,7 +116,8 @@ func TestPartlyOnHTTPS(t *testing.T) {
 		name, robots, links string
 		answer              func(u string) (status int, location string, err error) // of pages beyond the first three
 		want                string                                                  // requests, in order
-		later               string                                                  // scheme on which links that are found later are queued
+		// scheme on which links that are found later are queued
+		later               string
 	}{
 		{"there", "", "/x", func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {
@@ -133,7 +132,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 			}
 			return redirectToHTTPS(u)
 		}, "https://a.test/x http://a.test/x", "https"},
-		// Nothing is said of the origin by what is on neither.
+		// A page on neither scheme says nothing about the origin.
 		{"nowhere", "", "/x /y", func(string) (int, string, error) { return http.StatusNotFound, "", nil },
 			"https://a.test/x https://a.test/y http://a.test/x http://a.test/y", "https"},
 		{"disallowed", "User-agent: *\nDisallow: /x\n", "/x", func(string) (int, string, error) { return http.StatusNotFound, "", nil }, "", "https"},
@@ -143,7 +142,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 			}
 			return http.StatusNotFound, "", nil
 		}, "https://a.test/x https://a.test/x?sid=1 http://a.test/x http://a.test/x?sid=1", "http"},
-		// Each redirect on http leads to a page that is taken for https again.
+		// Each redirect on http leads to a page that is upgraded to https again.
 		{"redirects without end", "", "/9", func(u string) (int, string, error) {
 			rest, ok := strings.CutPrefix(u, "http://a.test/")
 			n, _ := strconv.Atoi(rest)
@@ -200,8 +199,8 @@ func httpLinks(paths string) (links []string) {
 	return links
 }
 
-// TestHTTPSIsDown: while the robots.txt of https cannot be had, nothing more that
-// is found on http is queued there.
+// TestHTTPSIsDown: while the robots.txt of https cannot be fetched, URLs found on http are no
+// longer upgraded.
 func TestHTTPSIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})

@@ -11,17 +11,17 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// A lastmodSite is a site of pages that change, and a sitemap that says when.
+// A lastmodSite is a site of pages that change, with a sitemap that dates the changes.
 type lastmodSite struct {
 	pages int
-	// changeCount and says return how often page i has been changed by then, and
-	// when the sitemap says that this was last.
+	// changeCount returns how often page i has changed by a time, and says returns the date that
+	// the sitemap gives for its last change.
 	changeCount func(i int, at time.Time) int
 	lastmod     func(i int, at time.Time) time.Time
 }
 
-// newSite returns the site. Its pages have no validators: each visit is counted by
-// whether it found what the last one had found.
+// newSite returns the site. Its pages have no validators: each visit is counted by whether the
+// content differs from that of the last visit.
 func (l lastmodSite) newSite() crawltest.Site {
 	s := crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{},
 		Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)}
@@ -42,14 +42,14 @@ func (l lastmodSite) newSite() crawltest.Site {
 	return s
 }
 
-// A lastmodResult is what came of crawling a listing for some time.
+// A lastmodResult is the result of crawling a lastmodSite for some time.
 type lastmodResult struct {
-	visits, sitemapReads int           // of pages; of the sitemap
+	visits, sitemapReads int           // visits to pages; visits to the sitemap
 	rescheduled          int           // pages
-	meanWait             time.Duration // of changes until a visit, in the mean
+	meanWait             time.Duration // from a change to the next visit, on average
 }
 
-// crawl crawls the listing, and expects page i to change at changes[i].
+// crawl crawls the site, and expects page i to change at changes[i].
 func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (got lastmodResult) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(l.newSite())
@@ -93,8 +93,8 @@ var bubbleStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func neverChanges(int, time.Time) int { return 0 }
 
-// TestHonestLastmod: pages that change once, one a day, are visited when the
-// sitemap says so, far sooner than without its word.
+// TestHonestLastmod: pages that change once, one a day, are visited when the sitemap says so, far
+// sooner than without dates.
 func TestHonestLastmod(t *testing.T) {
 	var changes []time.Time
 	for i := range 60 {
@@ -120,14 +120,14 @@ func TestHonestLastmod(t *testing.T) {
 	}
 }
 
-// TestLyingLastmod: a sitemap that says of pages that never change that they
-// were modified has a few of them visited for it, then one each time that it is
-// read. One that says so of all of them at once, or of the future, has none.
+// TestLyingLastmod: if a sitemap claims changes of pages that never change, a few pages are visited
+// for it, then one for each reading. If it claims that all changed at once, or will change, none
+// is.
 func TestLyingLastmod(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		lastmod func(i int, at time.Time) time.Time
-		probe   int // pages recalled for each reading, beyond the first three
+		probe   int // pages rescheduled by each reading, beyond the first three
 	}{
 		{"lately", func(i int, at time.Time) time.Time { return at.Add(-time.Duration(i) * time.Hour / 10) }, 1},
 		{"right now", func(_ int, at time.Time) time.Time { return at }, 0},
@@ -147,8 +147,7 @@ func TestLyingLastmod(t *testing.T) {
 	}
 }
 
-// TestPriorities: the seed goes first, then what the sitemap lists, by its
-// priority, then links, by their depth.
+// TestPriorities: the seed goes first, then the sitemap's entries by priority, then links by depth.
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">

@@ -21,16 +21,16 @@ func (c *countingCoordinator) AcquireCrawlPageBudget() decorum.Decision {
 func (c *countingCoordinator) ReleaseCrawlPageBudget() { c.pages-- }
 func (c *countingCoordinator) AddBodyBytes(int64)      {}
 
-// A visitFixture is a leasedVisit that has taken all it may take.
+// A visitFixture is a leasedVisit that has taken every resource.
 type visitFixture struct {
 	*partsFixture
 	leasedVisit
 	coordinator countingCoordinator
-	addr        netip.Addr // whose slot the visit has
+	addr        netip.Addr // address whose slot the visit has
 }
 
-// newVisitFixture takes a lease through all that is taken for a visit: to a page, or, of an origin
-// of which nothing is known, to its robots.txt.
+// newVisitFixture takes a lease and every resource for its visit: to a page, or to the robots.txt
+// of an unknown origin.
 func newVisitFixture(t *testing.T, isRobots bool) *visitFixture {
 	t.Helper()
 	p := newPartsFixture(t)
@@ -56,10 +56,10 @@ func newVisitFixture(t *testing.T, isRobots bool) *visitFixture {
 	return f
 }
 
-// A heldCount is what a visit holds, 1 for what it has and 0 for what is given back.
+// A heldCount says which resources a visit holds: 1 for held, 0 for returned.
 type heldCount struct{ lease, host, tdmrep, page, coordinated, lookup, hostSlot, addrSlot int }
 
-// held looks who has what the visit has taken. What others may have is taken, and given back.
+// held tests which resources the visit holds. It takes what another crawl may have, and returns it.
 func (f *visitFixture) held(t *testing.T) (n heldCount) {
 	t.Helper()
 	n.lease, n.tdmrep = len(f.activeLeases.all()), len(f.tdmrepCache.lookupLeaseTokens)
@@ -81,11 +81,11 @@ func (f *visitFixture) held(t *testing.T) (n heldCount) {
 		n.addrSlot = 1
 	}
 	f.other.ReleaseUnused(time.Now(), neighbour)
-	f.other.LeaveSharedHosts(time.Now()) // it waits for nothing
+	f.other.LeaveSharedHosts(time.Now()) // it no longer waits for a turn
 	return n
 }
 
-// checkHeld fails the test unless the visit holds just this.
+// checkHeld fails the test unless the visit holds exactly want.
 func (f *visitFixture) checkHeld(t *testing.T, when string, want heldCount) {
 	t.Helper()
 	if got := f.held(t); got != want {
@@ -93,8 +93,8 @@ func (f *visitFixture) checkHeld(t *testing.T, when string, want heldCount) {
 	}
 }
 
-// TestAbortGivesBackAtOnce: permit, page and lookup are free when abort returns, lease, host and the
-// claim on a tdmrep.json when release does, in this order also where nobody calls abort.
+// TestAbortGivesBackAtOnce: permit, page and lookup are free when abort returns; lease, host and
+// the lookup of a tdmrep.json when release returns, in this order also without a call of abort.
 func TestAbortGivesBackAtOnce(t *testing.T) {
 	for _, isRobots := range []bool{false, true} {
 		for _, aborted := range []bool{true, false} {
@@ -118,8 +118,8 @@ func TestAbortGivesBackAtOnce(t *testing.T) {
 	}
 }
 
-// TestFinishGivesBackTheAddress: when finish returns the address of the server is free for another
-// host; the page stays counted, and the lookup is the gate's to end. No abort takes that back.
+// TestFinishGivesBackTheAddress: when finish returns, the server's address is free for another
+// host; the page stays counted, and the lookup is left to the gate. A later abort changes nothing.
 func TestFinishGivesBackTheAddress(t *testing.T) {
 	for _, isRobots := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestFinishGivesBackTheAddress(t *testing.T) {
 	}
 }
 
-// TestUncountPageCountsOnce: a visit that is made again counts no page, whatever ends it.
+// TestUncountPageCountsOnce: a visit that will be repeated counts no page, whatever ends it.
 func TestUncountPageCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newVisitFixture(t, false)
@@ -152,7 +152,7 @@ func TestUncountPageCountsOnce(t *testing.T) {
 	})
 }
 
-// TestVisitWithoutClearanceIsReleased: a lease whose URL nobody cleared is given back.
+// TestVisitWithoutClearanceIsReleased: a lease whose URL was not cleared is returned.
 func TestVisitWithoutClearanceIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)

@@ -12,16 +12,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// visitHolds is what the visit that a trial looks at holds in a moment.
+// visitHolds is what the target visit of a trial holds at one moment.
 type visitHolds struct {
-	lease, host int  // in hand
+	lease, host int  // in use
 	pages       int  // counted
-	hostTaken   bool // by a permit, or since it rests
+	hostTaken   bool // by a permit, or because the host rests
 	addrTaken   bool
-	lookedUp    bool // its robots.txt
+	lookedUp    bool // the robots.txt of the visit is being looked up
 }
 
-// holds looks what the visit holds now.
+// holds returns what the visit holds now.
 func (tr *visitTrial) holds() (h visitHolds) {
 	tr.t.Helper()
 	now := time.Now()
@@ -36,7 +36,7 @@ func (tr *visitTrial) holds() (h visitHolds) {
 	}
 	h.addrTaken = neighbour.ClaimServerAddr(now, oneAddress("")) != nil
 	tr.other.ReleaseUnused(now, neighbour)
-	tr.other.LeaveSharedHosts(now) // it waits for nothing
+	tr.other.LeaveSharedHosts(now) // it no longer waits for a turn
 	h.lookedUp = tr.isRobotsLookedUp()
 	return h
 }
@@ -44,9 +44,9 @@ func (tr *visitTrial) holds() (h visitHolds) {
 // pagesBefore is how many pages a trial visits before a visit of a kind.
 var pagesBefore = map[crawler.VisitKind]int{crawler.FeedVisit: 1, crawler.SitemapVisit: 1}
 
-// TestMomentsOfAVisit: permit and address are taken while the request is under way, the address is free
-// as soon as the answer is there, before it is archived and handled, the host rests from its end, and
-// lease and host are given back after the ack.
+// TestMomentsOfAVisit: permit and address are held while the request is in flight; the address is
+// free as soon as the answer is there, before it is archived and handled; the host rests from its
+// end; lease and host are returned after the ack.
 func TestMomentsOfAVisit(t *testing.T) {
 	underWay := visitHolds{lease: 1, host: 1, pages: 1, hostTaken: true, addrTaken: true}
 	answered := visitHolds{lease: 1, host: 1, pages: 1, hostTaken: true}
@@ -96,8 +96,8 @@ func TestMomentsOfAVisit(t *testing.T) {
 	}
 }
 
-// TestAVisitIsAbortedBeforeItsURLIsPutOff: who hears that a visit was not made finds permit, page and
-// lookup given back: the next may have them.
+// TestAVisitIsAbortedBeforeItsURLIsPutOff: when Hooks.VisitRefused reports that a visit was not
+// made, its permit, page and lookup are already free for the next visit.
 func TestAVisitIsAbortedBeforeItsURLIsPutOff(t *testing.T) {
 	for kind, name := range visitKinds {
 		for why, arrange := range map[string]func(*visitTrial){"busy address": busyAddress, "brake": brakeAt(stepConnect)} {
@@ -123,8 +123,9 @@ func TestAVisitIsAbortedBeforeItsURLIsPutOff(t *testing.T) {
 	}
 }
 
-// TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff: the same where the visit is refused after its permit
-// was given, since no page of the budget is left, and where the permit of a robots.txt is refused.
+// TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff: the same if the visit is refused after its
+// permit was issued, because the budget has no page left, and if the permit for a robots.txt is
+// refused.
 func TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff(t *testing.T) {
 	for kind, step := range map[crawler.VisitKind]trialStep{crawler.PageVisit: stepPageCounted, crawler.RobotsVisit: stepCheckVisit} {
 		t.Run(visitKinds[kind], func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// delayedFetcher is a Fetcher that is held up before it sends anything.
+// A delayedFetcher is a Fetcher that is delayed before it sends anything.
 type delayedFetcher struct {
 	crawler.Fetcher
 	delay time.Duration
@@ -22,11 +22,11 @@ type delayedFetcher struct {
 
 func (l delayedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	time.Sleep(l.delay)
-	return l.Fetcher.Fetch(context.Background(), t) // whatever has become of the visit
+	return l.Fetcher.Fetch(context.Background(), t) // even if the visit was cancelled
 }
 
-// TestNothingIsSentAfterTheLease: a process that is held up past its lease sends
-// no request when it goes on: another may be at the host by then.
+// TestNothingIsSentAfterTheLease: a process that is stopped past the end of its lease sends no
+// request when it continues: another process may be visiting the host.
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -36,15 +36,15 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_ = c.Run(ctx) // it never ends: every lease runs out
+		_ = c.Run(ctx) // Run never ends by itself: every lease expires
 		if n := len(web.Log()); n != 0 {
 			t.Errorf("%d requests were sent, want none", n)
 		}
 	})
 }
 
-// TestALeaseThatRunsOutEndsNoCrawl: the store is away while a lease runs out, and
-// takes no links. The page is visited again, and its links are there.
+// TestALeaseThatRunsOutEndsNoCrawl: the store is unavailable while a lease expires, and takes no
+// links. The page is visited again, and its links are queued.
 func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -67,7 +67,7 @@ func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("the crawl ended with %v", err)
 		}
-		if n := len(web.Log()); n != 4 { // robots.txt, the page twice, and what it links to
+		if n := len(web.Log()); n != 4 { // robots.txt, the page twice, and its link
 			t.Errorf("%d requests, want 4:\n%v", n, web.Log())
 		}
 	})

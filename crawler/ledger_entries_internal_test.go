@@ -13,10 +13,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A listLedger is a Ledger in memory, which may fail.
+// A listLedger is a Ledger in memory, which can be made to fail.
 type listLedger struct {
 	records []*ledger.Record
-	files   []string // hashes of the robots.txt files that are kept
+	files   []string // hashes of the stored robots.txt files
 	err     error    // nil: it works
 }
 
@@ -37,13 +37,13 @@ func (l *listLedger) StoreRobotsFile(_ context.Context, hash string, _ []byte) e
 	return l.err
 }
 
-// newLedgerEntries returns what writes into a ledger.
+// newLedgerEntries returns ledgerEntries that write to l.
 func (p *partsFixture) newLedgerEntries(l *listLedger) *ledgerEntries {
 	return &ledgerEntries{ledger: l, gate: p.gate, store: p.store, now: time.Now}
 }
 
-// TestRequestThatCannotBeWrittenIsNotSent: the error says that nothing is to be sent, and stops the
-// crawl unless it only ends; a request that must not be sent twice is not marked as sent.
+// TestRequestThatCannotBeWrittenIsNotSent: the error prevents the request, and stops the crawl
+// unless the crawl is ending; a request that must not be sent twice is not marked as sent.
 func TestRequestThatCannotBeWrittenIsNotSent(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for _, halted := range []bool{false, true} {
@@ -84,7 +84,7 @@ func TestRequestThatCannotBeWrittenIsNotSent(t *testing.T) {
 	}
 }
 
-// TestResponseThatCannotBeWritten: the visit counts as broken off, and is made again.
+// TestResponseThatCannotBeWritten: the visit counts as interrupted, and is repeated.
 func TestResponseThatCannotBeWritten(t *testing.T) {
 	p, broken := newPartsFixture(t), errors.New("the disk is broken")
 	u := mustParseURL(t, "http://a.test/")
@@ -107,8 +107,8 @@ func TestResponseThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRobotsFileIsStoredBeforeItIsNamed: once; and of a file that is not known any more, or cannot
-// be kept, it is said that it is not stored.
+// TestRobotsFileIsStoredBeforeItIsNamed: each file is stored once; for a file that is no longer
+// known, or cannot be stored, the result says so.
 func TestRobotsFileIsStoredBeforeItIsNamed(t *testing.T) {
 	p, broken := newPartsFixture(t), errors.New("the disk is broken")
 	u := mustParseURL(t, "http://a.test/")

@@ -17,12 +17,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// waitingLedger is a ledger that, for a while, has no room.
+// A waitingLedger is a ledger whose disk is full for a while.
 type waitingLedger struct {
 	*ledger.Ledger
 	blockedUntil        time.Time
-	answersBlockedUntil time.Time // until when answers have none
-	err                 error     // instead of waiting; nil: none
+	answersBlockedUntil time.Time // until then it has no space for responses
+	err                 error     // returned instead of waiting; nil: it waits
 }
 
 func (n *waitingLedger) waitUntil(ctx context.Context, until time.Time) error {
@@ -63,7 +63,7 @@ func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 	return &waitingLedger{Ledger: l}
 }
 
-// verifyLedger checks a ledger, which must be right, and returns its records.
+// verifyLedger verifies a ledger, which must be correct, and returns its records.
 func verifyLedger(t *testing.T, dir string) (records []*ledger.Record, report *ledger.VerifyReport) {
 	t.Helper()
 	report, err := ledger.Verify(dir, ledger.VerifyOptions{})
@@ -82,7 +82,7 @@ func verifyLedger(t *testing.T, dir string) (records []*ledger.Record, report *l
 	return records, report
 }
 
-// mixedSite has a bit of everything that makes requests.
+// mixedSite returns a site with one URL for each cause of a request.
 func mixedSite() crawltest.Site {
 	moved := crawltest.Redirect(http.StatusFound, "/rules.txt")
 	broken := crawltest.Status(http.StatusServiceUnavailable)
@@ -111,9 +111,8 @@ func mixedSite() crawltest.Site {
 	}
 }
 
-// TestLedger: each request that the servers saw has its record, and no record is of
-// a request that they did not see; each verdict can be derived again, and each rest
-// measured.
+// TestLedger: the ledger has a record of every request that the servers saw, and of no other; every
+// verdict can be derived again, and every rest measured.
 func TestLedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(mixedSite(), crawltest.Site{Host: "b.test", Fallback: pageWithLinks()})
@@ -140,7 +139,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// checkRequests compares what servers saw with what is written down, in order.
+// checkRequests compares what the servers saw with the records, in order.
 func checkRequests(t *testing.T, log []crawltest.Exchange, records []*ledger.Record) {
 	t.Helper()
 	var saw, wrote []string
@@ -163,7 +162,7 @@ func checkRequests(t *testing.T, log []crawltest.Exchange, records []*ledger.Rec
 	}
 }
 
-// checkEntries looks at some of what TestLedger has written down.
+// checkEntries checks some records of TestLedger in detail.
 func checkEntries(t *testing.T, records []*ledger.Record) {
 	t.Helper()
 	entry := map[string]*ledger.Request{}
@@ -190,7 +189,7 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 	}
 }
 
-// What cannot be written down for the moment is not sent: the crawl pauses.
+// TestLedgerOnFullDisk: a request that cannot be recorded for now is not sent: the crawl pauses.
 func TestLedgerOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -213,7 +212,7 @@ func TestLedgerOnFullDisk(t *testing.T) {
 	})
 }
 
-// What objects to the use of a page's content is written down with its answer.
+// TestLedgerOfUsage: the record of a response names the objection to the use of the page's content.
 func TestLedgerOfUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(usageSite())
@@ -248,9 +247,9 @@ func TestLedgerOfUsage(t *testing.T) {
 	})
 }
 
-// An answer that there is no room for while the crawl is being halted is written down
-// if there is room soon. If not, the run has no end, since an end says that all its
-// requests have their answers: it is closed as one that was killed.
+// TestAnswerOnFullDisk: while the crawl is being halted, a response without disk space is recorded
+// if there is space soon. Otherwise the ledger has no end of the run, because an end claims that
+// every request has its response: the run looks like one that was killed.
 func TestAnswerOnFullDisk(t *testing.T) {
 	for blockedFor, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -281,8 +280,8 @@ func TestAnswerOnFullDisk(t *testing.T) {
 	}
 }
 
-// A ledger that fails for good stops the crawl, and nothing is sent: a POST neither,
-// which is sent when the crawl goes on with a ledger that can be written.
+// TestBrokenLedgerStopsTheCrawl: a ledger that fails for good stops the crawl, and nothing is sent,
+// not even a POST, which is sent when the crawl continues with a working ledger.
 func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
@@ -291,7 +290,7 @@ func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Run(t.Context()); err != nil { // its robots.txt is known then
+		if err := c.Run(t.Context()); err != nil { // it learns the robots.txt
 			t.Fatal(err)
 		}
 		before, again := len(web.Log()), postEntry(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestLinksInHeaders: what header fields link to is visited, whatever the
-// content type, and so is the canonical URL that they name; alternates are not.
+// TestLinksInHeaders: links in header fields are visited, whatever the content type, and so is the
+// canonical URL that they name; alternates are not.
 func TestLinksInHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := crawltest.HTML("<p>no links")
@@ -38,7 +38,7 @@ func TestLinksInHeaders(t *testing.T) {
 	})
 }
 
-// TestImages: images are links where they are wanted, all the forms of one.
+// TestImages: with Images set, all forms of an image are links.
 func TestImages(t *testing.T) {
 	const page = `<a href=/a><img src=/small srcset="/large 2x"><picture><source srcset="/wide 800w, /narrow 400w"><img src=/plain></picture><img src=data:,x>`
 	for _, test := range []struct {
@@ -59,8 +59,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestMaxLinksOfFeeds: the setting bounds what is taken from one feed, and the log
-// says that there was more.
+// TestMaxLinksOfFeeds: MaxLinks bounds the entries taken from one feed, and the log says that there
+// were more.
 func TestMaxLinksOfFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -77,8 +77,8 @@ func TestMaxLinksOfFeeds(t *testing.T) {
 	})
 }
 
-// TestMaxLinks: the setting bounds what is taken from one page, and the log says
-// that there was more.
+// TestMaxLinks: MaxLinks bounds the links taken from one page, and the log says that there were
+// more.
 func TestMaxLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{

@@ -22,7 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// newOnDemandCrawl returns what visits the web on demand, for a crawl that mines text.
+// newOnDemandCrawl returns an OnDemandCrawl that mines text.
 func newOnDemandCrawl(t *testing.T, fetcher crawler.Fetcher, options ...func(*crawler.Crawler)) *crawler.OnDemandCrawl {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
@@ -53,8 +53,8 @@ func parseURL(t *testing.T, text string) decorum.URL {
 	return u
 }
 
-// onDemandSites are a.test, which asks for a pause of 20 s, b.test, whose robots.txt is a.test's, and
-// others that do not answer as they should.
+// onDemandSites returns a.test, which asks for a delay of 20 s, b.test, whose robots.txt redirects
+// to that of a.test, and sites that fail in different ways.
 func onDemandSites() *crawltest.Web {
 	pages := map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/linked>linked</a>")),
@@ -73,8 +73,8 @@ func onDemandSites() *crawltest.Web {
 		crawltest.Site{Host: "gone.test", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Reset}})})
 }
 
-// TestOnDemandSaysSoAtOnce: who waits hears at once, each time anew, that a visit is not made outside
-// the hours, or while a brake stops the host or slows it for longer than anybody waits.
+// TestOnDemandSaysSoAtOnce: the caller gets an error at once, in each call, if the time is outside
+// the visit hours, or a brake stops the host or delays it beyond the longest wait.
 func TestOnDemandSaysSoAtOnce(t *testing.T) {
 	brake := func(b politeness.Brake) func(*crawler.Crawler) {
 		return func(c *crawler.Crawler) {
@@ -114,15 +114,15 @@ func TestOnDemandSaysSoAtOnce(t *testing.T) {
 	}
 }
 
-// TestOnDemandVisits: which requests visits on demand send, what they wait for, and what comes of
-// them. They are made once, and nothing that they lead to is visited.
+// TestOnDemandVisits: visits on demand send these requests, wait for these times and have these
+// results. They are made once, and nothing that they lead to is visited.
 func TestOnDemandVisits(t *testing.T) {
 	const robotsOnly = " (robots.txt only)"
 	for _, tt := range []struct {
 		name     string
 		visits   []string // each "URL status", "URL error" or, with robotsOnly, "origin error"
 		requests []string
-		wait     time.Duration // in all
+		wait     time.Duration // in total
 	}{
 		{"a page", []string{"http://a.test/ 200"}, []string{"http://a.test/robots.txt", "http://a.test/"}, 20 * time.Second},
 		{"again", []string{"http://free.test/ 200", "http://free.test/ 200", "http://free.test/none 404"},
@@ -175,7 +175,8 @@ func TestOnDemandVisits(t *testing.T) {
 					t.Errorf("it took %v, want %v", wait, tt.wait)
 				}
 				time.Sleep(24 * time.Hour)
-				if _, err := d.FetchRobots(t.Context(), parseURL(t, "http://other.test/").Origin()); err != nil { // what is queued would go first
+				// a queued URL would go first
+				if _, err := d.FetchRobots(t.Context(), parseURL(t, "http://other.test/").Origin()); err != nil {
 					t.Error(err)
 				}
 				requests, _ := countRequests(web.Log())
@@ -187,8 +188,8 @@ func TestOnDemandVisits(t *testing.T) {
 	}
 }
 
-// TestOnDemandWaits: a visit waits for what another crawl's visit has earned the host, for no longer
-// than the longest Crawl-delay, and only while somebody waits for it.
+// TestOnDemandWaits: a visit waits for the rest that another crawl's visit requires, no longer than
+// the longest Crawl-delay, and only until its context is done.
 func TestOnDemandWaits(t *testing.T) {
 	errEnough := errors.New("nobody waits any more")
 	synctest.Test(t, func(t *testing.T) {
@@ -238,8 +239,8 @@ func TestOnDemandWaits(t *testing.T) {
 	})
 }
 
-// TestOnDemandRedirectGoesOn: a robots.txt whose redirect nobody has waited for is had by who asks
-// next, from where it was left.
+// TestOnDemandRedirectGoesOn: if a caller stops waiting for the redirect of a robots.txt, the next
+// call continues from there.
 func TestOnDemandRedirectGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := onDemandSites()
@@ -260,14 +261,14 @@ func TestOnDemandRedirectGoesOn(t *testing.T) {
 	})
 }
 
-// A unsentFetcher refuses all requests on our side.
+// An unsentFetcher refuses all requests with an error of a kind.
 type unsentFetcher struct{ kind decorum.ErrorKind }
 
 func (f unsentFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	return nil, crawler.NewFetchError(t, &decorum.Error{Op: "dial", Kind: f.kind})
 }
 
-// TestOnDemandRefusedByUs: who waits is told at once what on our side keeps a request from being sent.
+// TestOnDemandRefusedByUs: if this side refuses a request, the caller gets the error at once.
 func TestOnDemandRefusedByUs(t *testing.T) {
 	for _, kind := range []decorum.ErrorKind{decorum.Forbidden, decorum.LocalFailure} {
 		synctest.Test(t, func(t *testing.T) {
@@ -285,7 +286,7 @@ func TestOnDemandRefusedByUs(t *testing.T) {
 	}
 }
 
-// TestOnDemandNeedsParts: what a Crawler must have, this must have.
+// TestOnDemandNeedsParts: NewOnDemandCrawl requires the parts that a Crawler requires.
 func TestOnDemandNeedsParts(t *testing.T) {
 	if _, err := crawler.NewOnDemandCrawl(&crawler.Crawler{}); !errors.Is(err, decorum.Invalid) {
 		t.Errorf("%v, want Invalid", err)

@@ -2,5 +2,5 @@
 
 package crawler_test
 
-// race says that the race detector is on: everything takes ten times as long.
+// raceEnabled reports whether the race detector is on, which makes everything ten times slower.
 const raceEnabled = true
