@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestLongDelayIsDurableAtOnce: a process is killed right after a host has asked for an hour's
-// rest, long before the store would flush. The next process still keeps the rest.
+// TestLongDelayIsDurableAtOnce: a process is killed right after a host has demanded an
+// hour's rest, long before the store would flush. The next process still keeps the rest.
 func TestLongDelayIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)

@@ -63,7 +63,7 @@ func (k *trackingFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	delete(k.unfinished, t.URL())
 }
 
-// TestSchemeFetcherFinishes: a fetcher that is one of several is also told that a visit is over;
+// TestSchemeFetcherFinishes: a fetcher behind a MultiSchemeFetcher learns that a visit is over;
 // otherwise its resources would grow without limit.
 func TestSchemeFetcherFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

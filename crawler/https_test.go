@@ -107,7 +107,7 @@ func TestUpgradesToHTTPS(t *testing.T) {
 	}
 }
 
-// TestPartlyOnHTTPS: a host of which only a part is on https. A URL that was found on http,
+// TestPartlyOnHTTPS: only a part of the host is on https. A URL that was found on http,
 // upgraded and does not exist on https is requested once on http, whatever the answer.
 func TestPartlyOnHTTPS(t *testing.T) {
 	const start = "http://a.test/ https://a.test/ http://a.test/1 https://a.test/1 http://a.test/2 https://a.test/2 "
@@ -117,7 +117,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 		answer              func(u string) (status int, location string, err error) // of pages beyond the first three
 		want                string                                                  // requests, in order
 		// scheme on which links that are found later are queued
-		later               string
+		later string
 	}{
 		{"there", "", "/x", func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {

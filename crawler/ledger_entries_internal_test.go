@@ -107,8 +107,8 @@ func TestResponseThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRobotsFileIsStoredBeforeItIsNamed: each file is stored once; for a file that is no longer
-// known, or cannot be stored, the result says so.
+// TestRobotsFileIsStoredBeforeItIsNamed: each file is stored once; if the gate no longer has the file,
+// or the ledger cannot store it, the result says so.
 func TestRobotsFileIsStoredBeforeItIsNamed(t *testing.T) {
 	p, broken := newPartsFixture(t), errors.New("the disk is broken")
 	u := mustParseURL(t, "http://a.test/")

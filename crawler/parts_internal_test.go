@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// partsFixture is what the parts of the pipeline are built on in their tests: a store in memory, the
-// frontier and the gate over it, and hosts that two crawls share.
+// A partsFixture has what the parts of the pipeline need in tests: a store in memory, the frontier
+// and the gate over it, and hosts that two crawls share.
 type partsFixture struct {
 	store    storage.Store
 	frontier *frontier.Frontier
@@ -50,7 +50,7 @@ func (p *partsFixture) discover(t *testing.T, entries ...storage.Entry) {
 	}
 }
 
-// leaseNow returns at most max leases that the store gives out now, for a minute.
+// leaseNow returns up to max leases that the store hands out now, for a minute.
 func (p *partsFixture) leaseNow(t *testing.T, max int) []storage.Lease {
 	t.Helper()
 	leases, _, err := p.store.Lease(t.Context(), time.Now(), time.Minute, max)
@@ -60,7 +60,7 @@ func (p *partsFixture) leaseNow(t *testing.T, max int) []storage.Lease {
 	return leases
 }
 
-// leaseOne returns the next lease that the store gives out now.
+// leaseOne returns the next lease that the store hands out now.
 func (p *partsFixture) leaseOne(t *testing.T) storage.Lease {
 	t.Helper()
 	leases := p.leaseNow(t, 1)
@@ -81,7 +81,7 @@ func (p *partsFixture) leaseURL(t *testing.T, text string) storage.Lease {
 	return l
 }
 
-// ack ends a lease with a result.
+// ack acks a lease with an outcome.
 func (p *partsFixture) ack(t *testing.T, l storage.Lease, r leaseOutcome) {
 	t.Helper()
 	if err := p.frontier.Ack(t.Context(), newAck(l, r)); err != nil {
@@ -89,7 +89,7 @@ func (p *partsFixture) ack(t *testing.T, l storage.Lease, r leaseOutcome) {
 	}
 }
 
-// check asks the gate about a URL.
+// check returns the gate's clearance for a URL.
 func (p *partsFixture) check(t *testing.T, u decorum.URL) gate.Clearance {
 	t.Helper()
 	cl, err := p.gate.Check(t.Context(), time.Now(), u)
@@ -99,7 +99,8 @@ func (p *partsFixture) check(t *testing.T, u decorum.URL) gate.Clearance {
 	return cl
 }
 
-// learnRobots has the gate learn the robots.txt of the origin of u, and returns the clearance for u.
+// learnRobots makes the gate learn the robots.txt of the origin of u, and returns the clearance for
+// u.
 func (p *partsFixture) learnRobots(t *testing.T, u decorum.URL, text string) gate.Clearance {
 	t.Helper()
 	res := &decorum.Response{URL: u.Origin().RobotsURL(), Status: http.StatusOK, Body: []byte(text),
@@ -110,7 +111,7 @@ func (p *partsFixture) learnRobots(t *testing.T, u decorum.URL, text string) gat
 	return p.check(t, u)
 }
 
-// newHostTable returns a table that knows of no host yet.
+// newHostTable returns a hostTable without entries.
 func (p *partsFixture) newHostTable() *hostTable {
 	ms := &hostTable{hostTableConfig: hostTableConfig{
 		policy: politeness.Policy{JitterFunc: func() float64 { return 0 }}, limiter: p.limiter, frontier: p.frontier, log: p.log, now: time.Now}}
@@ -118,13 +119,14 @@ func (p *partsFixture) newHostTable() *hostTable {
 	return ms
 }
 
-// requestPermit asks for the permit of a visit to a host; false: the host, or its address, is taken.
+// requestPermit asks for the permit of a visit to a host. It returns false if the host or its
+// address is busy.
 func requestPermit(limiter *politeness.Limiter, host string) (politeness.Permit, bool) {
 	permit, d := limiter.Reserve(time.Now(), host, politeness.PermitRequest{HostSlots: 1})
 	return permit, d.Action == decorum.Proceed
 }
 
-// mustPermit is requestPermit of a host that is free.
+// mustPermit is requestPermit for a host that is free.
 func mustPermit(t *testing.T, limiter *politeness.Limiter, host string) politeness.Permit {
 	t.Helper()
 	permit, ok := requestPermit(limiter, host)
@@ -141,7 +143,7 @@ func visitOf(l storage.Lease, cl gate.Clearance, status int, header http.Header,
 		Response: &decorum.Response{URL: cl.URL(), Status: status, Header: header, Body: []byte(body), Start: now, End: now}}
 }
 
-// originInfo returns what the store holds of the origin of a URL.
+// originInfo returns what the store knows of the origin of a URL.
 func (p *partsFixture) originInfo(t *testing.T, u decorum.URL) storage.OriginInfo {
 	t.Helper()
 	info, _, err := p.store.(storage.Inspector).Origin(context.Background(), u.Origin())

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestPipelineWalk: the functions that ARCHITECTURE.md names on the way from lease to ack are in the
-// files that it names, which are eight at most.
+// TestPipelineWalk: the functions that ARCHITECTURE.md names on the way from lease to ack are in
+// the files that it names, which are eight at most.
 func TestPipelineWalk(t *testing.T) {
 	text, err := os.ReadFile("../ARCHITECTURE.md")
 	if err != nil {

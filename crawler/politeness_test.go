@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestRequestRate holds in its hours, from their first moment on, also for a
-// host that earned a shorter rest before.
+// TestRequestRate: Request-rate holds in its hours from their first moment on, even if the host's
+// last rest was shorter.
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(60)...), MaxConcurrency: 4,
@@ -49,8 +49,8 @@ func TestRequestRate(t *testing.T) {
 	})
 }
 
-// TestOverrides of single hosts, one of which runs out in mid-crawl. What a
-// host asks for itself holds all the same.
+// TestOverrides: overrides apply to single hosts, and one of them expires while the crawl runs.
+// What a host asks for itself still holds.
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots string, delay time.Duration) crawltest.Site {
@@ -107,12 +107,12 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// hostLog returns the part of a log that is of one host.
+// hostLog returns the exchanges with one host.
 func hostLog(log []crawltest.Exchange, host string) []crawltest.Exchange {
 	return slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool { return !strings.Contains(x.URL, "//"+host+"/") })
 }
 
-// lastAnswerEnd returns the end of the last answer of a host.
+// lastAnswerEnd returns the end of a host's last answer.
 func lastAnswerEnd(log []crawltest.Exchange, host string) (end time.Time) {
 	for _, x := range hostLog(log, host) {
 		if x.End.After(end) {
@@ -122,8 +122,8 @@ func lastAnswerEnd(log []crawltest.Exchange, host string) (end time.Time) {
 	return end
 }
 
-// TestConcurrentVisitsLoseNoFailures: four visits at a time to a host that
-// fails; each failure counts, whichever ends last.
+// TestConcurrentVisitsLoseNoFailures: four concurrent visits to a failing host; every failure
+// counts, whichever visit ends last.
 func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", MaxConcurrency: 4,
@@ -135,7 +135,7 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 				a.HeaderDelay = time.Duration(10-len(r.Path)) * time.Second
 				if r.Path == "/2" {
 					a.Header.Set("Retry-After", "900")
-					a.HeaderDelay = 5 * time.Second // the first to end asks for most
+					a.HeaderDelay = 5 * time.Second // the first to end asks for the longest rest
 				}
 				return a
 			}})
@@ -159,7 +159,7 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 	})
 }
 
-// TestRetryAfterBeyondMax: the host is never visited sooner, but set aside.
+// TestRetryAfterBeyondMax: the host is suspended, and never visited sooner.
 func TestRetryAfterBeyondMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
@@ -193,8 +193,8 @@ func TestRetryAfterBeyondMax(t *testing.T) {
 	})
 }
 
-// TestEveryFailureBacksOff: each kind of trouble doubles the rest, with jitter
-// on top, and each success takes one step back.
+// TestEveryFailureBacksOff: each kind of failure doubles the rest, plus jitter, and each success
+// undoes one doubling.
 func TestEveryFailureBacksOff(t *testing.T) {
 	for name, answer := range map[string]crawltest.Response{
 		"429": crawltest.Status(429), "503": crawltest.Status(503), "reset": {Fault: crawltest.Reset},
@@ -210,7 +210,7 @@ func TestEveryFailureBacksOff(t *testing.T) {
 					return pageWithLinks(numberedPaths(12)...)(r)
 				}})
 				c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-				c.Policy.AdaptiveFactor = -1 // a timeout takes its time
+				c.Policy.AdaptiveFactor = -1 // a timeout takes long
 				c.Policy.JitterFunc = func() float64 { return 0.8 }
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
@@ -219,7 +219,7 @@ func TestEveryFailureBacksOff(t *testing.T) {
 				for log := web.Log(); len(log) > 1 && len(gaps) < 8; log = log[1:] {
 					gaps = append(gaps, math.Round(log[1].Start.Sub(log[0].End).Seconds()))
 				}
-				// robots.txt, a page, three failures, three steps back, and on.
+				// robots.txt, a page, three failures, three steps back, and the normal rest.
 				if want := []float64{1, 1, 6, 12, 24, 12, 6, 1}; !slices.Equal(gaps, want) {
 					t.Errorf("rests of %v seconds, want %v", gaps, want)
 				}
@@ -228,8 +228,8 @@ func TestEveryFailureBacksOff(t *testing.T) {
 	}
 }
 
-// TestCrawlsOwnLimits on requests and on bytes a second hold over all hosts.
-// Whoever has to wait for them keeps the rest that it is owed itself.
+// TestCrawlsOwnLimits: limits of requests and of bytes a second hold over all hosts, and a host
+// that waits for them also gets its own rest.
 func TestCrawlsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(30, crawltest.Latency{Base: 100 * time.Millisecond})

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newPrerequisites returns prerequisites that know of no origin yet.
+// newPrerequisites returns prerequisites that know no origin.
 func (p *partsFixture) newPrerequisites(settings Settings) *prerequisites {
 	var b prerequisites
 	table := p.newHostTable()
@@ -30,8 +30,8 @@ func (p *partsFixture) parkURLs(t *testing.T, urls ...string) {
 	}
 }
 
-// handleRobotsText answers the lookup of the robots.txt for l with a text, and returns what cl is
-// judged by from then on.
+// handleRobotsText answers the lookup of the robots.txt for l with a text, and returns the file on
+// which clearances are based from then on.
 func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storage.Lease, text string) gate.FetchSummary {
 	t.Helper()
 	result, err := b.handleRobots(t.Context(), visitOf(l, p.check(t, l.URL), http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, text))
@@ -41,7 +41,7 @@ func (p *partsFixture) handleRobotsText(t *testing.T, b *prerequisites, l storag
 	return p.check(t, l.URL).FetchSummary()
 }
 
-// checkOrigin fails the test unless the store holds so many URLs of the origin of l.
+// checkOrigin fails the test unless the store has these numbers of URLs of l's origin.
 func (p *partsFixture) checkOrigin(t *testing.T, when string, l storage.Lease, queued, parked int) {
 	t.Helper()
 	if info := p.originInfo(t, l.URL); info.QueuedURLs != queued || info.ParkedURLs != parked {
@@ -49,8 +49,8 @@ func (p *partsFixture) checkOrigin(t *testing.T, when string, l storage.Lease, q
 	}
 }
 
-// TestRobotsIsActedUponOnce: by the answer to a robots.txt its sitemaps are queued and the parked
-// URLs that it allows are queued again: once, whichever crawl learns it, until the file changes.
+// TestRobotsIsActedUponOnce: a robots.txt queues its sitemaps and the parked URLs that it allows
+// once, whichever crawl fetched it, until the file changes.
 func TestRobotsIsActedUponOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "User-agent: *\nDisallow: /closed\nSitemap: http://a.test/map.xml\n"
@@ -68,7 +68,7 @@ func TestRobotsIsActedUponOnce(t *testing.T) {
 		p.checkOrigin(t, "before a URL is judged", l, 0, 2)
 		act(b, file)
 		p.checkOrigin(t, "when the first URL is judged", l, 2, 1)
-		for range 2 { // the sitemap and the page: as if a scope had closed them
+		for range 2 { // the sitemap and the page: as if the scope had excluded them
 			p.ack(t, p.leaseOne(t), leaseOutcome{outcome: storage.Park})
 		}
 		p.checkOrigin(t, "then", l, 0, 3)
@@ -81,7 +81,8 @@ func TestRobotsIsActedUponOnce(t *testing.T) {
 	})
 }
 
-// TestRobotsThatNobodyAnsweredIsLookedUpAgain: a lookup that the crawl broke off is free for the next.
+// TestRobotsThatNobodyAnsweredIsLookedUpAgain: after an interrupted lookup of a robots.txt, the
+// next lease may make it.
 func TestRobotsThatNobodyAnsweredIsLookedUpAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)

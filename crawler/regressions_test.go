@@ -19,8 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A faultyStore is a Store with a fault: of Add, Ack or Renew, as far as they are
-// set.
+// A faultyStore is a Store whose Add, Ack or Renew can be made to fail.
 type faultyStore struct {
 	storage.Store
 	add   func([]storage.Entry) error
@@ -62,7 +61,7 @@ func pageWithLinks(links ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.HTML(b.String()))
 }
 
-// sitemapPage returns a sitemap of pages, or, as sitemapindex, of sitemaps.
+// sitemapPage returns a sitemap of pages, or, with root sitemapindex, of sitemaps.
 func sitemapPage(root string, urls ...string) crawltest.PageFunc {
 	entry := map[string]string{"urlset": "url", "sitemapindex": "sitemap"}[root]
 	var b strings.Builder
@@ -73,7 +72,7 @@ func sitemapPage(root string, urls ...string) crawltest.PageFunc {
 		"<"+root+` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`+b.String()+"</"+root+">"))
 }
 
-// checkPoliteness fails the test unless the judge finds nothing.
+// checkPoliteness fails the test if the judge finds a violation.
 func checkPoliteness(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
 	t.Helper()
 	if r := web.Judge(crawltest.JudgeOptions{MinDelay: minDelay, RequiredProductToken: "testbot"}); !r.OK() {
@@ -81,8 +80,7 @@ func checkPoliteness(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
 	}
 }
 
-// TestSitemapsMayBeWantedLater: a run that reads no sitemaps does not keep a
-// later one from it.
+// TestSitemapsMayBeWantedLater: a run without sitemaps does not keep a later run from reading them.
 func TestSitemapsMayBeWantedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
@@ -106,8 +104,8 @@ func TestSitemapsMayBeWantedLater(t *testing.T) {
 	})
 }
 
-// TestOriginsOfAHostShareItsPace: http asks for 10 s, https for nothing; it is
-// one server.
+// TestOriginsOfAHostShareItsPace: http asks for 10 s and https for nothing; both are one server,
+// which gets 10 s.
 func TestOriginsOfAHostShareItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -118,7 +116,7 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", MaxConcurrency: 4, Fallback: pageWithLinks(links...),
 			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
 			Robots: func(at time.Time) crawltest.RobotsSpec {
-				if at.Sub(begin) < 5*time.Second { // http is asked first
+				if at.Sub(begin) < 5*time.Second { // http comes first
 					return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), CrawlDelay: 10 * time.Second}
 				}
 				return crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
@@ -135,7 +133,8 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 	})
 }
 
-// TestMaxCrawlDelayIsLookedAtAgain: the site thinks better of its delay.
+// TestMaxCrawlDelayIsLookedAtAgain: a suspended host is visited after its robots.txt shortens the
+// delay.
 func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -159,8 +158,7 @@ func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-// TestStoreRemembersPace: a host that said Retry-After is left alone by a new
-// process with the same store.
+// TestStoreRemembersPace: a new process with the same store keeps a Retry-After.
 func TestStoreRemembersPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
@@ -190,8 +188,8 @@ func TestStoreRemembersPace(t *testing.T) {
 	})
 }
 
-// TestLimiterDoesNotTrustTheStore: a store that forgets the hosts' clocks. The
-// https origin's robots.txt is refused at first, and looked up when it is due.
+// TestLimiterDoesNotTrustTheStore: the limiter keeps hosts' rests if the store forgets the hosts'
+// clocks. The robots.txt of the https origin is refused at first, and fetched when it is due.
 func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2", "https://a.test/3"),
@@ -215,8 +213,8 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 	})
 }
 
-// TestHaltOfARobotsLookup: what we broke off says nothing of the server; the
-// next run asks at once.
+// TestHaltOfARobotsLookup: a cancelled lookup says nothing about the server; the next run fetches
+// the file at once.
 func TestHaltOfARobotsLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
@@ -236,8 +234,8 @@ func TestHaltOfARobotsLookup(t *testing.T) {
 	})
 }
 
-// TestLeasesThatRunOut: renewing fails, and a visit outlasts its lease. The
-// store gives the URL away, but the host is not visited twice at a time.
+// TestLeasesThatRunOut: renewals fail, and a visit outlasts its lease. The store leases the URL
+// again, but the host gets no two visits at a time.
 func TestLeasesThatRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
@@ -247,14 +245,15 @@ func TestLeasesThatRunOut(t *testing.T) {
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_ = c.Run(ctx) // it may never end: every lease runs out
+		_ = c.Run(ctx) // Run may not end by itself: every lease expires
 		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolationsOfRule(crawltest.Overlap); n != 0 {
 			t.Errorf("%d requests came while another was under way", n)
 		}
 	})
 }
 
-// TestSlowHandlerKeepsItsLease: a callback that takes longer than a lease.
+// TestSlowHandlerKeepsItsLease: the lease of a page is renewed while a handler takes longer than
+// its TTL.
 func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -282,7 +281,7 @@ func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// TestHaltEndsTheRun, with the URL in hand given back.
+// TestHaltEndsTheRun: Halt ends the run and returns the leased URL to its queue.
 func TestHaltEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
@@ -299,7 +298,7 @@ func TestHaltEndsTheRun(t *testing.T) {
 	})
 }
 
-// TestGraceEnds: a visit that goes on too long after the stop is broken off.
+// TestGraceEnds: a visit that exceeds the grace period after a stop is cancelled.
 func TestGraceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Response{HeaderDelay: 20 * time.Second})})
@@ -322,8 +321,8 @@ func (r recordCounter) Record(_ context.Context, v *crawler.Visit) error {
 	return nil
 }
 
-// TestHaltKeepsWhatWasRead: a page that was answered, read and recorded is done,
-// and its links are kept.
+// TestHaltKeepsWhatWasRead: a page that was answered, handled and recorded when Halt is called is
+// done, and its links are stored.
 func TestHaltKeepsWhatWasRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/next")})
@@ -348,7 +347,7 @@ func TestHaltKeepsWhatWasRead(t *testing.T) {
 	})
 }
 
-// TestBadLinksOfAHandler are left out, and the crawl goes on.
+// TestBadLinksOfAHandler: invalid links are skipped, and the crawl continues.
 func TestBadLinksOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -369,7 +368,7 @@ func TestBadLinksOfAHandler(t *testing.T) {
 	})
 }
 
-// TestOddURLs are requested as they are.
+// TestOddURLs: unusual URLs are requested unchanged.
 func TestOddURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -399,7 +398,7 @@ func TestOddURLs(t *testing.T) {
 	})
 }
 
-// TestBudgetCountsRequests, not URLs that are not requested.
+// TestBudgetCountsRequests: MaxPages counts requests, not URLs that are refused.
 func TestBudgetCountsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var links []string
@@ -422,7 +421,8 @@ func TestBudgetCountsRequests(t *testing.T) {
 	})
 }
 
-// TestBackoffGrows with each failure of the host in a row, whatever the page.
+// TestBackoffGrows: the back-off grows with each consecutive failure of the host, whatever the
+// page.
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Status(500))})
@@ -442,8 +442,8 @@ func TestBackoffGrows(t *testing.T) {
 	})
 }
 
-// TestBackoffOutlivesAHalt: a visit that we break off says nothing of the server,
-// whose back-off is not over for that.
+// TestBackoffOutlivesAHalt: a cancelled visit says nothing about the server, so the host's back-off
+// stays.
 func TestBackoffOutlivesAHalt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := func(r crawltest.PageRequest) crawltest.Response {
@@ -455,7 +455,7 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: failing}), newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
 		c.Settings.MaxAttempts = 1
-		time.AfterFunc(40*time.Second, c.Halt) // 3 visits, with rests of 1, 5, 10 and 20 s
+		time.AfterFunc(40*time.Second, c.Halt) // after 3 visits, with rests of 1, 5, 10 and 20 s
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Fatal(err)
 		}
@@ -470,8 +470,8 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 	})
 }
 
-// TestBlockedRobotsRedirect (FETCH-05): a robots.txt that redirects to where the rules of
-// that host do not let us go counts as none.
+// TestBlockedRobotsRedirect: a robots.txt that redirects to a URL which that host's rules disallow
+// counts as none (FETCH-05).
 func TestBlockedRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
@@ -493,8 +493,8 @@ func TestBlockedRobotsRedirect(t *testing.T) {
 	})
 }
 
-// TestRulesChange: what a robots.txt closed is parked, and visited when a later
-// one opens it.
+// TestRulesChange: a page that a robots.txt disallows is parked, and visited when a later file
+// allows it.
 func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -522,8 +522,8 @@ func TestRulesChange(t *testing.T) {
 	})
 }
 
-// TestRobotsRedirectVisitedEarly: the worker that queues a hop is held up, and the hop
-// is visited meanwhile. The origin does not stay closed.
+// TestRobotsRedirectVisitedEarly: the worker that queues the target of a robots.txt redirect is
+// delayed, and the target is visited in the meantime. The origin does not stay held.
 func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
@@ -540,7 +540,7 @@ func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	})
 }
 
-// A slowAddStore holds up whoever adds a hop.
+// A slowAddStore is slow to add the target of a robots.txt redirect.
 type slowAddStore struct{ storage.Store }
 
 func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestRunAgain: a crawl is paused ten times, in the midst of visits and of waiting
-// for an address, and goes on with what it had, at the host's pace.
+// TestRunAgain: a crawl is stopped ten times, during visits and while it waits for an address, and
+// each time continues at the host's pace.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages = 4, 30
@@ -59,7 +59,7 @@ func TestRunAgain(t *testing.T) {
 	})
 }
 
-// TestAPausedCrawlSlowsNobody: another has the host to itself.
+// TestAPausedCrawlSlowsNobody: while one crawl is paused, another has the host to itself.
 func TestAPausedCrawlSlowsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewSharedHosts()
@@ -79,7 +79,7 @@ func TestAPausedCrawlSlowsNobody(t *testing.T) {
 		if first < 9 || len(all)-first < 40 {
 			t.Fatalf("%d visits before the pause, %d after it", first, len(all)-first)
 		}
-		checkGaps(t, all[2:first], time.Minute) // each has learnt the robots.txt before
+		checkGaps(t, all[2:first], time.Minute) // each crawl has fetched robots.txt before
 		checkGaps(t, all[first:], time.Second)
 		if took := all[len(all)-1].End.Sub(ended); took > time.Minute+time.Duration(len(all)-first)*1200*time.Millisecond {
 			t.Errorf("%d visits took %v after the slow one was paused", len(all)-first, took)
@@ -87,7 +87,7 @@ func TestAPausedCrawlSlowsNobody(t *testing.T) {
 	})
 }
 
-// TestIdle: a crawl that has nothing left waits for what is brought to it.
+// TestIdle: a crawl with an empty frontier that waits visits URLs that are queued later.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOneHostWeb(time.Second)

@@ -18,7 +18,7 @@ import (
 // openBolt opens a store, which is closed with the test.
 func openBolt(t *testing.T, file string) storage.Store {
 	t.Helper()
-	s, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute}) // each costs an fsync in real time
+	s, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute}) // each flush costs an fsync in real time
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func openBolt(t *testing.T, file string) storage.Store {
 // openNotes opens a file of notes, which is closed with the test.
 func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	t.Helper()
-	n, err := bolt.OpenNotes(file, bolt.Options{FlushEvery: time.Minute}) // each costs an fsync in real time
+	n, err := bolt.OpenNotes(file, bolt.Options{FlushEvery: time.Minute}) // each flush costs an fsync in real time
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,7 @@ func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	return n
 }
 
-// copyStoreFile returns the file of a store as it is while the store is open: what a
-// process would find after this one was killed.
+// copyStoreFile copies the file of an open store: what another process would find after a kill.
 func copyStoreFile(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -52,9 +51,9 @@ func copyStoreFile(t *testing.T, file string) string {
 	return copied
 }
 
-// TestKilledCrawlLeavesHostsAlone: a host that said Retry-After: 3600 is left
-// alone by the next process, which still counts its strikes; the others rest,
-// and so does the address that they all share.
+// TestKilledCrawlLeavesHostsAlone: after a kill, the next process keeps a Retry-After of 3600 s and
+// the host's consecutive failures; the other hosts rest, and so does the address that all of them
+// share.
 func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
@@ -70,7 +69,8 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 				}
 				return crawltest.HTML("")
 			}}
-		sites[1].Pages = map[string]crawltest.PageFunc{"/": pageWithLinks(numberedPaths(2000)...)} // keeps the address in use
+		// keeps the address in use
+		sites[1].Pages = map[string]crawltest.PageFunc{"/": pageWithLinks(numberedPaths(2000)...)}
 		web := crawltest.New(sites...)
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		cfg := politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}

@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestFailureClasses pins the class of each failure, and how often a page that fails
-// so is asked for, where three times is usual.
+// TestFailureClasses: each failure has this class, and a page that fails in this way gets so many
+// attempts with MaxAttempts 3.
 func TestFailureClasses(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	call := func(name string, errno syscall.Errno) error { return os.NewSyscallError(name, errno) }
@@ -75,12 +75,12 @@ func TestFailureClasses(t *testing.T) {
 	}
 }
 
-// TestLastmodTrust: an origin may have three pages recalled until it is known, then
-// all while at most half of its last eight claims were false, else one.
+// TestLastmodTrust: a sitemap may reschedule three pages of an origin until three claims are known,
+// then all pages while at most half of the last eight claims were wrong, else one.
 func TestLastmodTrust(t *testing.T) {
 	for _, tt := range []struct {
-		claims string // + true, - false
-		want   string // the allowance before each, and at the end: 1, 3 or all (*)
+		claims string // + correct, - wrong
+		want   string // the quota before each claim, and at the end: 1, 3 or all (*)
 	}{
 		{"+++++", "333***"},
 		{"---+++", "333111*"},

@@ -42,8 +42,8 @@ func (j *visitLog) Record(_ context.Context, v *crawler.Visit) error {
 	return nil
 }
 
-// newRevisitCrawl returns a crawl that visits pages again, and waits for that if it
-// is told to.
+// newRevisitCrawl returns a crawl that revisits pages. If wait is set, it waits for revisits
+// instead of ending.
 func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.RevisitPolicy, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
@@ -73,9 +73,8 @@ func wantLines(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestConditionalRevisits: a page that changes after 60 hours is asked for
-// conditionally each day, whatever validators it has, read when it has changed,
-// and its links are alive all the while.
+// TestConditionalRevisits: a page that changes after 60 hours is requested conditionally each day,
+// whichever validators it has, and handled when it has changed. Its links stay alive all the time.
 func TestConditionalRevisits(t *testing.T) {
 	unchangedStatus := func(etag, date bool) int {
 		if etag || date {
@@ -101,7 +100,7 @@ func TestConditionalRevisits(t *testing.T) {
 				same+" revisit /", "200 revisit /child", same+" revisit /", "200 revisit /child", "200 revisit /", "200 revisit /child")
 			reads := 4
 			if tt.etag || tt.date {
-				reads = 2 // the handler has nothing to read in an answer of 304
+				reads = 2 // a 304 is not handled
 			}
 			if n := read["200 http://a.test/"]; n != reads || len(read) != 2 {
 				t.Errorf("with ETag %v, date %v: the handler read %v, want the page %d times", tt.etag, tt.date, read, reads)
@@ -116,8 +115,7 @@ func TestConditionalRevisits(t *testing.T) {
 	}
 }
 
-// TestUnsolicited304: it says that the page is as it was, and does no harm on a
-// first visit.
+// TestUnsolicited304: an answer of 304 to the first visit of a page does no harm.
 func TestUnsolicited304(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -134,7 +132,7 @@ func TestUnsolicited304(t *testing.T) {
 	})
 }
 
-// TestValidatorsThatCannotBeSent do not keep a page from being visited again.
+// TestValidatorsThatCannotBeSent: validators that cannot be sent do not prevent a revisit.
 func TestValidatorsThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := crawltest.HTML("x")
@@ -149,8 +147,8 @@ func TestValidatorsThatCannotBeSent(t *testing.T) {
 	})
 }
 
-// TestMissingPages: a page that is not there is asked for ever less often, and
-// given up the third time, unless it comes back. One that redirects rests.
+// TestMissingPages: a missing page is requested less and less often, and given up the third time,
+// unless it comes back. A page that redirects waits for its revisit.
 func TestMissingPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -184,9 +182,9 @@ func TestMissingPages(t *testing.T) {
 	})
 }
 
-// TestFailingRevisits: a page that was there and fails is tried again, then
-// rests, and is still asked for conditionally when its server is well. A page
-// that has always failed is given up.
+// TestFailingRevisits: if the revisit of a known page fails, it is retried, then waits for its next
+// revisit, and is still requested conditionally when the server works again. A page that always
+// failed is given up.
 func TestFailingRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -209,8 +207,8 @@ func TestFailingRevisits(t *testing.T) {
 	})
 }
 
-// TestForegroundEnds: a crawl that does not wait ends when all pages rest, and
-// goes on with what is due by then when it is started again.
+// TestForegroundEnds: a crawl that does not wait ends when all pages await a revisit. Its next run
+// visits those that are due by then.
 func TestForegroundEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -235,12 +233,13 @@ func TestForegroundEnds(t *testing.T) {
 		}
 		time.Sleep(time.Until(first.FirstRevisit))
 		_, lines = run()
-		wantLines(t, lines, "200 revisit /", "200 revisit /1", "200 revisit /2") // the others come due meanwhile
+		// the others become due during the run
+		wantLines(t, lines, "200 revisit /", "200 revisit /1", "200 revisit /2")
 	})
 }
 
-// TestModeNoneEndsRevisits: pages that rest are visited a last time when that is
-// wanted no more.
+// TestModeNoneEndsRevisits: when revisits are switched off, pages that await one are visited a last
+// time.
 func TestModeNoneEndsRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
@@ -258,9 +257,9 @@ func TestModeNoneEndsRevisits(t *testing.T) {
 	})
 }
 
-// TestRulesFlipForPagesAwaitingRevisit: pages that are closed when their revisit comes
-// are kept aside with what is known of them, and asked for conditionally when
-// they are open again, though for some days every URL of the origin was closed.
+// TestRulesFlipForPagesAwaitingRevisit: a page that is disallowed when its revisit is due is parked
+// with its history, and requested conditionally when it is allowed again, even if every URL of the
+// origin was disallowed for some days.
 func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -295,8 +294,8 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	})
 }
 
-// TestValidatorsAreOfOneURL: what is known of a page says nothing of the URL
-// that it was found as, nor of the one that new rules clean it to.
+// TestValidatorsAreOfOneURL: the history of a page is not used for the URL that it was found as,
+// nor for the one that new rules clean it to.
 func TestValidatorsAreOfOneURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -341,7 +340,7 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 	})
 }
 
-// A crashingStore is a Store whose first Revive is cut off by a crash.
+// A crashingStore is a Store whose first Unpark is cut off by a crash.
 type crashingStore struct {
 	storage.Store
 	crashes int
@@ -358,8 +357,8 @@ func (h *crashingStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin
 	return n, errors.Join(err, errCrash)
 }
 
-// TestUnparkIsRepeated: a crash that comes when some of the parked URLs are
-// queued again and others are not leaves none of them behind.
+// TestUnparkIsRepeated: a crash after some of the parked URLs are queued again leaves none of them
+// parked.
 func TestUnparkIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -392,7 +391,7 @@ func TestUnparkIsRepeated(t *testing.T) {
 	})
 }
 
-// changeTimes returns random moments of change within 40 days, a mean interval apart.
+// changeTimes returns random times of changes within 40 days, a mean interval apart.
 func changeTimes(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Time) {
 	for t := from; mean > 0; {
 		t = t.Add(time.Duration(r.ExpFloat64() * float64(mean)))
@@ -404,10 +403,9 @@ func changeTimes(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Ti
 	return at
 }
 
-// TestAdaptiveRevisits crawls 200 pages for 40 days: 2 of them change hourly, 8
-// daily, 20 weekly, at random, and 170 never. The time between visits finds its
-// level; fewer copies are stale, and changes are seen far sooner, than in a crawl
-// that makes as many visits at a fixed interval.
+// TestAdaptiveRevisits crawls 200 pages for 40 days: 2 of them change hourly, 8 daily, 20 weekly,
+// at random times, and 170 never. The interval of each page adapts: fewer copies are stale, and
+// changes are found far sooner, than in a crawl with as many visits at a fixed interval.
 func TestAdaptiveRevisits(t *testing.T) {
 	kinds := []struct {
 		name           string
@@ -472,14 +470,14 @@ func TestAdaptiveRevisits(t *testing.T) {
 	}
 }
 
-// freshness is how good the copies of a crawl are.
+// freshness measures the copies of a crawl.
 type freshness struct {
-	staleTime, totalTime time.Duration // of copies that were stale, of all
-	waitTime             time.Duration // of changes, until they were seen
+	staleTime, totalTime time.Duration // of stale copies; of all copies
+	waitTime             time.Duration // from changes to the visits that found them
 	changes              int
 }
 
-// add adds a page that was changed and visited at these moments.
+// add adds a page that was changed and visited at these times.
 func (f *freshness) add(changes, visits []time.Time, end time.Time) {
 	f.totalTime += end.Sub(visits[0])
 	for i, visit := range visits {
@@ -506,8 +504,8 @@ func (f freshness) String() string {
 	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.staleShare(), f.meanWait().Round(time.Minute))
 }
 
-// meanGap returns the mean time between the visits of each page, of those with
-// the prefix, that ended after a moment.
+// meanGap returns the mean time between the visits of each page with the prefix that ended after a
+// given time.
 func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.Duration {
 	var sum time.Duration
 	var n int
@@ -522,8 +520,8 @@ func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.D
 	return sum / time.Duration(max(n, 1))
 }
 
-// TestBodyIsHashedOnce: by whoever asks first, and what has become of the body since
-// changes nothing: it is as it was.
+// TestBodyIsHashedOnce: the first call computes the hash, and later changes of the body do not
+// change it.
 func TestBodyIsHashedOnce(t *testing.T) {
 	const body = "always the same"
 	synctest.Test(t, func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestRobotsIsAskedForWhole: a robots.txt is asked for by a GET without conditions,
-// whatever validators its last answer had (LOC-13), and every request names the
-// product token (FETCH-30); the pages beside it are asked for conditionally.
+// TestRobotsIsAskedForWhole: a robots.txt is requested by an unconditional GET, whatever validators
+// its last answer had (LOC-13), and every request names the product token (FETCH-30); the pages are
+// requested conditionally.
 func TestRobotsIsAskedForWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := crawltest.Text("User-agent: *\nDisallow: /closed\n")
@@ -53,9 +53,8 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 	})
 }
 
-// TestBlockedIsAnEvent: whoever looks on is told of a URL that robots.txt closes, by
-// which rule; no handler sees it, and nothing is sent (INT-06, EXC-02, EXC-07,
-// MATCH-27).
+// TestBlockedIsAnEvent: Hooks.VisitRefused gets each URL that robots.txt disallows, with the rule;
+// no handler sees the URL, and nothing is sent (INT-06, EXC-02, EXC-07, MATCH-27).
 func TestBlockedIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),

@@ -17,9 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// failingRobots returns the robots.txt of a site that asks for a rest of an hour and
-// closes /x. Between two moments it cannot be had, for a different reason each
-// time it is asked for.
+// failingRobots returns the robots.txt of a site that asks for a rest of an hour and disallows /x.
+// Between two times it fails, in a different way for each request.
 func failingRobots(from, to time.Time) func(time.Time) crawltest.RobotsSpec {
 	reasons := []crawltest.Response{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
 	good := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
@@ -31,9 +30,9 @@ func failingRobots(from, to time.Time) func(time.Time) crawltest.RobotsSpec {
 	}
 }
 
-// crawlFor crawls from the store in the file as a daemon does, waiting for
-// whom a crawl in the foreground would not, until it is empty or the time is
-// over. It plants what it is told first.
+// crawlFor crawls from the store in the file as a daemon does, including waits that a crawl in the
+// foreground does not make, until the frontier is empty or the time is over. It calls prepare
+// first.
 func crawlFor(t *testing.T, web *crawltest.Web, file string, limit time.Duration, prepare func(*crawler.Crawler)) {
 	t.Helper()
 	store := openBolt(t, file)
@@ -52,7 +51,7 @@ func crawlFor(t *testing.T, web *crawltest.Web, file string, limit time.Duration
 	}
 }
 
-// pageTimes returns when the pages of a host were asked for.
+// pageTimes returns when the pages of a host were requested.
 func pageTimes(log []crawltest.Exchange, host string) (at []time.Time) {
 	for _, x := range log {
 		if path, ok := strings.CutPrefix(x.URL, "http://"+host); ok && path != "/robots.txt" {
@@ -62,10 +61,10 @@ func pageTimes(log []crawltest.Exchange, host string) (at []time.Time) {
 	return at
 }
 
-// TestLongOutage: a robots.txt cannot be had for 40 days, while the crawl is
-// stopped and started again. For 30 days nothing is visited; then the last good
-// copy holds, Crawl-delay and all (FETCH-13, FETCH-16), and where there never
-// was one, no rule (FETCH-14). What is closed stays parked, and nothing is lost.
+// TestLongOutage: a robots.txt fails for 40 days, while the crawl is stopped and started again. For
+// 30 days nothing is visited; then the last good copy applies, with its Crawl-delay (FETCH-13,
+// FETCH-16), or no rule where there never was a copy (FETCH-14). Disallowed URLs stay parked, and
+// nothing is lost.
 func TestLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -74,7 +73,7 @@ func TestLongOutage(t *testing.T) {
 			crawltest.Site{Host: "known.test", Fallback: page, Latency: latency, Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
 			crawltest.Site{Host: "new.test", Fallback: page, Latency: latency, Robots: failingRobots(begin, begin.Add(40*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
-		const pages = 200 // of each host
+		const pages = 200 // per host
 		crawlFor(t, web, file, 3*day, func(c *crawler.Crawler) {
 			queueURLs(t, c, pages, "http://known.test/%d", "http://known.test/x%d")
 			queueURLs(t, c, pages, "http://new.test/%d", "http://new.test/x%d")
@@ -87,7 +86,7 @@ func TestLongOutage(t *testing.T) {
 		}
 		log := web.Log()
 		checkPoliteness(t, web, time.Second)
-		outage := map[string]time.Time{} // when robots.txt was asked for in vain first
+		outage := map[string]time.Time{} // when robots.txt first failed
 		for _, x := range log {
 			host := strings.Split(x.URL, "/")[2]
 			if strings.HasSuffix(x.URL, "/robots.txt") && x.Status != 200 && outage[host].IsZero() {
@@ -107,7 +106,7 @@ func TestLongOutage(t *testing.T) {
 					after++
 				}
 			}
-			closed := 0 // pages visited that the rules close, when there are rules
+			closed := 0 // visits to pages that the rules disallow, while there are rules
 			for _, x := range log {
 				if strings.HasPrefix(x.URL, "http://"+host+"/x") {
 					closed++
@@ -128,7 +127,7 @@ func TestLongOutage(t *testing.T) {
 	})
 }
 
-// TestOutageInYandex: there, a robots.txt that cannot be had closes nothing.
+// TestOutageInYandex: in the Yandex dialect, a robots.txt that fails disallows nothing.
 func TestOutageInYandex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -155,9 +154,8 @@ func TestOutageInYandex(t *testing.T) {
 	})
 }
 
-// TestSleepOf31Days: a store that nobody opens for a month. Rules that were read
-// before are too old, a Retry-After is over, and a month in which nobody asked
-// is no outage of a month (FETCH-15).
+// TestSleepOf31Days: nothing opens the store for a month. Rules fetched before are too old, a
+// Retry-After has passed, and a month without requests is not an outage of a month (FETCH-15).
 func TestSleepOf31Days(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -205,9 +203,9 @@ func TestSleepOf31Days(t *testing.T) {
 	})
 }
 
-// TestRulesThatHoldBriefly: sites that let their robots.txt be kept for no time
-// at all, and ask for longer rests than a minute, or have to wait for longer
-// than that because workers are few. Each robots.txt that is read serves a page.
+// TestRulesThatHoldBriefly: sites allow no caching of their robots.txt, and ask for rests longer
+// than a minute or wait longer than that because workers are few. Each robots.txt that is fetched
+// serves a page.
 func TestRulesThatHoldBriefly(t *testing.T) {
 	for _, tt := range []struct {
 		name           string

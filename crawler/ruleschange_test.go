@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// changingRobots returns the robots.txt of a site that closes /flip between two
-// moments, and may be kept for so long.
+// changingRobots returns the robots.txt of a site that disallows /flip between two times and may be
+// cached for maxAge.
 func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.RobotsSpec {
 	return func(at time.Time) crawltest.RobotsSpec {
 		r := crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"), IsDisallowed: hasPrefixFunc("/never")}
@@ -34,7 +34,7 @@ func hasPrefixFunc(prefix string) func(string) bool {
 	return func(path string) bool { return strings.HasPrefix(path, prefix) }
 }
 
-// queueURLs offers n URLs to the crawl, those of each of the patterns in turn.
+// queueURLs queues n URLs, taking the patterns in turn.
 func queueURLs(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 	t.Helper()
 	const batch = 10_000
@@ -53,9 +53,8 @@ func queueURLs(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 	}
 }
 
-// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin (10,000 unless
-// it is at its full size), its robots.txt closes half of them, and opens them again
-// hours later.
+// TestRulesFlip: while 100,000 URLs are queued on the origin (10,000 unless it runs at full size),
+// its robots.txt disallows half of them, and allows them again hours later.
 func TestRulesFlip(t *testing.T) {
 	urls := 10_000
 	if *fullSize {
@@ -86,8 +85,8 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 		t.Fatal(err)
 	}
 	checkPoliteness(t, web, time.Second)
-	var known [3]time.Time // when each file was known
-	var flips [3]int       // visits to what flips, while it was
+	var known [3]time.Time // when each file was fetched
+	var flips [3]int       // visits to /flip while each file was in force
 	pages := 0
 	for _, x := range web.Log() {
 		if strings.HasSuffix(x.URL, "/robots.txt") {
@@ -114,12 +113,12 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 	}
 }
 
-// An unparkRecorder notes which origins' parked URLs are judged again, and when.
+// An unparkRecorder notes for which origins parked URLs are evaluated, and when.
 type unparkRecorder struct {
 	storage.Store
 	mu           sync.Mutex
 	unparked     map[decorum.Origin][]time.Time
-	otherOrigins int // URLs of other origins than the one that was named
+	otherOrigins int // evaluated URLs of other origins than the one named
 }
 
 func (w *unparkRecorder) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
@@ -136,9 +135,9 @@ func (w *unparkRecorder) UnparkMatchingURLs(ctx context.Context, o decorum.Origi
 	})
 }
 
-// TestRulesFlipOfOneOrigin: two origins of a host and another host. Each
-// origin's URLs are judged again when its own robots.txt has changed, and at no
-// other time: nobody looks through the queues of others.
+// TestRulesFlipOfOneOrigin: two origins of a host, and another host. An origin's parked URLs are
+// evaluated when its own robots.txt has changed, and at no other time; other origins' URLs are not
+// touched.
 func TestRulesFlipOfOneOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -161,7 +160,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		checkPoliteness(t, web, time.Second)
 		log := web.Log()
 		for i, o := range origins {
-			var fetched []time.Time // when each file was known that was another than the one before
+			var fetched []time.Time // when each file was fetched that differed from the one before
 			visits, last := 0, ""
 			for _, x := range log {
 				path, ours := strings.CutPrefix(x.URL, o+"/")
@@ -197,8 +196,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 	})
 }
 
-// A revisitingStore is a store in which every page that was visited rests until its
-// revisit.
+// A revisitingStore is a store in which every visited page awaits its revisit.
 type revisitingStore struct {
 	storage.Store
 	interval time.Duration
@@ -214,9 +212,8 @@ func (r revisitingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	return r.Store.Ack(ctx, acks)
 }
 
-// TestRulesFlipWhilePagesAwaitRevisit: of the pages that rest until their revisit, those
-// that are closed meanwhile are parked when their time comes, and visited again
-// when they are opened, beside others that never were visited.
+// TestRulesFlipWhilePagesAwaitRevisit: pages that are disallowed when their revisit is due are
+// parked, and visited again when they are allowed, beside others that were never visited.
 func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, every = 200, 2 * time.Hour
@@ -227,7 +224,7 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 		c := newDirectCrawl(t, web, store)
 		queueURLs(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
 		time.AfterFunc(6*time.Hour, func() { queueURLs(t, c, pages, "http://a.test/flip/new%d") })
-		for time.Now().Before(end) { // a crawl may end where all rest
+		for time.Now().Before(end) { // a run may end when all pages await a revisit
 			ctx, cancel := context.WithDeadline(t.Context(), end)
 			c.Run(ctx)
 			cancel()
@@ -236,11 +233,11 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
-		visits := map[string][3]int{} // of each page: before, while closed, after
+		visits := map[string][3]int{} // of each page: before, while disallowed, after
 		for _, x := range web.Log() {
 			v := visits[x.URL]
 			switch {
-			case x.Start.Before(from.Add(time.Hour)): // by then the file is known
+			case x.Start.Before(from.Add(time.Hour)): // the file is known by then
 				v[0]++
 			case x.Start.Before(to):
 				v[1]++

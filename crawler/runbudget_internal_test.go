@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestReleaseRunBudget: a page that was not visited after all is not counted, nor is what
-// was never counted taken off.
+// TestReleaseRunBudget: a page whose visit was not made is uncounted, and a page that was never
+// counted is not.
 func TestReleaseRunBudget(t *testing.T) {
 	for _, kind := range []VisitKind{PageVisit, SitemapVisit} {
 		var b runBudget

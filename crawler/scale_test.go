@@ -19,15 +19,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Sizes and chance of the proofs at scale.
+// Sizes and seeds of the tests at scale.
 var (
 	fullSize   = flag.Bool("full", false, "run the proofs at scale at their full size")
 	randomSeed = flag.Uint64("seed", 1, "seed of what the proofs at scale leave to chance")
 )
 
-// A directFetcher is a Fetcher that goes straight to a web in memory. It leaves out
-// colly, which has tests of its own, so that a crawl of 200,000 requests takes
-// seconds.
+// A directFetcher is a Fetcher that reads from a web in memory without net/http, so that a crawl of
+// 200,000 requests takes seconds. The real fetchers have their own tests.
 type directFetcher struct {
 	web     *crawltest.Web
 	timeout time.Duration
@@ -59,7 +58,7 @@ func (d directFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Re
 		Start: start, End: time.Now()}, nil
 }
 
-// newDirectCrawl returns a crawl as newCrawl does, but for the engine.
+// newDirectCrawl is newCrawl with a directFetcher.
 func newDirectCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
@@ -67,18 +66,18 @@ func newDirectCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds
 	return c
 }
 
-// A randomWeb is a web of hosts with delays and latencies at random, and the least
-// time in which it can be crawled: reckoned from what its sites ask for and how
-// long they take, and from nothing that the crawler computes.
+// A randomWeb is a web of hosts with random delays and latencies, and the least time in which it
+// can be crawled, computed from what its sites ask for and how long they take, not from anything
+// that the crawler computes.
 type randomWeb struct {
 	web       *crawltest.Web
 	seeds     []string
 	requests  int
-	hostTimes map[string]time.Duration // of each host: its answers, and the rests between them
-	totalTime time.Duration            // of all hosts: the answers
+	hostTimes map[string]time.Duration // per host: its answers, and the rests between them
+	totalTime time.Duration            // the answers of all hosts
 }
 
-// A durationRange is the bounds of something that is left to chance.
+// A durationRange bounds a random duration.
 type durationRange struct{ min, max time.Duration }
 
 func (s durationRange) random(rng *rand.Rand) time.Duration { return randomDuration(rng, s.min, s.max) }
@@ -87,10 +86,9 @@ func randomDuration(rng *rand.Rand, lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(rng.Int64N(int64(hi-lo)))
 }
 
-// newRandomWeb returns a crowd of hosts with so many requests each, robots.txt
-// included. One in two asks for a Crawl-delay. A host takes the same time for
-// each of its answers, so that the order in which they are asked for makes no
-// difference.
+// newRandomWeb returns hosts with the given number of requests each, robots.txt included. Every
+// second host asks for a Crawl-delay. All answers of a host take the same time, so that their order
+// makes no difference.
 func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, delays, latencies durationRange) *randomWeb {
 	c := &randomWeb{requests: hosts * requests, hostTimes: map[string]time.Duration{}}
 	sites := make([]crawltest.Site, hosts)
@@ -121,8 +119,8 @@ func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, d
 	return c
 }
 
-// minTime returns the time that no polite crawl with so many workers can beat:
-// no host ends before its own chain, and no worker makes two visits at a time.
+// minTime returns a lower bound for the time of a polite crawl with so many workers: no host ends
+// before its own chain of answers and rests, and no worker makes two visits at a time.
 func (c *randomWeb) minTime(workers int) time.Duration {
 	return max(c.maxHostTime(), c.totalTime/time.Duration(workers))
 }
@@ -134,18 +132,17 @@ func (c *randomWeb) maxHostTime() (maxTime time.Duration) {
 	return maxTime
 }
 
-// TestCrawlAtScale: at the size of a real crawl nobody is hurried, and hardly any time
-// is lost, be it the delays or the workers that there is too little of. Where
-// both are just enough the least time is not known: it may be more than either
-// asks for, and so it is judged but not measured.
+// TestCrawlAtScale: at the size of a real crawl no host is visited too early, and hardly any time
+// is lost, whether the delays or the workers are the bottleneck. Where both are just sufficient,
+// the least time is unknown, so the crawl is judged but not timed.
 func TestCrawlAtScale(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the log is large, and stays
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the log is large and stays in memory
 	rng := rand.New(rand.NewPCG(*randomSeed, 0))
 	for _, tt := range []struct {
 		name     string
-		hosts    int     // in the full size
+		hosts    int     // at full size
 		always   int     // otherwise
-		workers  float64 // for each that the delays could keep busy
+		workers  float64 // as a fraction of the workers that the delays could keep busy
 		measured bool
 	}{
 		{"delays rule", 10_000, 1_000, 2 + 6*rng.Float64(), true},
@@ -175,8 +172,7 @@ func TestCrawlAtScale(t *testing.T) {
 	}
 }
 
-// crawl crawls the crowd, asks the judge, and returns how much longer it took
-// than it must.
+// crawl crawls the web, asks the judge, and returns the time it took as a multiple of minTime.
 func (c *randomWeb) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Duration) (ratio float64) {
 	t.Helper()
 	if err := crawl.Run(t.Context()); err != nil {
@@ -194,9 +190,8 @@ func (c *randomWeb) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Du
 	return ratio
 }
 
-// TestCrawlAtScaleOverSockets: the same through the whole engine, colly and net/http,
-// to a server on loopback. How long it takes is only asked at the full size,
-// where a busy machine makes little difference.
+// TestCrawlAtScaleOverSockets: the same with the real fetcher and net/http, to a server on
+// loopback. The time is checked only at full size, where a busy machine makes little difference.
 func TestCrawlAtScaleOverSockets(t *testing.T) {
 	hosts, requests, minDelay := 50, 20, 100*time.Millisecond
 	if *fullSize {

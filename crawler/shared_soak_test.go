@@ -19,10 +19,10 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestCrawlsShareHostsAndAddresses: three crawls of different manners, few workers and many,
-// visit the same hosts at a few addresses, while servers fail and ask to be left
-// alone, brakes come and go, and crawls are paused. Together they keep to what
-// each would have to, and nothing is lost.
+// TestCrawlsShareHostsAndAddresses: three crawls with different policies and numbers of workers
+// visit the same hosts at a few addresses, while servers fail and send Retry-After, brakes come and
+// go, and crawls are paused. Together they keep every limit that each would have to keep alone, and
+// no URL is lost.
 func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages, addresses = 20, 8, 3
@@ -61,7 +61,7 @@ func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 	})
 }
 
-// failingSites returns sites some of whose answers fail, or ask to be left alone.
+// failingSites returns sites some of whose answers fail, or have a Retry-After.
 func failingSites(n int, rng *rand.Rand) (sites []crawltest.Site) {
 	for i := range n {
 		fails := rng.IntN(10)
@@ -102,7 +102,7 @@ func runWithPauses(t *testing.T, c *crawler.Crawler, rng *rand.Rand) {
 	}
 }
 
-// A brakePeriod is when nobody might visit a host.
+// A brakePeriod is a time in which a brake stopped a host.
 type brakePeriod struct {
 	host     string
 	from, to time.Time
@@ -123,7 +123,7 @@ func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, rng *rand
 	return stops
 }
 
-// checkSharedLog holds the log against what hosts, addresses and brakes ask for.
+// checkSharedLog checks the log against the rests of hosts and addresses, and the brakes.
 func checkSharedLog(t *testing.T, log []crawltest.Exchange, addrOf func(string) netip.Addr, stops []brakePeriod) {
 	t.Helper()
 	byHost, byAddress := map[string][]crawltest.Exchange{}, map[netip.Addr][]crawltest.Exchange{}

@@ -44,7 +44,7 @@ func runTogether(t *testing.T, crawls ...*crawler.Crawler) {
 	wg.Wait()
 }
 
-// numberedSeeds returns n seeds on a host, which are of the crawl of that name.
+// numberedSeeds returns n seeds on a host, for the crawl with that name.
 func numberedSeeds(n int, host, name string) (seeds []string) {
 	for i := range n {
 		seeds = append(seeds, fmt.Sprintf("http://%s/%s/%d", host, name, i))
@@ -52,8 +52,8 @@ func numberedSeeds(n int, host, name string) (seeds []string) {
 	return seeds
 }
 
-// exchangesByCrawl returns the exchanges of a log with a host, in order, and those of them
-// that are of pages of each crawl.
+// exchangesByCrawl returns the exchanges with a host, in order, and by crawl those that are pages
+// of its seeds.
 func exchangesByCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
 	own = map[string][]crawltest.Exchange{}
 	for _, x := range log {
@@ -82,8 +82,8 @@ func newOneHostWeb(latency time.Duration) *crawltest.Web {
 	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: latency}})
 }
 
-// TestCrawlsShareAHost: three crawls of the same pace have it together at that
-// pace, without a pause that nobody owes, and each has its third.
+// TestCrawlsShareAHost: three crawls of the same pace together visit a host at that pace, without
+// extra pauses, and each makes a third of the visits.
 func TestCrawlsShareAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, latency = 100, 300 * time.Millisecond
@@ -115,7 +115,8 @@ func TestCrawlsShareAHost(t *testing.T) {
 	})
 }
 
-// TestTheSlowestSetsThePace while it visits the host, and no longer.
+// TestTheSlowestSetsThePace: the slowest crawl of a host sets the pace of all while it visits the
+// host, and no longer.
 func TestTheSlowestSetsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewSharedHosts()
@@ -126,7 +127,7 @@ func TestTheSlowestSetsThePace(t *testing.T) {
 		last := slices.IndexFunc(all, func(x crawltest.Exchange) bool { return x.URL == own["slow"][19].URL })
 		checkGaps(t, all[:last+1], 5*time.Second)
 		checkGaps(t, all, time.Second)
-		among := 0 // visits of the fast one between those of the slow one
+		among := 0 // visits of the fast crawl between those of the slow one
 		for _, x := range all[:last] {
 			if strings.Contains(x.URL, "/fast/") {
 				among++
@@ -141,8 +142,8 @@ func TestTheSlowestSetsThePace(t *testing.T) {
 	})
 }
 
-// TestCrawlsShareAnAddress: the stricter limits hold for both, as long as the
-// stricter crawl is there, and the address is kept busy.
+// TestCrawlsShareAnAddress: the stricter limits apply to both crawls as long as the stricter crawl
+// runs, and the address is kept busy.
 func TestCrawlsShareAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, rest = 20, 300 * time.Millisecond, 2 * time.Second

@@ -12,9 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestACrawlOfOneWorker beside one of many, on the same hosts: it makes as many
-// visits as its worker could alone, and does not keep hosts from the other for
-// turns that it has no worker for.
+// TestACrawlOfOneWorker: beside a crawl with many workers on the same hosts, a crawl with one
+// worker makes as many visits as its worker could alone, and takes no turns that it has no worker
+// for.
 func TestACrawlOfOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, long = 100, 300 * time.Millisecond, 2 * time.Minute
@@ -42,7 +42,7 @@ func TestACrawlOfOneWorker(t *testing.T) {
 	})
 }
 
-// urlPatterns returns patterns of pages for queue, of many hosts.
+// urlPatterns returns patterns of pages on many hosts, for queueURLs.
 func urlPatterns(hosts int, name string) (patterns []string) {
 	for i := range hosts {
 		patterns = append(patterns, fmt.Sprintf("http://h%d.test/%s/", i, name)+"%d")

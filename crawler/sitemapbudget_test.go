@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// TestSitemapsAreBounded: indexes that name indexes without end.
+// TestSitemapsAreBounded: indexes that list endless indexes are read up to the limit.
 func TestSitemapsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		endless := func(r crawltest.PageRequest) crawltest.Response {
@@ -32,8 +32,8 @@ func TestSitemapsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSitemapsOfAHostAreItsOwn: a site whose index names sitemaps without end, of
-// another host too, leaves room for those of that host.
+// TestSitemapsOfAHostAreItsOwn: if one site's index lists endless sitemaps, on another host too,
+// the sitemaps of that other host are still read.
 func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var endless []string

@@ -17,8 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// gzippedSitemap returns a sitemap of pages as a file that is compressed, whatever the
-// server says of it.
+// gzippedSitemap returns a sitemap of pages as a compressed file of type text/plain.
 func gzippedSitemap(t *testing.T, urls ...string) crawltest.PageFunc {
 	t.Helper()
 	var b bytes.Buffer
@@ -30,9 +29,9 @@ func gzippedSitemap(t *testing.T, urls ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.ResponseOfType("text/plain", b.String()))
 }
 
-// sitemapOnlySites is a site without links whose pages are listed by sitemaps only: three
-// levels of indexes, compressed, broken, on another host, redirected; one sitemap
-// and some pages are closed by robots.txt. open and closed are its pages.
+// sitemapOnlySites returns sites without links, whose pages only sitemaps list: three levels of
+// indexes, and sitemaps that are compressed, damaged, on another host or redirected. robots.txt
+// disallows one sitemap and some pages. open and closed are the allowed and the disallowed pages.
 func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []string) {
 	t.Helper()
 	pages := func(name string, n int) (urls []string) {
@@ -41,7 +40,7 @@ func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []stri
 		}
 		return urls
 	}
-	big := pages("big", 2500) // more than are handled at a time
+	big := pages("big", 2500) // more than one batch
 	broken := sitemapPage("urlset", pages("broken", 5)...)(crawltest.PageRequest{})
 	broken.Body = strings.Replace(broken.Body, "</urlset>", "<url><loc", 1)
 	site := crawltest.Site{
@@ -69,8 +68,8 @@ func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []stri
 	return []crawltest.Site{site, cdn}, open, slices.Concat(pages("closed", 3), pages("never", 3))
 }
 
-// TestSitemapOnlySite: a site that is reachable by its sitemaps only is crawled
-// completely, but for what robots.txt closes.
+// TestSitemapOnlySite: a site whose pages only sitemaps list is crawled completely, except for what
+// robots.txt disallows.
 func TestSitemapOnlySite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, open, closed := sitemapOnlySites(t)
@@ -91,8 +90,8 @@ func TestSitemapOnlySite(t *testing.T) {
 	})
 }
 
-// TestSitemapBody: of a sitemap as many bytes are read as the settings say, more or
-// fewer than of a page, and as they come out of a file that is compressed.
+// TestSitemapBody: MaxSitemapBody bounds the bytes read of a sitemap, after decompression,
+// independently of the limit of a page.
 func TestSitemapBody(t *testing.T) {
 	var urls []string
 	for i := range 300 {
@@ -115,7 +114,8 @@ func TestSitemapBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				runCrawl(t, c)
-				if pages := len(web.Log()) - 3; pages < tt.minPages || pages > tt.maxPages { // robots.txt, the seed and the sitemap
+				// robots.txt, the seed and the sitemap
+				if pages := len(web.Log()) - 3; pages < tt.minPages || pages > tt.maxPages {
 					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.minPages, tt.maxPages)
 				}
 			})
@@ -123,9 +123,8 @@ func TestSitemapBody(t *testing.T) {
 	}
 }
 
-// TestSitemapsSpeakForTheirSite: what a sitemap lists of a host is queued where
-// the host's robots.txt vouches for it, or is not known yet; not where it is
-// known and does not name it.
+// TestSitemapsSpeakForTheirSite: a sitemap's entry on another host is queued if that host's
+// robots.txt declares the sitemap or is unknown, and not if it is known and does not.
 func TestSitemapsSpeakForTheirSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(sitemaps string) func(time.Time) crawltest.RobotsSpec {
@@ -154,9 +153,8 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 	})
 }
 
-// TestSitemapsOfTwoHosts: hosts whose robots.txt names the same index, as a site
-// with and without www does, both have what its sitemaps list of them visited,
-// whichever named it first.
+// TestSitemapsOfTwoHosts: if the robots.txt of two hosts declare the same index, as a site with and
+// without www does, the entries of both hosts are visited, whichever declaration came first.
 func TestSitemapsOfTwoHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		others := crawltest.StaticPage(crawltest.HTML("page"))
@@ -178,8 +176,8 @@ func TestSitemapsOfTwoHosts(t *testing.T) {
 	})
 }
 
-// TestIndexesWithoutEnd: indexes that lead to further indexes end after three, and
-// a sitemap that redirects without end at the limit of redirects.
+// TestIndexesWithoutEnd: nested indexes end after three levels, and a sitemap that redirects
+// endlessly at the limit of redirects.
 func TestIndexesWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",

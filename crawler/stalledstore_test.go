@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// stallingStore is a Store that cannot write for a while: it gives no leases, and
-// what is written waits.
+// A stallingStore is a Store that cannot write for a while: it hands out no leases, and writes
+// wait.
 type stallingStore struct {
 	storage.Store
 	stalled atomic.Bool
@@ -39,8 +39,8 @@ func (s *stallingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	return s.Store.Ack(ctx, acks)
 }
 
-// TestStalledStorePausesTheCrawl: it goes on by itself, and nothing is lost or
-// visited twice.
+// TestStalledStorePausesTheCrawl: the crawl resumes by itself, and nothing is lost or visited
+// twice.
 func TestStalledStorePausesTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2", "/3")})
@@ -69,7 +69,7 @@ func TestStalledStorePausesTheCrawl(t *testing.T) {
 	})
 }
 
-// maxGap returns the longest time in which nothing was requested.
+// maxGap returns the longest time without a request.
 func maxGap(log []crawltest.Exchange) (gap time.Duration) {
 	for i := range log[1:] {
 		gap = max(gap, log[i+1].Start.Sub(log[i].End))
@@ -77,8 +77,8 @@ func maxGap(log []crawltest.Exchange) (gap time.Duration) {
 	return gap
 }
 
-// TestStalledStoreDoesNotKeepTheCrawl: a crawl that is halted while its store
-// cannot write ends all the same, soon.
+// TestStalledStoreDoesNotKeepTheCrawl: a crawl that is halted while its store cannot write ends
+// soon.
 func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1")})
@@ -100,7 +100,7 @@ func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 	})
 }
 
-// fullDiskRecorder is a Recorder that has no room for a while.
+// A fullDiskRecorder is a Recorder whose disk is full for a while.
 type fullDiskRecorder struct{ until time.Time }
 
 func (f fullDiskRecorder) Record(ctx context.Context, _ *crawler.Visit) error {
@@ -112,8 +112,8 @@ func (f fullDiskRecorder) Record(ctx context.Context, _ *crawler.Visit) error {
 	}
 }
 
-// TestRecorderOnFullDisk: a page that waits to be recorded when the crawl is
-// halted goes back to the frontier, and is visited again.
+// TestRecorderOnFullDisk: a page that waits to be recorded when the crawl is halted goes back to
+// the frontier, and is visited again.
 func TestRecorderOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})

@@ -22,9 +22,8 @@ var longDelaySites = map[string]crawltest.Site{
 		Robots: robotsText("User-agent: *\nCrawl-delay: 36000\n", 36000*time.Second, nil)},
 }
 
-// TestWholeHostIsSuspended: all origins of a host share the rest that it asks
-// for. Neither this run nor the next waits for any of them, and the one after
-// the rest visits them again.
+// TestWholeHostIsSuspended: all origins of a host share the rest that it asks for. This run and the
+// next do not wait for any of them, and the run after the rest visits them again.
 func TestWholeHostIsSuspended(t *testing.T) {
 	for name, site := range longDelaySites {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestWholeHostIsSuspended(t *testing.T) {
 	}
 }
 
-// TestARunMayWaitLonger: what the run before would not wait for, this one does.
+// TestARunMayWaitLonger: a run with a longer limit waits for a host that the run before suspended.
 func TestARunMayWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := crawltest.New(longDelaySites["Crawl-delay"]), newMemoryStore()

@@ -7,8 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// What was just asked about an origin is in mind while its page is visited, however
-// many others there are.
+// TestTDMRepCacheIsBounded: the file of an origin that was just fetched stays cached while its page
+// is visited, however many other origins there are.
 func TestTDMRepCacheIsBounded(t *testing.T) {
 	var cache tdmrepCache
 	of := func(i int) decorum.Origin {

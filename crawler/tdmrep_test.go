@@ -22,7 +22,7 @@ func tdmrepSite(file crawltest.PageFunc, robots string) crawltest.Site {
 		Robots: robotsText("User-agent: *\n"+robots, 0, nil)}
 }
 
-// requestedPaths returns the paths that were asked for, in order.
+// requestedPaths returns the requested paths, in order.
 func requestedPaths(web *crawltest.Web) (paths []string) {
 	for _, x := range web.Log() {
 		paths = append(paths, strings.TrimPrefix(x.URL, "http://a.test"))
@@ -34,8 +34,8 @@ func jsonFile(text string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.ResponseOfType("application/json", text))
 }
 
-// A crawl that mines reads the file of an origin once, after its robots.txt and
-// before its pages, however many workers ask; and keeps to it.
+// TestTDMRep: a crawl that mines text reads the tdmrep.json of an origin once, after its robots.txt
+// and before its pages, with any number of workers, and obeys it.
 func TestTDMRep(t *testing.T) {
 	const closed = `[{"location": "/closed/", "tdm-reservation": 1}]`
 	all := []string{"/", "/a", "/b", "/closed/c", "/d"}
@@ -88,7 +88,7 @@ func TestTDMRep(t *testing.T) {
 	}
 }
 
-// pageFailingFirst returns a file that cannot be had the first times.
+// pageFailingFirst returns a page that fails the first times, then has a text.
 func pageFailingFirst(times int, text string) crawltest.PageFunc {
 	return func(r crawltest.PageRequest) crawltest.Response {
 		if r.NthForURL <= times {
@@ -98,8 +98,8 @@ func pageFailingFirst(times int, text string) crawltest.PageFunc {
 	}
 }
 
-// Where a host rests for longer than its robots.txt holds, and than its tdmrep.json
-// does, pages are visited all the same: each time after both were asked again.
+// TestTDMRepOfASlowHost: if a host rests for longer than its robots.txt and its tdmrep.json are
+// valid, pages are visited all the same, each after both files were fetched again.
 func TestTDMRepOfASlowHost(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -134,8 +134,8 @@ func TestTDMRepOfASlowHost(t *testing.T) {
 	}
 }
 
-// A file holds for a day, over restarts; a later one opens what it closed and
-// closes what it opens. One that cannot be had any more holds on.
+// TestTDMRepChanges: a file is valid for a day, over restarts. A later one allows what the first
+// reserved, and reserves what it allowed. One that fails later stays in force.
 func TestTDMRepChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -183,8 +183,8 @@ func TestTDMRepChanges(t *testing.T) {
 	})
 }
 
-// Processes that share the work share what they learn: an origin is asked once a day,
-// however many they are.
+// TestTDMRepOfSeveralCrawls: processes that share a crawl share the files: each origin is asked
+// once a day, however many processes there are.
 func TestTDMRepOfSeveralCrawls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")}})

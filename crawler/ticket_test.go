@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// newClearanceAndPermits returns a clearance for the robots.txt of an origin of a.test, and
-// permits for a.test and b.test.
+// newClearanceAndPermits returns a clearance for the robots.txt of an origin of a.test, and permits
+// for a.test and b.test.
 func newClearanceAndPermits(t *testing.T, origin string) (gate.Clearance, politeness.Permit, politeness.Permit) {
 	t.Helper()
 	u, err := decorum.ParseURL(origin)
@@ -57,7 +57,7 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 	}
 }
 
-// TestZeroTicket: each of the questions that stand before a byte is refused by itself.
+// TestZeroTicket: every check that comes before the first byte refuses the zero Ticket.
 func TestZeroTicket(t *testing.T) {
 	var zero crawler.Ticket
 	for question, err := range map[string]error{

@@ -34,9 +34,9 @@ func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg f
 	return c
 }
 
-// countProductRequests counts how often each product of a shop was asked for, whatever else
-// stood in the URL: before and after the crawl had learnt the robots.txt that is
-// in force since a moment.
+// countProductRequests counts the requests for each product of a shop, whatever other parameters
+// the URL has: before and after the crawl fetched the robots.txt that is in force since a given
+// time.
 func countProductRequests(web *crawltest.Web, since time.Time) (before, after map[string]int) {
 	item := regexp.MustCompile(`[?&](item=\d+)`)
 	before, after = map[string]int{}, map[string]int{}
@@ -52,16 +52,15 @@ func countProductRequests(web *crawltest.Web, since time.Time) (before, after ma
 	return before, after
 }
 
-// TestNoisyShop: a shop that puts ?ref= and ?sid= on every link, and says by
-// Clean-param that they do not matter, has each product visited once: whether its
-// robots.txt says so before URLs are discovered, after a part of the shop is, or
-// after all of it is.
+// TestNoisyShop: a shop that adds ?ref= and ?sid= to every link, and declares by Clean-param that
+// they do not matter, has each product visited once, whether robots.txt says so before the URLs are
+// discovered, after a part of them, or after all.
 func TestNoisyShop(t *testing.T) {
 	const items, noise, clean = 40, 5, "User-agent: *\nClean-param: ref&sid\nCrawl-delay: 10\n"
 	for _, tt := range []struct {
 		name     string
 		ruleFrom time.Duration // when the rule is in robots.txt
-		from     string        // what is seeded: "" for the home page, or everything
+		from     string        // the seed: "" for the home page, or everything
 	}{
 		{"before discovery", 0, ""},
 		{"during discovery", 30 * time.Hour, ""},
@@ -98,7 +97,7 @@ func TestNoisyShop(t *testing.T) {
 				before, after := countProductRequests(web, ruleFrom)
 				for i := range items {
 					item := fmt.Sprintf("item=%d", i)
-					// What was visited before may have had its last noisy URL.
+					// A product visited before may have used up its last noisy URL.
 					if n := after[item]; n != 1 && (n != 0 || before[item] == 0) {
 						t.Errorf("%s was asked for %d times, and %d times before the rule was known", item, n, before[item])
 					}
@@ -112,9 +111,8 @@ func TestNoisyShop(t *testing.T) {
 	}
 }
 
-// TestTrapsEndByThemselves: a calendar without end, sessions without end, paths
-// without end and a maze of redirects each end within their limit, for the reason
-// that is named, and nothing else is lost for them.
+// TestTrapsEndByThemselves: an endless calendar, endless sessions, endless paths and a maze of
+// redirects each end within their limit, for the named reason, and cause no other URL to be lost.
 func TestTrapsEndByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pattern, maxRedirects = 30, 5
@@ -173,7 +171,7 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				t.Errorf("%s has a session id", x.URL)
 			}
 		}
-		// Beside the trap each has a home page, and "about" but for session.test.
+		// Beside the trap each has a home page and, except session.test, "about".
 		for host, want := range map[string]int{
 			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern, "maze.test": 2 + 1 + maxRedirects,
 			"deeper.test": 2 * (1 + 3), // b/c three times, also below /about
@@ -203,8 +201,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 	})
 }
 
-// TestSessionsFallBack: a server that puts the id of a session back by a redirect
-// has its page visited once as it was found, and no more.
+// TestSessionsFallBack: if a server restores the session ID by a redirect, its page is visited once
+// under the URL it was found as, and no more.
 func TestSessionsFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
@@ -220,12 +218,12 @@ func TestSessionsFallBack(t *testing.T) {
 	})
 }
 
-// TestRedirectLoops: loops end by the seen set, and are counted.
+// TestRedirectLoops: redirect loops end by the seen set, and are counted.
 func TestRedirectLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			switch r.Path {
-			case "/self": // it wants a cookie
+			case "/self": // the site wants a cookie
 				return crawltest.Redirect(http.StatusFound, "/self")
 			case "/one":
 				return crawltest.Redirect(http.StatusFound, "/two")
@@ -247,8 +245,7 @@ func TestRedirectLoops(t *testing.T) {
 	})
 }
 
-// TestRedirectsRefused: a redirect to a URL that is one too many leads to none
-// that is new.
+// TestRedirectsRefused: a redirect to a URL beyond a limit does not count as one to a new URL.
 func TestRedirectsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
@@ -262,8 +259,8 @@ func TestRedirectsRefused(t *testing.T) {
 	})
 }
 
-// TestSessionInEveryPath: a site that answers no URL without the id of a session,
-// and redirects to one with it, is visited by the first of each page.
+// TestSessionInEveryPath: on a site that requires a session ID in every URL, and redirects to one,
+// each page is visited under the first such URL.
 func TestSessionInEveryPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sessions := 0

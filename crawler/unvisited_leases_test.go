@@ -18,14 +18,14 @@ import (
 // An unvisitedLease is a reason why a leased URL is not visited.
 type unvisitedLease struct {
 	name    string
-	kind    crawler.VisitKind // of the trial: a robots.txt or a tdmrep.json may come before the page
-	file    string            // what comes before the page, if it is not the usual
-	arrange func(*visitTrial) // before the crawl begins; nil: nothing
-	visits  int               // that are made before
-	before  func(*visitTrial) // the step that makes none; nil: nothing
-	after   func(*visitTrial) // that step; nil: nothing
+	kind    crawler.VisitKind // the target of the trial; a robots.txt or a tdmrep.json may come before the page
+	file    string            // content of the file that comes before the page; empty: the usual one
+	arrange func(*visitTrial) // called before the crawl begins; nil: nothing
+	visits  int               // visits before that step
+	before  func(*visitTrial) // called before the step that makes no visit; nil: nothing
+	after   func(*visitTrial) // called after that step; nil: nothing
 	outcome storage.AckOutcome
-	err     error // of the step
+	err     error // error of that step
 	want    heldAfterVisit
 }
 
@@ -41,7 +41,7 @@ func discover(tr *visitTrial, url string, e storage.Entry) {
 	}
 }
 
-// unvisitedLeases returns the reasons.
+// unvisitedLeases returns all reasons.
 func unvisitedLeases() []unvisitedLease {
 	busy := decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err()
 	brake := func(b politeness.Brake) func(*visitTrial) {
@@ -91,7 +91,7 @@ func unvisitedLeases() []unvisitedLease {
 		{name: "the host has sent its bytes", arrange: settings(func(s *crawler.Settings) { s.MaxBytesPerHost = 1 }), visits: 1, outcome: storage.RetryAt},
 		{name: "the run has received its bytes", arrange: settings(func(s *crawler.Settings) { s.MaxReceivedBytes = 1 }), visits: 1,
 			outcome: storage.Requeue, err: crawler.ErrBytes},
-		// The page that is one too many stays counted: the run is over.
+		// The page beyond the limit stays counted: the run is over.
 		{name: "the run has had its pages", arrange: settings(func(s *crawler.Settings) { s.MaxPages = 1 }), visits: 2,
 			outcome: storage.Requeue, err: crawler.ErrPages, want: heldAfterVisit{pages: 1}},
 		{name: "all processes have had their pages", visits: 1, before: failAt(stepPageCounted, crawler.PageLimitDecision().Err()),
@@ -115,8 +115,8 @@ func unvisitedLeases() []unvisitedLease {
 	}
 }
 
-// TestEveryLeaseWithoutAVisitGivesBackEverything: whatever keeps a leased URL from being visited, no
-// request is made for it, and nothing that was taken for it is held when the lease is acked.
+// TestEveryLeaseWithoutAVisitGivesBackEverything: whatever the reason, a leased URL that is not
+// visited causes no request, and all its resources are free when its lease is acked.
 func TestEveryLeaseWithoutAVisitGivesBackEverything(t *testing.T) {
 	for i, lease := range unvisitedLeases() {
 		t.Run(lease.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purp
 	return c
 }
 
-// A visitRecorder keeps what it is shown of each page.
+// A visitRecorder keeps what it gets of each page.
 type visitRecorder struct {
 	mu     sync.Mutex
 	visits map[string]*crawler.Visit
@@ -60,7 +60,7 @@ func pageWithHeader(body string, header ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(a)
 }
 
-// usageSite is a site whose pages ask different things of their use.
+// usageSite returns a site whose pages object to different uses.
 func usageSite() crawltest.Site {
 	pages := map[string]crawltest.PageFunc{
 		"/usage":     pageWithHeader("x", "Content-Usage", "train-ai=n, search=y"),
@@ -87,8 +87,8 @@ func usageSite() crawltest.Site {
 	return crawltest.Site{Host: "a.test", Pages: pages}
 }
 
-// What a page asks of its use is known of each, and keeps its content from the
-// handler and from what is written down, where the crawl is for that use alone.
+// TestContentIsWithheld: the usage signals of each page are known, and a page that objects to the
+// only purpose of the crawl is withheld from the handler and from records.
 func TestContentIsWithheld(t *testing.T) {
 	for _, tt := range []struct {
 		purposes []string
@@ -141,8 +141,8 @@ func TestContentIsWithheld(t *testing.T) {
 	}
 }
 
-// Who looks on sees of a page that is withheld what is written down of it, and how
-// large it was: nobody gets around a purpose by a hook.
+// TestHooksSeeNoWithheldContent: for a withheld page a hook sees what is recorded and the length of
+// the body, so no hook gets around a purpose.
 func TestHooksSeeNoWithheldContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const body = "<title>secret</title><a href=/secret>secret</a>"
@@ -182,8 +182,8 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 	})
 }
 
-// Without a handler of the user's, the links of a page lead on though its content
-// is withheld; unless it asks that too.
+// TestLinksOfWithheldPages: without a Handler, the links of a withheld page are followed, unless
+// the page objects to that, too.
 func TestLinksOfWithheldPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{
@@ -206,8 +206,8 @@ func TestLinksOfWithheldPages(t *testing.T) {
 	})
 }
 
-// A page that was withheld is asked for whole when it is visited again, and has
-// its content when the site changes its mind.
+// TestWithheldPageIsHadLater: a withheld page is requested unconditionally when it is revisited,
+// and its content is handled if the site no longer objects.
 func TestWithheldPageIsHadLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -253,7 +253,7 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 	})
 }
 
-// Of what is withheld nothing is remembered, by which pages could be compared either.
+// TestWithheldPagesAreNotCompared: withheld bodies are not hashed for the comparison of pages.
 func TestWithheldPagesAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pageWithHeader("the same", "X-Robots-Tag", "noai")

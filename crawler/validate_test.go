@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestIncompleteCrawler: a crawl that lacks a part, or has a setting that makes no
-// sense, says so, and neither panics nor ends as if all were done.
+// TestIncompleteCrawler: Run of a crawl without a required part, or with an invalid setting,
+// returns an error; it neither panics nor ends as if it were done.
 func TestIncompleteCrawler(t *testing.T) {
 	for want, spoil := range map[string]func(*crawler.Crawler){
 		"Frontier is nil":                func(c *crawler.Crawler) { c.Frontier = nil },

@@ -12,7 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestVisitKindOf: the kind follows from how the URL was found, and from what the clearance is for.
+// TestVisitKindOf: the kind follows from how the URL was found and from the URL that the clearance
+// is for.
 func TestVisitKindOf(t *testing.T) {
 	page, feed, sitemap, target := mustParseURL(t, "http://a.test/page"), mustParseURL(t, "http://a.test/feed"),
 		mustParseURL(t, "http://a.test/sitemap.xml"), mustParseURL(t, "http://b.test/robots.txt")

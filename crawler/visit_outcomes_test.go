@@ -35,30 +35,32 @@ func kindSet(kinds ...crawler.VisitKind) map[crawler.VisitKind]bool {
 	return set
 }
 
-// A visitOutcome is a way in which a visit may go.
+// A visitOutcome is a way in which a visit may end.
 type visitOutcome struct {
-	name      string
-	answer    func(string) crawltest.Response // to the request, whose usual body is given; nil: 200 and the body
-	arrange   func(*visitTrial)               // nil: nothing goes wrong
-	kinds     map[crawler.VisitKind]bool      // nil: what is arranged happens in visits of all kinds
-	uncounted bool                            // a page is not counted in the budget: it is visited again, and nobody is to blame
-	unsent    int                             // pages that count in the budget though no request was sent, less those that do not though one was
-	atOnce    bool                            // the visit takes no time: what is arranged ends it
-	stops     bool                            // the crawl ends by it
-	want      func(crawler.VisitKind) heldAfterVisit
+	name string
+	// the answer to the request, given its usual body; nil: 200 and the body
+	answer    func(string) crawltest.Response
+	arrange   func(*visitTrial)          // called before the crawl begins; nil: the visit succeeds
+	kinds     map[crawler.VisitKind]bool // kinds of visits for which it is tried; nil: all
+	uncounted bool                       // the page is not counted in the budget, because it is visited again
+	// pages counted although no request was sent, less those not counted although one was
+	unsent int
+	atOnce bool // the visit takes no time, because arrange ends it
+	stops  bool // the crawl ends
+	want   func(crawler.VisitKind) heldAfterVisit
 }
 
-// failAt arranges that a step fails with an error.
+// failAt makes a step fail with an error.
 func failAt(step trialStep, err error) func(*visitTrial) {
 	return func(tr *visitTrial) { tr.steps[step] = func(context.Context) error { return err } }
 }
 
-// panicAt arranges that a step panics.
+// panicAt makes a step panic.
 func panicAt(step trialStep) func(*visitTrial) {
 	return func(tr *visitTrial) { tr.steps[step] = func(context.Context) error { panic("a bug of a callback") } }
 }
 
-// outliveLeaseAt arranges that the lease runs out at a step.
+// outliveLeaseAt makes the lease expire at a step.
 func outliveLeaseAt(step trialStep) func(*visitTrial) {
 	return func(tr *visitTrial) {
 		tr.steps[step] = func(ctx context.Context) error {
@@ -68,12 +70,12 @@ func outliveLeaseAt(step trialStep) func(*visitTrial) {
 	}
 }
 
-// haltAt arranges that the crawl is halted at a step.
+// haltAt halts the crawl at a step.
 func haltAt(step trialStep) func(*visitTrial) {
 	return func(tr *visitTrial) { tr.steps[step] = func(context.Context) error { tr.cancel(); return nil } }
 }
 
-// brakeAt arranges that a brake stops the host at a step.
+// brakeAt sets a brake that stops the host at a step.
 func brakeAt(step trialStep) func(*visitTrial) {
 	return func(tr *visitTrial) {
 		tr.steps[step] = func(context.Context) error {
@@ -82,7 +84,7 @@ func brakeAt(step trialStep) func(*visitTrial) {
 	}
 }
 
-// statusAnswer returns the answers of a status.
+// statusAnswer returns answers with a status.
 func statusAnswer(status int, header ...string) func(string) crawltest.Response {
 	return func(string) crawltest.Response {
 		a := crawltest.Status(status)
@@ -93,7 +95,7 @@ func statusAnswer(status int, header ...string) func(string) crawltest.Response 
 	}
 }
 
-// faultAnswer returns the answers with a fault.
+// faultAnswer returns answers with a fault.
 func faultAnswer(f crawltest.ResponseFault) func(string) crawltest.Response {
 	return func(body string) crawltest.Response {
 		a := crawltest.HTML(body)
@@ -102,13 +104,13 @@ func faultAnswer(f crawltest.ResponseFault) func(string) crawltest.Response {
 	}
 }
 
-// dialError returns the error of a connection that was not made.
+// dialError returns the error of a connection that could not be opened.
 func dialError(errno syscall.Errno) error {
 	addr := net.TCPAddrFromAddrPort(netip.AddrPortFrom(oneAddress(""), 80))
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: addr, Err: os.NewSyscallError("connect", errno)}
 }
 
-// visitOutcomes returns all ways in which a visit may go.
+// visitOutcomes returns all ways in which a visit may end.
 func visitOutcomes() []visitOutcome {
 	local := &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}
 	pages := kindSet(crawler.PageVisit, crawler.FeedVisit)
@@ -144,7 +146,7 @@ func visitOutcomes() []visitOutcome {
 		{name: "brake before the connection", arrange: brakeAt(stepConnect), uncounted: true},
 		{name: "brake before the first byte", unsent: 1, arrange: brakeAt(stepSend), atOnce: true},
 		{name: "brake while the answer comes", arrange: brakeAt(stepRequest), answer: faultAnswer(crawltest.StallBody), atOnce: true},
-		// As of the second connection of ftp: the request was sent, and the host rests.
+		// As with the second connection of ftp: the request was sent, so the host rests.
 		{name: "other processes cannot be asked, request sent", arrange: failAt(stepFetched,
 			decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err())},
 		{name: "lease expires before the request", uncounted: true, arrange: outliveLeaseAt(stepFetch)},
@@ -178,7 +180,7 @@ func visitOutcomes() []visitOutcome {
 	}
 }
 
-// busyAddress has the visit led to an address that another crawl is visiting.
+// busyAddress leads the visit to an address that another crawl is visiting.
 func busyAddress(tr *visitTrial) {
 	tr.busyAddr = netip.MustParseAddr("93.184.216.35")
 	now := time.Now()
@@ -190,14 +192,14 @@ func busyAddress(tr *visitTrial) {
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	tr.steps[stepFetched] = func(context.Context) error { // it is over by then
+	tr.steps[stepFetched] = func(context.Context) error { // the other visit is over by then
 		tr.other.ReleaseUnused(time.Now(), permit)
 		return nil
 	}
 }
 
-// TestEveryVisitGivesBackEverything: whatever a visit is to, and however it goes, nothing that was
-// taken for it is held when its lease is acked.
+// TestEveryVisitGivesBackEverything: whatever the kind of a visit and however it ends, all its
+// resources are free when its lease is acked.
 func TestEveryVisitGivesBackEverything(t *testing.T) {
 	for kind, kindName := range visitKinds {
 		for _, o := range visitOutcomes() {

@@ -21,14 +21,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// errInjected is the error of what a visitTrial has fail.
+// errInjected is the error of a step that a visitTrial makes fail.
 var errInjected = errors.New("it fails, as the test wants")
 
-// A trialStep is a moment in a visit at which a visitTrial can do something.
+// A trialStep is a moment in a visit at which a visitTrial can act.
 type trialStep string
 
-// The steps of a visit, in their order, and then the calls of the store. A step that returns an error
-// fails.
+// The steps of a visit, in order, and then the calls of the store. A step whose function returns an
+// error fails.
 const (
 	stepCheckVisit     trialStep = "other processes are asked"
 	stepPageCounted    trialStep = "page is counted in the budget of all processes"
@@ -54,35 +54,35 @@ const (
 	stepFlush          trialStep = "store: Flush"
 )
 
-// A visitTrial is a crawl whose visit to one URL goes as the test wants: it is fetcher, ledger, archive,
-// recorder, coordinator and handler of the crawl. It is made by newVisitTrial, and then changed
-// before start.
+// A visitTrial is a crawl whose visit to one target goes as the test demands. It is the crawl's
+// Fetcher, Ledger, Archive, Recorder, Coordinator and Handler. Make it with newVisitTrial, and
+// change its fields before start.
 type visitTrial struct {
 	t          *testing.T
-	targetKind crawler.VisitKind // of the visit that is looked at
+	targetKind crawler.VisitKind // kind of the target visit
 	answer     crawltest.Response
 	leaseTTL   time.Duration
-	steps      map[trialStep]func(context.Context) error // what happens in the visit, once at each step
-	seed       string                                    // what the crawl begins with; empty: nothing
+	steps      map[trialStep]func(context.Context) error // called in the target visit, once at each step
+	seed       string                                    // the first URL of the crawl; empty: none
 
 	crawl    *crawler.Crawler
 	other    *politeness.Limiter // of another crawl that visits the same hosts
 	bodies   *bodymem.Budget
-	busyAddr netip.Addr // where the visit is led to; zero: to where the others are
+	busyAddr netip.Addr // address of the target visit; zero: that of the other visits
 	web      *crawltest.Web
-	faulty   *crawltest.Web // answers the visit that is looked at
+	faulty   *crawltest.Web // answers the target visit
 	onStep   func(step trialStep, what string)
 	cancel   context.CancelFunc // halts the step of the crawl
 
-	underWay      bool                    // the visit is
-	fired         int                     // steps that did something
+	underWay      bool                    // the target visit is in progress
+	fired         int                     // steps that were called
 	pages         int                     // calls of Fetch for pages
-	unreleased    map[crawler.Ticket]bool // of calls of Fetch: those after which ReleaseVisitResources was not called
+	unreleased    map[crawler.Ticket]bool // tickets of Fetch for which ReleaseVisitResources was not called
 	budget        int                     // pages that all processes count
-	begunHere     bool                    // a visit of the kind was begun
+	begunHere     bool                    // the target visit has begun
 	sentPages     int                     // requests for pages that were sent
-	begunAt       time.Time               // when
-	startsCounted bool                    // the visit begins when its page is counted, and not when the fetcher is called
+	begunAt       time.Time               // when the target visit began
+	startsCounted bool                    // the visit begins when its page is counted, not when the fetcher is called
 }
 
 const trialHost = "a.test"
@@ -104,14 +104,14 @@ func newVisitTrial(t *testing.T, kind crawler.VisitKind, answer crawltest.Respon
 	}
 }
 
-// target returns the URL of the visit that is looked at.
+// target returns the URL of the target visit.
 func (tr *visitTrial) target() string {
 	return "http://" + trialHost + map[crawler.VisitKind]string{
 		crawler.PageVisit: "/", crawler.FeedVisit: "/feed", crawler.SitemapVisit: "/map.xml", crawler.RobotsVisit: "/robots.txt",
 		crawler.RobotsRedirectVisit: "/rules.txt", crawler.TDMRepVisit: tdmrepPath}[tr.targetKind]
 }
 
-// start builds the crawl, and its webs.
+// start builds the crawl and its webs.
 func (tr *visitTrial) start() {
 	tr.t.Helper()
 	rules := "User-agent: *\nDisallow: /closed\n"
@@ -152,8 +152,8 @@ func (tr *visitTrial) start() {
 	}
 }
 
-// visitTarget takes URLs through the pipeline until the visit that is looked at is over, and returns
-// the error of its step.
+// visitTarget takes URLs through the pipeline until the target visit is over, and returns the error
+// of its step.
 func (tr *visitTrial) visitTarget() error {
 	tr.t.Helper()
 	defer tr.crawl.WatchBrakes()()
@@ -171,7 +171,7 @@ func (tr *visitTrial) visitTarget() error {
 	return nil
 }
 
-// step takes the next URL through the pipeline. It waits a day at most for one that is due.
+// step takes the next URL through the pipeline. It waits at most a day for one that is due.
 func (tr *visitTrial) step() error {
 	ctx, cancel := context.WithTimeout(tr.t.Context(), 24*time.Hour)
 	defer cancel()
@@ -179,7 +179,7 @@ func (tr *visitTrial) step() error {
 	return tr.crawl.Step(ctx)
 }
 
-// do does what is to be done at a step of the visit that is looked at.
+// do calls the function of a step of the target visit.
 func (tr *visitTrial) do(ctx context.Context, step trialStep, what string) error {
 	if tr.onStep != nil {
 		tr.onStep(step, what)
@@ -193,7 +193,7 @@ func (tr *visitTrial) do(ctx context.Context, step trialStep, what string) error
 	return act(ctx)
 }
 
-// Fetch implements crawler.Fetcher, as its contract says.
+// Fetch implements crawler.Fetcher, with every call that its contract requires.
 func (tr *visitTrial) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	tr.unreleased[t] = true
 	if t.Kind().IsPage() {
@@ -256,7 +256,7 @@ func (tr *visitTrial) exchange(ctx context.Context, t crawler.Ticket, isTarget b
 	return tr.roundTrip(ctx, t, web)
 }
 
-// roundTrip sends the request of a ticket to a web, and reads the answer into memory of bodies.
+// roundTrip sends the request of a ticket to a web, and reads the answer into charged memory.
 func (tr *visitTrial) roundTrip(ctx context.Context, t crawler.Ticket, web *crawltest.Web) (*decorum.Response, error) {
 	timeoutCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -276,7 +276,7 @@ func (tr *visitTrial) roundTrip(ctx context.Context, t crawler.Ticket, web *craw
 	return &decorum.Response{URL: t.URL(), Status: status, Header: header, Body: body, Start: start, End: time.Now()}, nil
 }
 
-// readAnswer returns the answer to a request, whose body share counts.
+// readAnswer returns the answer to a request, and charges its body to share.
 func readAnswer(ctx context.Context, web *crawltest.Web, req *http.Request, share *bodymem.VisitShare) ([]byte, http.Header, int, error) {
 	res, err := web.RoundTrip(req)
 	if err != nil {
@@ -315,7 +315,7 @@ func (tr *visitTrial) ReleaseCrawlPageBudget() { tr.budget-- }
 // AddBodyBytes implements crawler.Coordinator.
 func (tr *visitTrial) AddBodyBytes(int64) {}
 
-// handle is the handler: that of a crawl without one, but for what the test wants.
+// handle is the Handler: LinksToFollow, and what the test adds.
 func (tr *visitTrial) handle(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 	if err := tr.do(ctx, stepHandler, v.URL().String()); err != nil {
 		return nil, err
@@ -323,7 +323,7 @@ func (tr *visitTrial) handle(ctx context.Context, v *crawler.Visit) ([]crawler.L
 	return tr.crawl.LinksToFollow(ctx, v)
 }
 
-// A trialLedger is the Ledger of a trial, which keeps nothing but which files there are.
+// A trialLedger is the Ledger of a trial. It only remembers which files were stored.
 type trialLedger struct{ tr *visitTrial }
 
 func (l trialLedger) Append(ctx context.Context, r *ledger.Record) (int64, error) {
@@ -418,25 +418,25 @@ func (s trialStore) Flush(ctx context.Context) error {
 	return s.Store.Flush(ctx)
 }
 
-// heldAfterVisit is what a crawl holds between two visits: all is zero where nothing is.
+// heldAfterVisit is what a crawl holds between two visits; the zero value is nothing.
 type heldAfterVisit struct {
-	activeVisits   int                   // as the crawl lists them
-	parts          crawler.HeldResources // as its parts count
-	permits        int                   // that have not come back
-	hostTaken      bool                  // no other crawl gets a permit for the host
-	addrTaken      bool                  // nor may connect to its address
+	activeVisits   int                   // as ListActiveVisits returns them
+	parts          crawler.HeldResources // as CountHeldResources counts them
+	permits        int                   // permits not returned
+	hostTaken      bool                  // another crawl gets no permit for the host
+	addrTaken      bool                  // another crawl may not connect to the address
 	robotsLookedUp bool                  // the gate waits for the answer to a robots.txt
-	bodyBytes      int64                 // of memory for bodies
-	fetcherHolds   int                   // visits of which the fetcher was not told that they are over
-	storeLeases    int                   // of the store
-	pages          int                   // in the budget of the run, beyond those that count
-	coordinated    int                   // likewise, in that of all processes
+	bodyBytes      int64                 // memory charged for bodies
+	fetcherHolds   int                   // visits without a call of ReleaseVisitResources
+	storeLeases    int                   // leases in the store
+	pages          int                   // pages in the run's budget, beyond those that count
+	coordinated    int                   // likewise, in the budget of all processes
 }
 
-// held counts what the crawl holds, of which wantPages pages count. It is called once, at the end.
+// held returns what the crawl holds beyond wantPages counted pages. Call it once, at the end.
 func (tr *visitTrial) held(wantPages int) (n heldAfterVisit) {
 	tr.t.Helper()
-	c, later := tr.crawl, time.Now().Add(48*time.Hour) // when the host is due
+	c, later := tr.crawl, time.Now().Add(48*time.Hour) // later is when the host is due
 	n.activeVisits, n.parts = len(c.ListActiveVisits()), c.CountHeldResources()
 	n.bodyBytes, n.fetcherHolds = tr.bodies.Usage().Bytes, len(tr.unreleased)
 	n.pages, n.coordinated = int(c.PagesBegun())-wantPages, tr.budget-wantPages
@@ -449,7 +449,8 @@ func (tr *visitTrial) held(wantPages int) (n heldAfterVisit) {
 	}
 	n.storeLeases = counts.LeasedURLs
 	n.robotsLookedUp = tr.isRobotsLookedUp()
-	// A machine that is too busy makes one visit at a time: what is left of it is what is under way.
+	// After an overload the limiter allows one visit at a time, so the rest of its count is what is
+	// in flight.
 	c.Limiter.LocalOverloadLimiter().RecordOverload(later, later)
 	left, _ := c.Limiter.AvailableVisits(later, 2)
 	n.permits = 1 - left

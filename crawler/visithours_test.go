@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "time/tzdata" // the zones of the tests are there on any machine
+	_ "time/tzdata" // makes the time zones of the tests available on any machine
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -25,7 +25,7 @@ func parseWindow(t *testing.T, hours, zone string) politeness.Window {
 	return w
 }
 
-// sleepUntil brings the bubble to a moment, told with its offset.
+// sleepUntil sleeps until a time with an offset.
 func sleepUntil(t *testing.T, s string) {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04:05 -07", s)
@@ -44,10 +44,9 @@ func numberedPaths(n int) []string {
 	return links
 }
 
-// TestWindowInMidCrawl, over midnight and through both changes of the clocks:
-// nothing of the host is asked outside its hours, not the robots.txt, a sitemap
-// or a retry; what is under way when they end is finished; and the crawl goes
-// on the moment they begin.
+// TestWindowInMidCrawl: over midnight and through both changes of the clocks, the host gets no
+// request outside its hours, not even for robots.txt, a sitemap or a retry; a visit in flight when
+// they end is finished; and the crawl continues as soon as they begin.
 func TestWindowInMidCrawl(t *testing.T) {
 	for _, tt := range []struct{ name, hours, zone, begin, first, last string }{
 		{"over midnight", "23:59-00:01", "Europe/Prague", "2026-01-10 12:00:00 +01", "2026-01-10 23:59:00 +01", "2026-01-11 23:59:00 +01"},
@@ -62,8 +61,8 @@ func TestWindowInMidCrawl(t *testing.T) {
 	}
 }
 
-// testWindow crawls 12 pages, ten seconds apart, of which one is retried, in two
-// minutes of one day and the rest of the next.
+// testWindow crawls 12 pages, ten seconds apart, one of them retried, in two minutes of one day and
+// the rest on the next.
 func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	sleepUntil(t, begin)
 	started := time.Now()
@@ -115,7 +114,8 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	checkPoliteness(t, web, time.Second)
 }
 
-// TestWindowOfARobotsRedirect: a robots.txt that is redirected to a host outside its hours.
+// TestWindowOfARobotsRedirect: a robots.txt that redirects to a host outside its hours is fetched
+// when they begin.
 func TestWindowOfARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
@@ -143,8 +143,8 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 	})
 }
 
-// TestWindowOfARobotsRedirectOnOneHost: the hours end between a robots.txt and its hop on the
-// same origin, which no hold stops.
+// TestWindowOfARobotsRedirectOnOneHost: the hours end between a robots.txt and its redirect on the
+// same origin, which no hold stops; the redirect waits for the hours all the same.
 func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, "2000-01-01 00:00:59 +00")
@@ -172,7 +172,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	})
 }
 
-// TestVisitTime of robots.txt holds for all that follows it.
+// TestVisitTime: Visit-time in robots.txt applies to every request after it.
 func TestVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
@@ -191,7 +191,7 @@ func TestVisitTime(t *testing.T) {
 				if x.Start.Sub(begin) > time.Minute {
 					t.Errorf("%s waited for another host until %v", x.URL, at)
 				}
-			case x.URL == "http://a.test/robots.txt" && n == 0: // before it nothing is known
+			case x.URL == "http://a.test/robots.txt" && n == 0: // before it no rules are known
 			case at.Hour() != 6 || at.Minute() != 0:
 				t.Errorf("%s was asked for at %v", x.URL, at)
 			default:

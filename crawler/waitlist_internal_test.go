@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestWaitlistKeepsLateArrivals: a URL that was turned away because of a permit is not
-// forgotten by who was given it, however late that is.
+// TestWaitlistKeepsLateArrivals: an origin that was refused after a permit was requested stays in
+// the waitlist when that permit removes its origin, however late.
 func TestWaitlistKeepsLateArrivals(t *testing.T) {
 	u, err := decorum.ParseURL("http://a.test/")
 	if err != nil {

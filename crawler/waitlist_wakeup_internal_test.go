@@ -10,12 +10,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newWaitlist returns a waitlist that nobody is on.
+// newWaitlist returns an empty waitlist.
 func (p *partsFixture) newWaitlist(brakes *politeness.Brakes) *waitlist {
 	return &waitlist{waitlistConfig: waitlistConfig{limiter: p.limiter, brakes: brakes, frontier: p.frontier, now: time.Now}}
 }
 
-// turnAway has l wait for a host that another crawl visits, and gives it back.
+// turnAway requeues l, whose host another crawl visits, through the waitlist.
 func (p *partsFixture) turnAway(t *testing.T, w *waitlist, l storage.Lease, meanwhile func()) {
 	t.Helper()
 	_, d := p.limiter.Reserve(time.Now(), l.URL.Origin().Host(), politeness.PermitRequest{HostSlots: 1})
@@ -30,7 +30,7 @@ func (p *partsFixture) turnAway(t *testing.T, w *waitlist, l storage.Lease, mean
 	p.ack(t, l, result)
 }
 
-// brakeLease has l wait for a brake, and gives it back.
+// brakeLease requeues l, whose host is under a brake, through the waitlist.
 func (p *partsFixture) brakeLease(t *testing.T, w *waitlist, l storage.Lease, b politeness.Brake) {
 	t.Helper()
 	result, err := w.postponeBrakedLease(t.Context(), l, b.Decision(b.Until))
@@ -40,7 +40,7 @@ func (p *partsFixture) brakeLease(t *testing.T, w *waitlist, l storage.Lease, b 
 	p.ack(t, l, result)
 }
 
-// checkHandedOut fails the test unless the store hands out n URLs now. It gives them back.
+// checkHandedOut fails the test unless the store hands out n URLs now. It returns them.
 func (p *partsFixture) checkHandedOut(t *testing.T, when string, n int) {
 	t.Helper()
 	leases := p.leaseNow(t, 10)
@@ -72,7 +72,8 @@ func TestWaitlistCallsWhoseTurnHasCome(t *testing.T) {
 	})
 }
 
-// TestWaitlistMissesNoCall: the turn comes, and is told to another worker, before the URL is put off.
+// TestWaitlistMissesNoCall: a turn that is granted, and reported to another worker, before the
+// origin is held is not lost.
 func TestWaitlistMissesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartsFixture(t)
@@ -87,8 +88,8 @@ func TestWaitlistMissesNoCall(t *testing.T) {
 	})
 }
 
-// TestWaitlistFollowsBrakes: a URL that a brake stops is handed out when it is lifted, not while
-// another stops it; and at once, if it was lifted before the URL was put off.
+// TestWaitlistFollowsBrakes: a URL that a brake stops is handed out when the brake is lifted, not
+// while another one stops it; and at once, if the brake was lifted before the origin was held.
 func TestWaitlistFollowsBrakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, brakes := newPartsFixture(t), &politeness.Brakes{}
@@ -122,7 +123,7 @@ func TestWaitlistFollowsBrakes(t *testing.T) {
 	})
 }
 
-// TestWaitlistEndsAllWaiting: nobody waits for a call when the crawl that would make it is over.
+// TestWaitlistEndsAllWaiting: no origin stays held when the crawl that would wake it is over.
 func TestWaitlistEndsAllWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, brakes, stop := newPartsFixture(t), &politeness.Brakes{}, politeness.Brake{Host: "b.test", Stop: true}
