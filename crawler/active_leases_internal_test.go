@@ -43,10 +43,10 @@ func TestLeaseThatRunsOutEndsItsVisit(t *testing.T) {
 		active.removeLease(short)
 		active.removeLease(long)
 		if n := len(active.all()); n != 0 || longCtx.Err() == nil {
-			t.Errorf("%d leases are in hand when both were given back; context %v", n, longCtx.Err())
+			t.Errorf("%d active leases after both were released; context %v", n, longCtx.Err())
 		}
 		if active.isUnexpired(long) {
-			t.Error("a lease that was given back counts as in hand")
+			t.Error("a released lease counts as active")
 		}
 	})
 }

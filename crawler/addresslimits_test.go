@@ -236,7 +236,7 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		if refused.Load() == 0 {
-			t.Error("nobody was turned away")
+			t.Error("no visit was refused")
 		}
 		if urls, _ := countRequests(web.Log()); len(urls) != 20 || !slices.Contains(urls, "http://h9.test/") {
 			t.Errorf("%d requests, want 20", len(urls))

@@ -76,13 +76,13 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 						b.Until = end
 					}
 					if n := len(c.ListActiveVisits()); n != len(hosts) {
-						t.Errorf("%d visits are in hand", n)
+						t.Errorf("%d visits are in flight", n)
 					}
 					setBrake(t, c, b)
 					synctest.Wait()
 					for _, h := range c.ListActiveVisits() {
 						if h.Host != "b.test" || !h.LeasedAt.Equal(begin.Add(22*time.Second)) || !h.RequestedAt.Equal(h.LeasedAt) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
-							t.Errorf("in hand: %+v", h)
+							t.Errorf("in flight: %+v", h)
 						}
 					}
 				})

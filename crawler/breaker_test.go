@@ -140,7 +140,7 @@ func TestNetworkOutage(t *testing.T) {
 					t.Errorf("%d pages were given up, %d retried; want none", st.GivenUp, st.Retries)
 				}
 				if network.earlyRetries > 0 {
-					t.Errorf("%d requests came less than a second after one to the same host had failed", network.earlyRetries)
+					t.Errorf("%d requests came less than a second after a failed one to the same host", network.earlyRetries)
 				}
 				if network.failures > 3*64 {
 					t.Errorf("%d requests failed during the outage", network.failures)

@@ -84,7 +84,7 @@ func TestCleanParam(t *testing.T) {
 						Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}, early, test.seeds...)
 					slices.Sort(got)
 					if !slices.Equal(got, test.want) {
-						t.Errorf("asked for %q, want %q", got, test.want)
+						t.Errorf("requested %q, want %q", got, test.want)
 					}
 				})
 			})
@@ -109,7 +109,7 @@ func TestCleanParamInAFullHost(t *testing.T) {
 		_, times := countRequests(web.Log())
 		for i := range 9 {
 			if u := fmt.Sprintf("http://b.test/p?item=%d", i); times[u] != 1 {
-				t.Errorf("%s was asked for %d times", u, times[u])
+				t.Errorf("%s was requested %d times", u, times[u])
 			}
 		}
 	})
@@ -143,7 +143,7 @@ func TestCleanParamFallsBack(t *testing.T) {
 						Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}, early, test.seeds...)
 					slices.Sort(got)
 					if !slices.Equal(got, test.want) {
-						t.Errorf("asked for %q, want %q", got, test.want)
+						t.Errorf("requested %q, want %q", got, test.want)
 					}
 				})
 			})
@@ -167,14 +167,14 @@ func TestCleanParamUnparks(t *testing.T) {
 		store := memory.New(memory.Config{})
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
 		if got := requestedPages(web); got != nil {
-			t.Fatalf("asked for %q, though it is disallowed", got)
+			t.Fatalf("requested %q, though it is disallowed", got)
 		}
 		time.Sleep(25 * time.Hour)
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/y"))
 		got := requestedPages(web)
 		slices.Sort(got)
 		if want := []string{"/x", "/y"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestUseOriginalUnparks(t *testing.T) {
 		got := requestedPages(web)
 		slices.Sort(got)
 		if want := []string{"/x", "/x?sid=1", "/y"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestYandexSession(t *testing.T) {
 		}
 		urls, times := countRequests(web.Log())
 		if got, want := requestedPages(web), []string{"/x", "/y"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 		if times["http://a.test/robots.txt"] != 2 || urls[0] != "http://a.test/robots.txt" {
 			t.Errorf("requests %q, want each session to begin with robots.txt", urls)
@@ -244,7 +244,7 @@ func TestSessionRedirect(t *testing.T) {
 				"/s?sid=1": crawltest.StaticPage(crawltest.HTML("content")),
 			}}, true, "/s?sid=1")
 		if want := []string{"/s", "/s?sid=1"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	})
 }

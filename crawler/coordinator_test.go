@@ -43,7 +43,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 		visits := map[string]int{}
 		for _, x := range web.Log() {
 			if !x.Start.Before(unreachable.from) && x.Start.Before(unreachable.to) {
-				t.Errorf("%s was asked for %v after the beginning", x.URL, x.Start.Sub(begin))
+				t.Errorf("%s was requested %v after the beginning", x.URL, x.Start.Sub(begin))
 			}
 			if x.Incomplete {
 				t.Errorf("%s was broken off", x.URL)

@@ -231,10 +231,10 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				}
 				_, times := countRequests(web.Log())
 				if times["http://shut.test/"]+times["http://shut.test/page"] > 0 {
-					t.Error("a page was visited though robots.txt could not be had")
+					t.Error("a page was visited although robots.txt failed")
 				}
 				if n := times["http://shut.test/robots.txt"]; n != 3 {
-					t.Errorf("robots.txt was asked for %d times, want 3", n)
+					t.Errorf("robots.txt was requested %d times, want 3", n)
 				}
 				if times["http://open.test/"] != 1 {
 					t.Error("the other host was not crawled")

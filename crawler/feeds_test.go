@@ -92,17 +92,17 @@ func TestFeeds(t *testing.T) {
 		_, times := countRequests(web.Log())
 		for _, path := range open {
 			if times["http://a.test"+path] != 1 {
-				t.Errorf("%s was asked for %d times", path, times["http://a.test"+path])
+				t.Errorf("%s was requested %d times", path, times["http://a.test"+path])
 			}
 		}
 		for _, path := range closed {
 			if times["http://a.test"+path] != 0 {
-				t.Errorf("%s was asked for", path)
+				t.Errorf("%s was requested", path)
 			}
 		}
 		for _, u := range []string{"http://elsewhere.test/feed", "http://elsewhere.test/x"} {
 			if times[u] != 0 {
-				t.Errorf("%s was asked for", u)
+				t.Errorf("%s was requested", u)
 			}
 		}
 		if strings.Count(log.String(), "feed is damaged") != 1 {
@@ -226,7 +226,7 @@ func TestJSONFeed(t *testing.T) {
 			want[i] = "http://a.test" + want[i]
 		}
 		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		}
 		counts, err := countsOf(c.Frontier.Store())
 		if err != nil || counts.QueuedURLs+budget < 500 || counts.SuspendedURLs != counts.QueuedURLs {
-			t.Errorf("run %d leaves %+v, %v: want the others queued, set aside", run, counts, err)
+			t.Errorf("run %d leaves %+v, %v: want the others queued and suspended", run, counts, err)
 		}
 		if err := store.Close(); err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func TestHostStatsOfACrawl(t *testing.T) {
 		}
 		want.PagesRequested = int64(len(pages))
 		if got != want {
-			t.Errorf("memo %+v,\nwant %+v", got, want)
+			t.Errorf("statistics %+v,\nwant %+v", got, want)
 		}
 		if want.FailedRequests < 3 || want.Pages < 8 {
 			t.Errorf("%d failures and %d pages in the log: the test has lost its point", want.FailedRequests, want.Pages)

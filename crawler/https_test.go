@@ -177,7 +177,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 					}
 				}
 				if want := strings.Fields(start + tt.want); !slices.Equal(got, want) {
-					t.Errorf("asked for\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+					t.Errorf("requested\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 				}
 				link, err := decorum.ParseURL("http://a.test/later")
 				if err != nil {

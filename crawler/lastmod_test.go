@@ -115,7 +115,7 @@ func TestHonestLastmod(t *testing.T) {
 	}}
 	without, with := silent.crawl(t, 200*day, changes), telling.crawl(t, 200*day, changes)
 	if without.rescheduled != 0 || with.rescheduled < 40 || with.meanWait > without.meanWait/3 {
-		t.Errorf("changes waited %v where the sitemap told of them (%d pages recalled), %v where it did not",
+		t.Errorf("changes waited %v with dates in the sitemap (%d pages rescheduled), %v without",
 			with.meanWait, with.rescheduled, without.meanWait)
 	}
 }

@@ -160,11 +160,11 @@ func TestVisitWithoutClearanceIsReleased(t *testing.T) {
 			gate: p.gate, limiter: p.limiter, budget: &runBudget{}, now: time.Now}}
 		ctx := lv.take(t.Context(), p.leaseURL(t, "http://a.test/"))
 		if ctx.Err() != nil || len(lv.activeLeases.all()) != 1 || lv.hosts.hosts["a.test"].leaseCount != 1 {
-			t.Errorf("the lease is not in hand: %v, %d, %+v", ctx.Err(), len(lv.activeLeases.all()), lv.hosts.hosts)
+			t.Errorf("the lease is not active: %v, %d, %+v", ctx.Err(), len(lv.activeLeases.all()), lv.hosts.hosts)
 		}
 		lv.release()
 		if ctx.Err() == nil || len(lv.activeLeases.all()) != 0 || lv.hosts.hosts["a.test"].leaseCount != 0 {
-			t.Errorf("the lease is still in hand: %v, %d, %+v", ctx.Err(), len(lv.activeLeases.all()), lv.hosts.hosts)
+			t.Errorf("the lease is still active: %v, %d, %+v", ctx.Err(), len(lv.activeLeases.all()), lv.hosts.hosts)
 		}
 	})
 }

@@ -115,7 +115,7 @@ func TestAVisitIsAbortedBeforeItsURLIsPutOff(t *testing.T) {
 					}
 					tr.start()
 					if err := tr.visitTarget(); err != nil || !told {
-						t.Errorf("error %v; told that it was not made: %t", err, told)
+						t.Errorf("error %v; VisitRefused was called: %t", err, told)
 					}
 				})
 			})
@@ -147,7 +147,7 @@ func TestARefusedPermitIsGivenBackBeforeItsURLIsPutOff(t *testing.T) {
 				tr.underWay = true
 				failAt(step, decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonOtherProcesses, Until: time.Now().Add(time.Minute)}.Err())(tr)
 				if err := tr.step(); err != nil || !told {
-					t.Errorf("error %v; told that it was not made: %t", err, told)
+					t.Errorf("error %v; VisitRefused was called: %t", err, told)
 				}
 			})
 		})

@@ -30,7 +30,7 @@ func (l delayedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Res
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
-		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("nobody is there") }}
+		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("the store is unreachable") }}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Fetcher = delayedFetcher{c.Fetcher, 10 * time.Second}
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
@@ -50,7 +50,7 @@ func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": pageWithLinks("/linked"), "/linked": pageWithLinks(),
 		}})
-		storeErr := errors.New("nobody is there")
+		storeErr := errors.New("the store is unreachable")
 		store := &faultyStore{Store: newMemoryStore()}
 		store.add = func(es []storage.Entry) error {
 			if storeErr == nil || len(es) == 0 || es[0].Source != storage.SourceLink {
@@ -61,7 +61,7 @@ func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 			storeErr = nil
 			return err
 		}
-		store.renew = func() error { return errors.New("nobody is there") }
+		store.renew = func() error { return errors.New("the store is unreachable") }
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
 		if err := c.Run(t.Context()); err != nil {

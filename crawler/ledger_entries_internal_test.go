@@ -128,6 +128,6 @@ func TestRobotsFileIsStoredBeforeItIsNamed(t *testing.T) {
 	}
 	file.SHA256 = "5ac3d0d8a1c2e2d0b5d0a6f3a3d3c9c4d1a0b0a9d8c7b6a5948372615049382a"
 	if stored, err := e.storeRobotsInLedger(t.Context(), u.Origin(), file); stored || err != nil {
-		t.Errorf("a file that nobody knows: %t, %v", stored, err)
+		t.Errorf("a file that the gate does not have: %t, %v", stored, err)
 	}
 }

@@ -172,7 +172,7 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 		}
 	}
 	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.KindRobotsTXT || q.Referrer != "http://a.test/robots.txt" || q.RobotsVerdict != nil {
-		t.Errorf("the hop of a robots.txt is written down as %+v", q)
+		t.Errorf("the redirect of a robots.txt is recorded as %+v", q)
 	}
 	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.KindSitemap || q.RobotsVerdict == nil {
 		t.Errorf("a sitemap is written down as %+v", q)
@@ -311,7 +311,7 @@ func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(web.Log()); n != before+1 {
-			t.Errorf("%d requests, want the one that had not been sent", n-before)
+			t.Errorf("%d requests, want the one not sent before", n-before)
 		}
 	})
 }

@@ -229,7 +229,7 @@ func (d *OnDemandCrawl) maxWait() time.Duration { return d.crawler.Policy.WithDe
 // A HostNotDueError is the error of a visit on demand whose host is not due for longer than
 // Policy.MaxCrawlDelay.
 type HostNotDueError struct {
-	Host string    // the host, with its port unless that is the default
+	Host string    // the host name, without a port
 	Due  time.Time // when the host is due
 }
 

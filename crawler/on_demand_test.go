@@ -191,7 +191,7 @@ func TestOnDemandVisits(t *testing.T) {
 // TestOnDemandWaits: a visit waits for the rest that another crawl's visit requires, no longer than
 // the longest Crawl-delay, and only until its context is done.
 func TestOnDemandWaits(t *testing.T) {
-	errEnough := errors.New("nobody waits any more")
+	errEnough := errors.New("the caller stopped waiting")
 	synctest.Test(t, func(t *testing.T) {
 		web := onDemandSites()
 		d, start := newOnDemandCrawl(t, newFetcher(t, web)), time.Now()
@@ -208,7 +208,7 @@ func TestOnDemandWaits(t *testing.T) {
 
 		d.PostponeHost("free.test", start.Add(10*time.Second))
 		if _, err := d.Visit(ctx, page); !errors.Is(err, errEnough) || !strings.HasPrefix(err.Error(), "cannot fetch http://free.test/robots.txt: ") {
-			t.Errorf("when nobody waits any more: %v", err)
+			t.Errorf("after the caller stopped waiting: %v", err)
 		}
 		wantWait("a wait that was broken off", 3*time.Second)
 		if v, err := d.Visit(t.Context(), page); err != nil || v.Status() != http.StatusOK {

@@ -148,7 +148,7 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 		}
 		last := storedHost(t, store, "http://a.test")
 		if last.ConsecutiveFailures != 4 {
-			t.Errorf("%d strikes after four failures", last.ConsecutiveFailures)
+			t.Errorf("%d consecutive failures counted after four", last.ConsecutiveFailures)
 		}
 		end := lastAnswerEnd(web.Log(), "a.test")
 		exchanges := hostLog(web.Log(), "a.test")

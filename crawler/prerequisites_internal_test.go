@@ -96,7 +96,7 @@ func TestRobotsThatNobodyAnsweredIsLookedUpAgain(t *testing.T) {
 			t.Errorf("outcome %v, error %v", result.outcome, err)
 		}
 		if cl := p.check(t, l.URL); !cl.IsForRobots() {
-			t.Error("nobody may look up the robots.txt any more")
+			t.Error("no lease may look up the robots.txt any more")
 		}
 	})
 }

@@ -465,7 +465,7 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 		u, _ := decorum.ParseURL("http://a.test/")
 		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
 		if err != nil || info.HostState.ConsecutiveFailures != 3 || info.HostState.LostVisitDelay != 20*time.Second {
-			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.HostState.ConsecutiveFailures, info.HostState.LostVisitDelay, err)
+			t.Errorf("%d consecutive failures and a rest of %v (%v), want the earlier 3 and 20 s", info.HostState.ConsecutiveFailures, info.HostState.LostVisitDelay, err)
 		}
 	})
 }
@@ -488,7 +488,7 @@ func TestBlockedRobotsRedirect(t *testing.T) {
 		}
 		_, times := countRequests(web.Log())
 		if times["http://b.test/private/r.txt"] != 0 || times["http://a.test/"] != 1 {
-			t.Errorf("requests %v: want a's page, and not the hop", times)
+			t.Errorf("requests %v: want a's page, and not the redirect", times)
 		}
 	})
 }

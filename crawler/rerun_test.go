@@ -35,10 +35,10 @@ func TestRunAgain(t *testing.T) {
 				t.Fatalf("run %d ended with %v", i, err)
 			}
 			if c.Stats().Pages < before {
-				t.Errorf("run %d counts anew", i)
+				t.Errorf("run %d counts from zero", i)
 			}
 			if n := len(c.ListActiveVisits()); n > 0 {
-				t.Errorf("%d visits are in hand after run %d", n, i)
+				t.Errorf("%d visits are in flight after run %d", n, i)
 			}
 			time.Sleep(time.Duration(i%3) * time.Minute)
 		}

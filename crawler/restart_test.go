@@ -102,7 +102,7 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 			t.Errorf("it was asked again after %v, want an hour", gap)
 		}
 		if gap := exchanges[3].Start.Sub(exchanges[2].End); gap < 10*time.Second {
-			t.Errorf("after its second failure it had a rest of %v, want 10 s: the first one was forgotten", gap)
+			t.Errorf("after its second failure it rested for %v, want 10 s: the first one was forgotten", gap)
 		}
 		checkPoliteness(t, web, time.Second)
 	})

@@ -176,7 +176,7 @@ func TestMissingPages(t *testing.T) {
 				got = got[:len(want)]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s was asked for on days %v, want %v", url, days[url], want)
+				t.Errorf("%s was requested on days %v, want %v", url, days[url], want)
 			}
 		}
 	})

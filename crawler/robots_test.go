@@ -34,7 +34,7 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 		robotsAsked, conditional := 0, 0
 		for _, x := range web.Log() {
 			if !strings.HasPrefix(x.UserAgent, "testbot/") {
-				t.Errorf("%s was asked for by %q", x.URL, x.UserAgent)
+				t.Errorf("%s was requested by %q", x.URL, x.UserAgent)
 			}
 			switch {
 			case !strings.HasSuffix(x.URL, "/robots.txt"):
@@ -42,7 +42,7 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 					conditional++
 				}
 			case x.Conditional || x.Method != http.MethodGet:
-				t.Errorf("%s was asked for by %s, conditionally %t", x.URL, x.Method, x.Conditional)
+				t.Errorf("%s was requested by %s, conditionally %t", x.URL, x.Method, x.Conditional)
 			default:
 				robotsAsked++
 			}

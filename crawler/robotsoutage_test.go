@@ -149,7 +149,7 @@ func TestOutageInYandex(t *testing.T) {
 		}
 		r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second})
 		if n := r.CountViolationsOfRule(crawltest.RobotsUnreachable); n != len(r.Violations) {
-			t.Errorf("the judge, who judges by RFC 9309, says more than that it was closed:\n%v", r)
+			t.Errorf("the judge, which applies RFC 9309, reports more than that it was closed:\n%v", r)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestSleepOf31Days(t *testing.T) {
 		for _, x := range log[first:] {
 			host := strings.Split(x.URL, "/")[2]
 			if !requested[host] && !strings.HasSuffix(x.URL, "/robots.txt") {
-				t.Errorf("after the sleep %s is asked for first", x.URL)
+				t.Errorf("after the sleep %s is requested first", x.URL)
 			}
 			requested[host] = true
 		}
@@ -193,7 +193,7 @@ func TestSleepOf31Days(t *testing.T) {
 			t.Errorf("open.test: %d pages before the sleep and %d in all, want %d, one of them twice", before, all, pages)
 		}
 		if n := len(pageTimes(log, "shut.test")); n != 0 {
-			t.Errorf("shut.test: %d pages, want none: its robots.txt was asked for only in a few hours and days", n)
+			t.Errorf("shut.test: %d pages, want none: its robots.txt was requested only in a few hours and days", n)
 		}
 		store := openBolt(t, file)
 		defer store.Close()
@@ -240,7 +240,7 @@ func TestRulesThatHoldBriefly(t *testing.T) {
 				}
 				checkPoliteness(t, web, time.Second)
 				if _, times := countRequests(web.Log()); len(times) != pages+tt.hosts {
-					t.Errorf("%d URLs were asked for, want %d", len(times), pages+tt.hosts)
+					t.Errorf("%d URLs were requested, want %d", len(times), pages+tt.hosts)
 				}
 			})
 		})

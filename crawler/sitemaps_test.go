@@ -78,12 +78,12 @@ func TestSitemapOnlySite(t *testing.T) {
 		_, times := countRequests(web.Log())
 		for _, u := range open {
 			if times[u] != 1 {
-				t.Errorf("%s was asked for %d times", u, times[u])
+				t.Errorf("%s was requested %d times", u, times[u])
 			}
 		}
 		for _, u := range append(closed, "http://a.test/closed.xml") {
 			if times[u] != 0 {
-				t.Errorf("%s was asked for", u)
+				t.Errorf("%s was requested", u)
 			}
 		}
 		checkPoliteness(t, web, time.Second)
@@ -147,7 +147,7 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 			"http://c.test/not-named": 0, "http://d.test/new": 1,
 			"http://a.test/by-index": 1, "https://a.test/by-index": 1, "http://b.test/not-by-index": 0} {
 			if times[u] != want {
-				t.Errorf("%s was asked for %d times, want %d", u, times[u], want)
+				t.Errorf("%s was requested %d times, want %d", u, times[u], want)
 			}
 		}
 	})
@@ -170,7 +170,7 @@ func TestSitemapsOfTwoHosts(t *testing.T) {
 		_, times := countRequests(web.Log())
 		for _, u := range []string{"http://a.test/x", "http://b.test/x"} {
 			if times[u] != 1 {
-				t.Errorf("%s was asked for %d times", u, times[u])
+				t.Errorf("%s was requested %d times", u, times[u])
 			}
 		}
 	})

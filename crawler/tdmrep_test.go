@@ -211,7 +211,7 @@ func TestTDMRepOfSeveralCrawls(t *testing.T) {
 			}
 		}
 		if lookups != 3 {
-			t.Errorf("its tdmrep.json was asked for %d times in 50 hours, want 3", lookups)
+			t.Errorf("its tdmrep.json was requested %d times in 50 hours, want 3", lookups)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func TestNoisyShop(t *testing.T) {
 					item := fmt.Sprintf("item=%d", i)
 					// A product visited before may have used up its last noisy URL.
 					if n := after[item]; n != 1 && (n != 0 || before[item] == 0) {
-						t.Errorf("%s was asked for %d times, and %d times before the rule was known", item, n, before[item])
+						t.Errorf("%s was requested %d times, and %d times before the rule was known", item, n, before[item])
 					}
 				}
 				if (tt.ruleFrom > 0) != (len(before) > 0) || len(after) == 0 {
@@ -213,7 +213,7 @@ func TestSessionsFallBack(t *testing.T) {
 		}})
 		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
 		if got := strings.Join(requestedPages(web), " "); got != "/p /p;jsessionid=1" {
-			t.Errorf("asked for %s", got)
+			t.Errorf("requested %s", got)
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestRedirectLoops(t *testing.T) {
 		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/self", "http://a.test/one")
 		runCrawl(t, c)
 		if got := requestedPages(web); len(got) != 4 {
-			t.Errorf("asked for %q", got)
+			t.Errorf("requested %q", got)
 		}
 		if s := c.Stats(); s.Redirects != 4 || s.RedirectsToNewURLs != 2 {
 			t.Errorf("%d redirects, %d to new URLs; want 4 and 2", s.Redirects, s.RedirectsToNewURLs)

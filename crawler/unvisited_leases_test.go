@@ -82,21 +82,21 @@ func unvisitedLeases() []unvisitedLease {
 		{name: "look at an old robots.txt", visits: 2, outcome: storage.Done, before: func(tr *visitTrial) {
 			discover(tr, "http://a.test/robots.txt", storage.Entry{Source: storage.SourcePrerequisite})
 		}},
-		{name: "redirect of a robots.txt that nobody waits for", visits: 1, outcome: storage.Drop, before: func(tr *visitTrial) {
+		{name: "redirect of a robots.txt without a waiting origin", visits: 1, outcome: storage.Drop, before: func(tr *visitTrial) {
 			u, _ := decorum.ParseURL("http://a.test/")
 			discover(tr, "http://a.test/rules.txt", storage.Entry{Source: storage.SourcePrerequisite, RobotsFor: u.Origin()})
 		}},
 		{name: "dry run", arrange: settings(func(s *crawler.Settings) { s.DryRun = true }), visits: 1, outcome: storage.Done},
-		{name: "the host has had its pages", arrange: settings(func(s *crawler.Settings) { s.MaxPagesPerHost = 1 }), visits: 2, outcome: storage.RetryAt},
+		{name: "the host has used up its pages", arrange: settings(func(s *crawler.Settings) { s.MaxPagesPerHost = 1 }), visits: 2, outcome: storage.RetryAt},
 		{name: "the host has sent its bytes", arrange: settings(func(s *crawler.Settings) { s.MaxBytesPerHost = 1 }), visits: 1, outcome: storage.RetryAt},
 		{name: "the run has received its bytes", arrange: settings(func(s *crawler.Settings) { s.MaxReceivedBytes = 1 }), visits: 1,
 			outcome: storage.Requeue, err: crawler.ErrBytes},
 		// The page beyond the limit stays counted: the run is over.
-		{name: "the run has had its pages", arrange: settings(func(s *crawler.Settings) { s.MaxPages = 1 }), visits: 2,
+		{name: "the run has used up its pages", arrange: settings(func(s *crawler.Settings) { s.MaxPages = 1 }), visits: 2,
 			outcome: storage.Requeue, err: crawler.ErrPages, want: heldAfterVisit{pages: 1}},
-		{name: "all processes have had their pages", visits: 1, before: failAt(stepPageCounted, crawler.PageLimitDecision().Err()),
+		{name: "all processes have used up their pages", visits: 1, before: failAt(stepPageCounted, crawler.PageLimitDecision().Err()),
 			outcome: storage.Requeue, err: crawler.ErrPages},
-		{name: "all processes have had their pages for now", visits: 1, before: failAt(stepPageCounted, busy), outcome: storage.Requeue},
+		{name: "all processes have used up their pages for now", visits: 1, before: failAt(stepPageCounted, busy), outcome: storage.Requeue},
 		{name: "other processes cannot be asked", visits: 1, before: failAt(stepCheckVisit, busy), outcome: storage.Requeue},
 		{name: "a brake stops it", visits: 1, before: brake(politeness.Brake{Stop: true}), outcome: storage.Requeue},
 		{name: "a brake slows it", visits: 1, before: brake(politeness.Brake{Delay: time.Hour}), outcome: storage.Requeue},

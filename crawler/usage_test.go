@@ -248,7 +248,7 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 			}
 		}
 		if bodies != 3 {
-			t.Errorf("the page was had whole %d times, want 3: twice withheld, once given", bodies)
+			t.Errorf("the page was sent whole %d times, want 3: twice withheld, once given", bodies)
 		}
 	})
 }

@@ -26,7 +26,7 @@ type Visit struct {
 	Start     time.Time            // start of the request
 	End       time.Time            // end of the answer; the host rests from here
 	Response  *decorum.Response    // nil if no whole answer came
-	Err       error                // why Response is nil, or what the handler returned
+	Err       error                // why Response is nil, the handler's error, or damage of a sitemap
 	LinkCount int                  // number of links that the handler returned
 	Exchange  *decorum.RawExchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
@@ -64,8 +64,8 @@ func (v *Visit) Status() int {
 // IsRevisit reports whether an earlier visit left a record of the page: Lease.VisitHistorySummary.
 func (v *Visit) IsRevisit() bool { return v.Lease.VisitHistorySummary != nil }
 
-// SourceKind returns how the crawl came to visit the URL: storage.SourceRevisit for a revisit, else
-// how the URL was found.
+// SourceKind returns how the crawl came to visit the URL: storage.SourceRevisit for every revisit, else
+// how the URL was found. (In the frontier, a feed and a sitemap keep their source when revisited.)
 func (v *Visit) SourceKind() storage.Source { return visitSource(v.Lease) }
 
 // WasSent reports whether the server may have seen the request.

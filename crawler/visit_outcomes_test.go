@@ -241,7 +241,7 @@ func testOutcome(t *testing.T, kind crawler.VisitKind, o visitOutcome) {
 		t.Errorf("the visit took %v after it was ended", took)
 	}
 	if unsent := int(tr.crawl.PagesBegun()) - tr.sentPages; kind.IsPage() && unsent != o.unsent {
-		t.Errorf("%d more pages count than were asked for, want %d", unsent, o.unsent)
+		t.Errorf("%d more pages count than were requested, want %d", unsent, o.unsent)
 	}
 	happens := arranged && (o.kinds == nil || o.kinds[kind])
 	if happens != (tr.fired > 0) {

@@ -102,7 +102,7 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	firstOfDay(day, last)
 	for _, x := range log {
 		if !w.IsOpen(x.Start) {
-			t.Errorf("%s was asked for at %v, outside %v", x.URL, x.Start, w)
+			t.Errorf("%s was requested at %v, outside %v", x.URL, x.Start, w)
 		}
 		if x.Status == 0 {
 			t.Errorf("%s was broken off", x.URL)
@@ -193,7 +193,7 @@ func TestVisitTime(t *testing.T) {
 				}
 			case x.URL == "http://a.test/robots.txt" && n == 0: // before it no rules are known
 			case at.Hour() != 6 || at.Minute() != 0:
-				t.Errorf("%s was asked for at %v", x.URL, at)
+				t.Errorf("%s was requested at %v", x.URL, at)
 			default:
 				n++
 			}

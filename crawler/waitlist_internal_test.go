@@ -18,11 +18,11 @@ func TestWaitlistKeepsLateArrivals(t *testing.T) {
 	arrival := w.lastArrivalNumber()
 	w.removeUnlessNewer(u.Origin(), arrival)
 	if len(w.hosts()) != 0 {
-		t.Error("who was permitted still waits")
+		t.Error("an origin still waits after its permit")
 	}
 	w.add(u.Origin())
 	w.removeUnlessNewer(u.Origin(), arrival)
 	if len(w.takeHost("a.test")) != 1 || len(w.hosts()) != 0 {
-		t.Error("who was turned away since then was forgotten, or was called and is not")
+		t.Error("an origin that arrived later was removed, or stays after it was taken")
 	}
 }
