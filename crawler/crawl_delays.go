@@ -33,8 +33,8 @@ func (h *crawlDelays) hostDelayAndNextAllowedTime(ctx context.Context, o decorum
 	host := o.Host()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// Peek, unlike Get, lets entries in use expire, so that notes of other processes are read
-	// again.
+	// Peek, unlike Get, lets an entry in use be dropped, so that its note is read again: another
+	// process may have changed it.
 	known, cached := h.byHost.Peek(host)
 	if !cached {
 		if known, err = h.loadCrawlDelaysOfHost(ctx, host, now); err != nil {

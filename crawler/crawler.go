@@ -92,8 +92,8 @@ type Settings struct {
 	// Revisit says when pages and sitemaps are visited again; the zero value: never. A page that an
 	// earlier run scheduled for a revisit is then visited one last time.
 	Revisit frontier.RevisitPolicy
-	// GracePeriod is how long visits in flight may continue after Run's context is done. Default 30
-	// s.
+	// GracePeriod is how long visits in flight may continue after Run's context is done. The
+	// default is 30 s.
 	GracePeriod time.Duration
 	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in this run,
 	// directly and through indexes; default DefaultMaxSitemapsPerHost.

@@ -14,9 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The decisions about a visit that need no shared limit and no moving clock are in this file, and
-// in CrawlDelayDecision; decorum explain calls the same functions. decorum.Decision gives the order
-// in which a crawl takes them.
+// The exported decisions in this file depend on no limit that crawls or processes share, so decorum
+// explain calls the same functions. decorum.Decision gives the order in which a crawl takes them.
 
 // RefusalDecision returns the Decision that err stands for, with err as its Cause; nil stands for
 // Proceed. err comes from frontier.Scope, gate.Gate or tdmrep.json. Any other error means that no
@@ -174,8 +173,8 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease,
 	return permit, d, nil
 }
 
-// CrawlDelayDecision returns Suspend, for suspendDuration, for a host whose delay is longer than
-// policy.MaxCrawlDelay.
+// CrawlDelayDecision returns Suspend, until suspendDuration after now, for a host whose delay is
+// longer than policy.MaxCrawlDelay.
 func CrawlDelayDecision(policy politeness.Policy, delay time.Duration, now time.Time) decorum.Decision {
 	if delay <= policy.MaxCrawlDelay {
 		return decorum.Decision{}

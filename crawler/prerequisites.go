@@ -67,8 +67,8 @@ type robotsFollowUpsDone struct {
 func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// Peek, unlike Get, lets entries in use expire, so that notes of other processes are read
-	// again.
+	// Peek, unlike Get, lets an entry in use be dropped, so that its note is read again: another
+	// process may have changed it.
 	applied, _ := h.fileIDs.Peek(o)
 	return applied == file
 }

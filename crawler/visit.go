@@ -181,21 +181,27 @@ func (l LinkToVisit) discoverySource() storage.Source {
 	return storage.SourceLink
 }
 
-// A Handler reads a page: any answer to a page's request, whatever its status, except 304, which
-// says that the page is unchanged. The crawl queues the links it returns before it acks the page.
+// A Handler reads a page: any answer to a page's request, whatever its status, except 304, which says
+// that the page is unchanged. The crawl queues the links it returns before it acks the page, so a
+// crash repeats a visit and loses no link. The error is the verdict on the page:
 //
-// The error is the verdict on the page: nil means done, decorum.RetryAfter(d) visits it again after
-// d, decorum.Drop(why) gives it up, and any other error visits it again after a back-off. When the
-// context is done, because the crawl is halted or the lease has run out, a Handler returns the
-// error of the context; the page is then visited again, and the attempt is not counted. A panic is
-// caught, logged with its stack and counted in Stats.Panics.
+//	nil                    the page is done; a transient status (429, 5xx…) is retried
+//	decorum.RetryAfter(d)  the page is visited again, not before d has passed
+//	decorum.Drop(why)      the page is given up
+//	any other error        the page is visited again after a back-off
 //
-// Many workers call a Handler at a time.
+// Retries end after Settings.MaxAttempts. When its context is done, because the crawl is halted or the
+// lease has expired, a Handler returns the error of the context; the page is then visited again, and
+// the attempt is not counted. The crawl catches a panic, logs it with the URL and the stack, counts it
+// in Stats.Panics and gives the page up, because a retry would panic again.
+//
+// Many workers call a Handler at a time. To wrap one (timing, filtering, a transaction), write a
+// function that takes a Handler and returns one.
 type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 
 // Hooks observe a crawl. A nil hook is skipped. Many workers call them at a time, and they must not
-// block. For a page whose content is withheld (Visit.ContentWithheld) they see what is recorded:
-// the header and BodyLen, but not the content.
+// block. For a page whose content is withheld (Visit.ContentWithheld) they see what is recorded: the
+// header and BodyLen, but not the content. frontier.Config has two more hooks, for URLs that are found.
 type Hooks struct {
 	VisitRefused    func(storage.Lease, decorum.Decision) // after the decision not to visit a leased URL now
 	Visited         func(*Visit)                          // after every request, also for robots.txt and sitemaps
