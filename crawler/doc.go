@@ -47,9 +47,10 @@
 // caller's goroutine. Constructors start nothing.
 //
 // hostEntry.saveLock comes before hostTable.mu, and hostTable.mu before the locks of
-// politeness.Limiter. activeLeases.mu comes before the lock of politeness.Brakes. crawlDelays.mu and
-// lastmodAccuracyLock.mu are held during calls of the gate or the store. No two other locks of this
-// package are held together, and none is held while a Handler, a Hook, a Recorder or a Fetcher runs.
+// politeness.Limiter. The lock of politeness.Brakes, which is held while Brakes reports a change, comes
+// before activeLeases.mu. crawlDelays.mu and lastmodAccuracyLock.mu are held during calls of the gate
+// or the store. No two other locks of this package are held together, and none is held while a
+// Handler, a Hook, a Recorder or a Fetcher runs.
 //
 // # What it never does
 //
