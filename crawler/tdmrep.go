@@ -55,8 +55,8 @@ func ReadCachedTDMRep(ctx context.Context, notes storage.Notes, o decorum.Origin
 	return r, nil
 }
 
-// maxTDMRepFailures is how many consecutive lookups must fail before an origin counts as one
-// without a tdmrep.json.
+// maxTDMRepFailures is how many consecutive lookups must fail before pages no longer wait for the
+// file: from then on the last known file applies, or none.
 const maxTDMRepFailures = 3
 
 // tdmrepRetryDelay is the wait after the first failed lookup. It doubles with each further failure.
