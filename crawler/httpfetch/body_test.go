@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
-// writeUnsizedBody answers with bodies of the letter that the path names, as long as the query
-// says, in chunks.
+// writeUnsizedBody sends chunked bodies. The path names the letter that a body repeats, the query
+// its length.
 func writeUnsizedBody(w http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.URL.RawQuery)
 	io.WriteString(w, "<")
@@ -24,8 +24,8 @@ func writeUnsizedBody(w http.ResponseWriter, r *http.Request) {
 	w.Write(bytes.Repeat([]byte(path.Base(r.URL.Path)), n-1))
 }
 
-// TestBodiesOfUnknownLength: each visit has a body of its own, whatever the buffer it
-// came through is used for later, and whatever it outgrows.
+// TestBodiesOfUnknownLength: a body stays unchanged when a later visit uses the pooled buffer that
+// it was read through, even if the body outgrew that buffer.
 func TestBodiesOfUnknownLength(t *testing.T) {
 	site := startServer(t, writeUnsizedBody)
 	f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true})
@@ -44,8 +44,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 	}
 }
 
-// BenchmarkFetch shows what a body of 20 KB costs whose length is known before, and
-// one whose length is not.
+// BenchmarkFetch measures a body of 20 KB with and without a Content-Length.
 func BenchmarkFetch(b *testing.B) {
 	page := strings.Repeat("<p>All happy families are alike.</p>", 569)
 	for name, length := range map[string]int64{"sized": int64(len(page)), "chunked": -1} {

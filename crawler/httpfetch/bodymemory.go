@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// maxBufferableBody returns the length of the longest body in memory: Bodies must hold it alone,
-// and also its raw bytes if these are kept.
+// maxBufferableBody returns the length in bytes of the longest body that is kept in memory: BodyMemory
+// must be able to hold it alone, along with its raw bytes if exchanges are captured.
 func (cfg Config) maxBufferableBody() int64 {
 	if cfg.CaptureExchanges {
 		return cfg.BodyMemory.MaxBodyLen(2) - maxWireOverhead
@@ -20,14 +20,14 @@ func (cfg Config) maxBufferableBody() int64 {
 	return cfg.BodyMemory.MaxBodyLen(1)
 }
 
-// inMemoryBodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
+// inMemoryBodyLimit returns how many bytes of the ticket's body are kept in memory.
 func (t *ticketedClient) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
 	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBufferableBody())
 }
 
-// openMemoryShareAndReserve opens the share of a visit. It reserves memory before the visit sends
-// its request, if the request is not safe, and so must not be ended for want of memory,
-// or if an earlier visit was ended.
+// openMemoryShareAndReserve opens the visit's share of BodyMemory. It reserves all memory that the
+// visit may need before the request is sent in two cases: the request is unsafe, and so must not end
+// for lack of memory, or an earlier attempt ended for lack of memory.
 func (t *ticketedClient) openMemoryShareAndReserve(ctx context.Context, p *roundTrip) error {
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
@@ -40,8 +40,8 @@ func (t *ticketedClient) openMemoryShareAndReserve(ctx context.Context, p *round
 	return p.memoryShare.ReserveAheadIfNeeded(ctx, total, !p.ticket.Request().IsSafe())
 }
 
-// retainBodyMemory keeps the body of the response, and the captured bytes, reserved until the
-// visit is over. It gives back the memory that decoding took.
+// retainBodyMemory keeps the body of the response and the captured bytes reserved until the visit is
+// over. It releases the memory that decoding took.
 func (p *roundTrip) retainBodyMemory() {
 	var n int64
 	if p.response != nil {
@@ -59,7 +59,8 @@ func (p *roundTrip) retainBodyMemory() {
 	p.ticket.RetainBodyMemoryForVisit(&p.memoryShare)
 }
 
-// readSitemapIntoSpool reads the body of a sitemap, n bytes, into a spool.
+// readSitemapIntoSpool reads the body of a sitemap into p.bodySpool. It returns how many bytes the
+// spool holds, uncompressed, and whether the body was cut.
 func (t *ticketedClient) readSitemapIntoSpool(ctx context.Context, r io.Reader, p *roundTrip) (n int64, truncated bool, err error) {
 	stored := t.cfg.BodyMemory.MaxBodyLen(1)
 	if t.cfg.CaptureExchanges {
@@ -72,8 +73,8 @@ func (t *ticketedClient) readSitemapIntoSpool(ctx context.Context, r io.Reader, 
 	return p.bodySpool.Len(), truncated, err
 }
 
-// declaredBodyLength returns the length of an unencoded body by its header; 0 if the header does
-// not say.
+// declaredBodyLength returns the length of an unencoded body according to its header, at most limit.
+// It returns 0 if the header does not say.
 func declaredBodyLength(res *http.Response, limit int64) int64 {
 	if res.ContentLength <= 0 || res.Header["Content-Length"] == nil {
 		return 0
@@ -81,8 +82,8 @@ func declaredBodyLength(res *http.Response, limit int64) int64 {
 	return min(res.ContentLength, limit)
 }
 
-// peekDecoderWindowSize returns how many decoded bytes a decoder keeps, by the first of the coded
-// bytes. It returns 0 for codings that keep few bytes.
+// peekDecoderWindowSize returns how many bytes the decoder of coding will keep, according to the
+// first bytes of src. It returns 0 for codings whose decoders keep little.
 func peekDecoderWindowSize(coding string, src *decodeStageReader) int64 {
 	switch coding {
 	case "br":
@@ -102,11 +103,11 @@ func peekDecoderWindowSize(coding string, src *decodeStageReader) int64 {
 	return 0
 }
 
-// maxZstdBlock is the largest size of a zstd block.
+// maxZstdBlock is the largest size of a zstd block, in bytes.
 const maxZstdBlock = 128 << 10
 
-// brotliWindowBits returns the logarithm of the window of a brotli stream that begins with b
-// (RFC 7932, section 9.1).
+// brotliWindowBits returns the binary logarithm of the window size of a brotli stream whose first
+// byte is b (RFC 7932, section 9.1).
 func brotliWindowBits(b byte) int {
 	if b&1 == 0 {
 		return 16

@@ -26,7 +26,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// serveAddr serves on loopback until the test ends, and returns the address.
+// serveAddr serves h on loopback until the test ends, and returns the address.
 func serveAddr(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -34,7 +34,7 @@ func serveAddr(t *testing.T, h http.HandlerFunc) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// gzipped returns text in gzip.
+// gzipped returns text compressed with gzip.
 func gzipped(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -45,16 +45,16 @@ func gzipped(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// TestBodiesShareMemory: with memory for two bodies while they grow, 64 workers visit every page and
-// every robots.txt of 80 hosts, though nearly each body takes all that is left. What gets
-// no memory is neither a failure of its page nor of its host, and the log has one line.
+// TestBodiesShareMemory: with memory for two growing bodies, 64 workers visit every page and every
+// robots.txt of 80 hosts, although nearly every body needs all the memory that is left. A visit that
+// gets no memory counts neither as a failure of its page nor of its host, and the log has one line.
 func TestBodiesShareMemory(t *testing.T) {
 	const hosts = 80
 	page := gzipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
 	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
 	for _, capture := range []bool{false, true} {
 		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
-			// No answer goes on before a visit got no memory, so that bodies hold memory together.
+			// No response continues before one visit got no memory, so that bodies hold memory at once.
 			denied := make(chan struct{})
 			address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 				body := page
@@ -119,8 +119,8 @@ func TestBodiesShareMemory(t *testing.T) {
 	}
 }
 
-// TestSitemapsAreStreamed: hosts, each with a sitemap of 50 MiB in little gzip, take
-// no more than the memory for bodies, what they list is queued.
+// TestSitemapsAreStreamed: hosts whose sitemaps of 50 MiB compress well stay within the memory for
+// bodies, and the URLs of their sitemaps are queued.
 func TestSitemapsAreStreamed(t *testing.T) {
 	const hosts = 6
 	list := []byte("<urlset>\n")
@@ -167,14 +167,15 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	if use.PeakBytes > memory.Size() || use.Bytes != 0 {
 		t.Errorf("got %+v of %d bytes", use, memory.Size())
 	}
-	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least. Under
-	// the race detector, where pools drop part of what they are given, it is hosts × 28 MiB.
+	// This is the sum over time, not what is in use at once. With bodies in memory it would be at
+	// least hosts × 50 MiB. Under the race detector, whose pools drop some of what they are given,
+	// it is hosts × 28 MiB.
 	if spent := after.TotalAlloc - before.TotalAlloc; spent > hosts*40<<20 {
 		t.Errorf("%d MiB were allocated for %d sitemaps of 50 MiB", spent>>20, hosts)
 	}
 }
 
-// TestTooLongForMemory: a page that the whole memory cannot hold is cut as one longer
+// TestTooLongForMemory: a page that would not fit into the whole memory is cut, as a page longer
 // than MaxBody is.
 func TestTooLongForMemory(t *testing.T) {
 	random := make([]byte, 20<<20)
@@ -198,8 +199,8 @@ func TestTooLongForMemory(t *testing.T) {
 	}
 }
 
-// TestSitemapTooLongForMemory: of a sitemap that the whole memory cannot hold, compressed,
-// the beginning counts, and the log says so.
+// TestSitemapTooLongForMemory: if a compressed sitemap does not fit into the whole memory, its
+// beginning is used, and the log says that it was cut.
 func TestSitemapTooLongForMemory(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
@@ -234,8 +235,7 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 	}
 }
 
-// TestUnsafeRequestsReserveFirst: a POST is not sent while there is no memory for it,
-// and is sent once there is.
+// TestUnsafeRequestsReserveFirst: a POST waits until memory is free, and is then sent once.
 func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
@@ -280,7 +280,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	}
 }
 
-// TestPanicGivesMemoryBack: a decoder that panics over a hostile body keeps no memory.
+// TestPanicGivesMemoryBack: a decoder that panics on a hostile body releases the visit's memory.
 func TestPanicGivesMemoryBack(t *testing.T) {
 	memory, err := bodymem.New(bodymem.MinSize)
 	must(t, err)
@@ -308,8 +308,8 @@ type panickingReader struct{}
 
 func (panickingReader) Read([]byte) (int, error) { panic("cannot be decoded") }
 
-// TestCapturedCounts: what was captured of an answer counts until it is archived, though
-// the answer did not come whole, and says that a sitemap was cut for its length.
+// TestCapturedCounts: the captured bytes of an incomplete response count against the memory until
+// they are archived, and the exchange of a sitemap says that it was cut at a length limit.
 func TestCapturedCounts(t *testing.T) {
 	const part = 300 << 10
 	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
@@ -322,7 +322,7 @@ func TestCapturedCounts(t *testing.T) {
 		case "/sitemap.xml":
 			_, _ = io.WriteString(w, "<urlset>"+strings.Repeat(" ", 10_000)+"</urlset>")
 		default:
-			if strings.HasPrefix(r.Host, "h0.") { // which would rest before its sitemap is visited
+			if strings.HasPrefix(r.Host, "h0.") { // failures would suspend it before its sitemap is visited
 				return
 			}
 			w.Header().Set("Content-Length", "10000000")

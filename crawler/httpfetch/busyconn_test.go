@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestConnectionsToABusyAddress are refused before anything is sent, whether
-// they must be made or were kept open.
+// TestConnectionsToABusyAddress: a visit to an address that another visit uses is refused before
+// anything is sent, over a new connection and over a kept-open one.
 func TestConnectionsToABusyAddress(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
 	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})

@@ -21,47 +21,48 @@ import (
 )
 
 const (
-	// maxCookiesPerSite is how many cookies a site may have set, and maxJarBytes how many
-	// bytes they may have together; older ones make way.
+	// maxCookiesPerSite is how many cookies a site may set, and maxJarBytes how many bytes they may
+	// take together. The oldest cookies are dropped first.
 	maxCookiesPerSite = 64
 	maxJarBytes       = 64 << 10
-	// maxCookieBytes is how many bytes a cookie may have, attributes included (RFC
-	// 6265, section 6.1).
+	// maxCookieBytes is the largest cookie, in bytes with its attributes (RFC 6265, section 6.1).
 	maxCookieBytes = 4096
-	// cachedSites is of how many sites the cookies are in memory, and of up to twice as many.
+	// cachedSites is how many recently visited sites have their cookies in memory; at most twice as
+	// many do.
 	cachedSites = 512
 )
 
-// Cookies are the cookies of a crawl (RFC 6265), kept in its notes. Each site, a
-// domain that somebody has registered by the public suffix list, has a jar of its
-// own, so that none can set cookies for another, or push them out. They are shown
-// to pages and taken from them; robots.txt files and sitemaps are asked for
-// without. Its methods may be called at the same time.
+// Cookies are the cookies of a crawl (RFC 6265), stored in its notes. Each site, which is a domain
+// that can be registered according to the public suffix list, has a separate jar, so that a site
+// can neither set cookies for another nor displace them. Requests for pages and feeds carry cookies
+// and their responses set them; requests for robots.txt files and sitemaps carry none. The methods
+// are safe for concurrent use.
 type Cookies struct {
 	noteStore storage.Notes
-	mu        sync.Mutex // guards jars
+	mu        sync.Mutex // guards jars, and is held while a site's note is read or written
 	jars      recent.Map[string, *singleSiteCookies]
 }
 
-// NewCookies returns the cookies that are kept in notes.
+// NewCookies returns the cookies that are stored in notes.
 func NewCookies(notes storage.Notes) *Cookies {
 	return &Cookies{noteStore: notes}
 }
 
-// A singleSiteCookies has the cookies of a site: as they were set, and ready for use.
+// A singleSiteCookies has the cookies of a site: as the site set them, and as a jar made from them.
 type singleSiteCookies struct {
 	savedCookies []savedCookie // oldest first
 	cookieJar    *cookiejar.Jar
 }
 
-// A savedCookie is one cookie as it was set.
+// A savedCookie is one cookie as the site set it, encoded in the site's note.
 type savedCookie struct {
-	SetCookieHeader string    `json:"line"` // the Set-Cookie header
-	URL             string    `json:"from"` // the URL that answered with it
+	SetCookieHeader string    `json:"line"` // value of the Set-Cookie header
+	URL             string    `json:"from"` // URL whose response set it
 	SetAt           time.Time `json:"at"`
 }
 
-// addToRequest adds to req the cookies that are for its URL.
+// addToRequest adds the cookies for req's URL to req. It returns an error if they cannot be read from
+// the notes.
 func (c *Cookies) addToRequest(ctx context.Context, req *http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,9 +80,8 @@ func (c *Cookies) addToRequest(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// storeCookies keeps the cookies that an answer to u sets. They count even where the
-// notes cannot be written for now: a store that fails pauses or ends the crawl by
-// itself.
+// storeCookies keeps the cookies that the response to a request for u sets. They apply even if the
+// notes cannot be written for now: a failing store pauses or ends the crawl in any case.
 func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Response) {
 	lines := res.Header.Values("Set-Cookie")
 	if len(lines) == 0 {
@@ -106,8 +106,8 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 	}
 }
 
-// jarFor returns the jar for u, from memory or from its note. A note that cannot be
-// read is as good as none.
+// jarFor returns the cookies for u's site, from memory or from the site's note. The caller holds
+// c.mu. An unreadable note counts as empty.
 func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*singleSiteCookies, error) {
 	site := siteOf(u)
 	if j, ok := c.jars.Get(site, cachedSites); ok {
@@ -126,14 +126,15 @@ func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*singleSiteCookies, e
 	return j, nil
 }
 
+// cookiesNoteKey returns the key of the note that holds the cookies of site.
 func cookiesNoteKey(site string) string { return "cookies " + site }
 
-// siteOf returns the domain under which cookies for u are shared: the host
-// itself where nobody can have registered one, as for addresses.
+// siteOf returns the domain within which cookies for u are shared: the registrable domain, or the
+// host itself if it has no registrable domain, like an IP address.
 func siteOf(u *url.URL) string { return registrable.Domain(u.Hostname()) }
 
-// newSiteCookieJar returns a jar of the cookies in saved: of several of one identity the last
-// counts, and cookies that have expired are left out.
+// newSiteCookieJar returns a jar of the cookies in saved. If saved has several cookies with one
+// identity, the last one counts; expired cookies are left out.
 func newSiteCookieJar(saved []savedCookie, now time.Time) *singleSiteCookies {
 	// The options hold no error.
 	cookieJar, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
@@ -176,9 +177,9 @@ func (j *singleSiteCookies) trimToLimits() {
 	j.savedCookies = j.savedCookies[first:]
 }
 
-// parse returns the cookie, with a Max-Age made an Expires, and where it is from;
-// nil if it is none, or is for a domain that its host is not in (RFC 6265, section
-// 5.3, step 6): it must not take the place of one that is.
+// parse returns the cookie, with its Max-Age converted to Expires (at most 400 days), and the URL that
+// set it. It returns nil if the header is invalid, or names a domain that does not contain the URL's
+// host (RFC 6265, section 5.3, step 6), so that such a cookie does not replace a valid one.
 func (c savedCookie) parse() (*http.Cookie, *url.URL) {
 	cookie, err := http.ParseSetCookie(c.SetCookieHeader)
 	from, urlErr := url.Parse(c.URL)
@@ -195,13 +196,13 @@ func (c savedCookie) parse() (*http.Cookie, *url.URL) {
 	return cookie, from
 }
 
-// cookieDomain returns the domain that a cookie is for, empty if for its host alone.
+// cookieDomain returns the domain that a cookie is for; empty for a cookie of its host alone.
 func cookieDomain(cookie *http.Cookie) string {
 	return strings.ToLower(strings.TrimPrefix(cookie.Domain, "."))
 }
 
-// cookieIdentity returns what two settings of the same cookie have in common (RFC 6265,
-// section 5.3, step 11).
+// cookieIdentity returns a key that is equal for two settings of the same cookie (RFC 6265, section
+// 5.3, step 11).
 func cookieIdentity(cookie *http.Cookie, from *url.URL) string {
 	domain := cmp.Or(cookieDomain(cookie), "="+from.Hostname())
 	dir := from.Path[:max(0, strings.LastIndexByte(from.Path, '/'))]

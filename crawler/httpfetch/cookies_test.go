@@ -16,8 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A cookieWeb answers in memory: each page sets what its host and path are to
-// set, and what was shown to it is noted.
+// A cookieWeb is a transport in memory. Each page sets the cookies listed for its URL, and the web
+// records the cookies that each page received.
 type cookieWeb struct {
 	setCookies      map[string][]string
 	receivedCookies map[string]string
@@ -30,8 +30,8 @@ func (w *cookieWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Set-Cookie": w.setCookies[r.URL.String()]}}, nil
 }
 
-// TestCookies: which cookies are shown to which pages, before and after a
-// restart of the crawl.
+// TestCookies: each page receives the cookies that RFC 6265 says, before and after the crawl is
+// restarted and as time passes.
 func TestCookies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notes := memory.New(memory.Config{})
@@ -104,8 +104,8 @@ func TestCookies(t *testing.T) {
 	})
 }
 
-// TestCookiesOfSiblings: a host neither changes nor takes away what another host
-// of its site has set for itself.
+// TestCookiesOfSiblings: a host can neither change nor remove a cookie that another host of its
+// site has set for itself.
 func TestCookiesOfSiblings(t *testing.T) {
 	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{
 		"http://a.example.com/in":   {"own=1; Domain=a.example.com", "session=2"},
@@ -126,8 +126,8 @@ func TestCookiesOfSiblings(t *testing.T) {
 	}
 }
 
-// TestCookiesAreBounded: a site that sets cookies without end keeps its last
-// ones, and those of others stay.
+// TestCookiesAreBounded: a site that sets endless cookies keeps only its last ones, and the cookies
+// of other sites stay.
 func TestCookiesAreBounded(t *testing.T) {
 	notes := memory.New(memory.Config{})
 	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{"http://good.test/": {"kept=1"}}}
@@ -163,8 +163,8 @@ func TestCookiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHeaders go with every request, and none may be set that the crawl or the
-// transport sets.
+// TestHeaders: configured headers are sent with every request, and a header that the crawl or the
+// transport sets is refused.
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	u := startServer(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })

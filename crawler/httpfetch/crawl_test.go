@@ -22,7 +22,7 @@ import (
 
 const userAgent = "testbot/1.0 (+https://bot.test/)"
 
-// newFetcher returns a fetcher of cfg, whose User-Agent it sets.
+// newFetcher returns a fetcher for cfg with the tests' User-Agent.
 func newFetcher(t testing.TB, cfg httpfetch.Config) *httpfetch.Fetcher {
 	t.Helper()
 	cfg.UserAgent = userAgent
@@ -31,8 +31,7 @@ func newFetcher(t testing.TB, cfg httpfetch.Config) *httpfetch.Fetcher {
 	return fetcher
 }
 
-// newCrawl returns a crawl of pages, and of those that they link to, whose requests fetcher
-// sends.
+// newCrawl returns a crawl that visits pages and the pages they link to through fetcher.
 func newCrawl(t *testing.T, fetcher crawler.Fetcher, pages ...string) *crawler.Crawler {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
@@ -52,7 +51,7 @@ func newCrawl(t *testing.T, fetcher crawler.Fetcher, pages ...string) *crawler.C
 	return crawl
 }
 
-// serveWeb serves the web on a real socket, and returns the rules that lead there.
+// serveWeb serves the web on a real socket, and returns the connect-to rules that lead to it.
 func serveWeb(t *testing.T, web *crawltest.Web) []string {
 	t.Helper()
 	server, err := web.Start("127.0.0.1:0")
@@ -61,7 +60,7 @@ func serveWeb(t *testing.T, web *crawltest.Web) []string {
 	return []string{"::" + server.Addr}
 }
 
-// must fails the test for an error that it does not expect.
+// must fails the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -69,13 +68,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A roundTripFunc is a transport.
+// A roundTripFunc is a function that serves as a transport.
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// listen listens on an address of loopback.
+// listen listens on a loopback address until the test ends.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -84,7 +83,7 @@ func listen(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// acceptConns has serve answer each connection, side by side, until l is closed.
+// acceptConns calls serve for each connection, in a new goroutine, until l is closed.
 func acceptConns(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()

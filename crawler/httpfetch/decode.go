@@ -18,13 +18,13 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// acceptEncoding are the content codings that decoders undo.
+// acceptEncoding lists the content codings that decoderPools undo, as an Accept-Encoding header.
 const acceptEncoding = "gzip, br, zstd, deflate"
 
 const (
-	// maxCodings is how many codings a body may have, one in the other.
+	// maxCodings is how many content codings a body may have, one inside the other.
 	maxCodings = 4
-	// maxZstdWindow is the window that a zstd body may need (RFC 9659, section 3).
+	// maxZstdWindow is the largest window, in bytes, that a zstd body may need (RFC 9659, section 3).
 	maxZstdWindow = 8 << 20
 )
 
@@ -34,8 +34,8 @@ var (
 	errEncodedTooLong = errors.New("it is longer encoded than decoded bodies may be")
 )
 
-// decoderPools undo content codings (RFC 9110, section 8.4.1), by the name of the coding. What
-// they need is used again.
+// decoderPools undo content codings (RFC 9110, section 8.4.1). They hold reusable decoders by the
+// name of the coding; deflate has no pool.
 type decoderPools map[string]*sync.Pool
 
 func newDecoderPools() decoderPools {
@@ -43,8 +43,8 @@ func newDecoderPools() decoderPools {
 		"gzip": {New: func() any { return new(gzipMembersReader) }},
 		"br":   {New: func() any { return new(brotli.Reader) }},
 		"zstd": {New: func() any {
-			// The options are good ones, and so there is no error. With a concurrency
-			// of 1 a decoder has no goroutine to be closed.
+			// These options are valid, so NewReader returns no error. With a concurrency of 1
+			// a decoder has no goroutine that would have to be closed.
 			zr, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxWindow(maxZstdWindow))
 			return zr
@@ -52,9 +52,8 @@ func newDecoderPools() decoderPools {
 	}
 }
 
-// contentCodings returns the codings of a body in the order in which they were
-// applied, and false if one is unknown: then the body is left as it came, as
-// browsers leave it.
+// contentCodings returns the codings of a body in the order in which they were applied. It returns
+// false if one is unknown: then the body stays encoded, as in browsers.
 func contentCodings(h http.Header) ([]string, bool) {
 	var names []string
 	for _, line := range h.Values("Content-Encoding") {
@@ -73,10 +72,10 @@ func contentCodings(h http.Header) ([]string, bool) {
 	return names, true
 }
 
-// openBody returns the body of res without its codings, and takes these from the
-// header. limit is how long a body may be: neither encoded, nor with some
-// codings undone, is more read. reserve is called for what decoders keep. Close ends
-// the use of the reader; the body of res stays open.
+// openBody returns the decoded body of res, and removes the content codings from its header. limit
+// bounds the decoded body: at most limit + limit/8 + 4096 bytes are read of the encoded body, and of
+// each intermediate stage if there are several codings. reserve is called for the memory that
+// decoders keep. Close returns the decoders to their pools; the body of res stays open.
 func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
 	names, known := contentCodings(res.Header)
 	if !known || len(names) == 0 {
@@ -87,9 +86,10 @@ func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int
 		return nil, body.malformedError(errTooManyCodings)
 	}
 	if _, err := body.encodedReader.Peek(1); err == io.EOF {
-		return io.NopCloser(body.encodedReader), nil // 304 and 204 have codings and no body
+		return io.NopCloser(body.encodedReader), nil // a 304 or 204 may name codings without having a body
 	}
 	input := body.encodedReader
+	// Undo the codings from the last one applied to the first.
 	for i := len(names) - 1; i >= 0; i-- {
 		if n := peekDecoderWindowSize(names[i], input); n > 0 {
 			if err := reserve(n); err != nil {
@@ -106,12 +106,12 @@ func (d decoderPools) openBody(res *http.Response, limit int64, reserve func(int
 	return body, nil
 }
 
-// addBodyDecoder adds the decoder of one coding to body.
+// addBodyDecoder makes body.decodedReader decode one coding of src.
 func (d decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
 	if pool := d[coding]; pool != nil {
 		return body.addPooledDecoder(pool, src)
 	}
-	if hasZlibHeader(src) { // it is deflate
+	if hasZlibHeader(src) { // the coding is deflate
 		body.decodedReader, err = zlib.NewReader(src)
 		return err
 	}
@@ -119,29 +119,31 @@ func (d decoderPools) addBodyDecoder(body *decodedBody, coding string, src *deco
 	return nil
 }
 
-// hasZlibHeader reports whether src begins with a zlib header, as deflate should (RFC
-// 9110, section 8.4.1.2). Some servers leave it out.
+// hasZlibHeader reports whether src begins with a zlib header, as deflate should (RFC 9110, section
+// 8.4.1.2). Some servers leave it out.
 func hasZlibHeader(src *decodeStageReader) bool {
 	b, err := src.Peek(2)
 	return err == nil && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (uint(b[0])<<8|uint(b[1]))%31 == 0
 }
 
-// A decodeStageReader is a body at one stage of decoding.
+// A decodeStageReader is the body at one stage of decoding.
 type decodeStageReader struct {
 	*bufio.Reader
 	limitedSource *maxBytesReader
 }
 
+// newDecoderInput returns a stage that reads r up to slightly more than limit bytes.
 func newDecoderInput(r io.Reader, limit int64) *decodeStageReader {
-	source := &maxBytesReader{r: r, remaining: limit + limit/8 + 4096} // what does not shrink grows a little
+	// Data that does not compress grows a little when it is encoded.
+	source := &maxBytesReader{r: r, remaining: limit + limit/8 + 4096}
 	return &decodeStageReader{bufio.NewReader(source), source}
 }
 
-// A maxBytesReader fails where it should have ended.
+// A maxBytesReader reads r, and fails with errEncodedTooLong instead of reading beyond a limit.
 type maxBytesReader struct {
 	r         io.Reader
 	remaining int64
-	readErr   error // other than EOF
+	readErr   error // the error that ended the reading, if it was not EOF
 }
 
 // Read implements io.Reader.
@@ -158,21 +160,21 @@ func (b *maxBytesReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A decodedBody is a body being decoded.
+// A decodedBody is a body that is decoded while it is read.
 type decodedBody struct {
-	encodedReader   *decodeStageReader // as it comes
-	decodedReader   io.Reader
-	codings         string // its codings
-	releaseDecoders []func()
+	encodedReader   *decodeStageReader // the body as it arrives
+	decodedReader   io.Reader          // the last stage; nil until the first decoder is added
+	codings         string             // for messages
+	releaseDecoders []func()           // return the decoders to their pools
 }
 
-// A resettableDecoder can be reset, as all decoders in pools can.
+// A resettableDecoder is a decoder that a pool can hold.
 type resettableDecoder interface {
 	io.Reader
 	Reset(io.Reader) error
 }
 
-// addPooledDecoder adds a decoder out of pool.
+// addPooledDecoder makes b.decodedReader a decoder from pool, reset to read src.
 func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) error {
 	r := pool.Get().(resettableDecoder)
 	b.releaseDecoders = append(b.releaseDecoders, func() { pool.Put(r) })
@@ -180,20 +182,20 @@ func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) 
 	return r.Reset(src)
 }
 
-// gzipMembersReader reads gzip members, one after the other (RFC 1952, section 2.2). Anything
-// else behind them is passed by, as browsers do: there are servers that leave
-// something there.
+// A gzipMembersReader reads gzip members, one after the other (RFC 1952, section 2.2). It ignores
+// other data behind them, as browsers do, because some servers append such data.
 type gzipMembersReader struct {
 	member gzip.Reader
 	src    *decodeStageReader
 }
 
-// Reset is part of resettableDecoder; src is a *decodeStageReader.
+// Reset is part of resettableDecoder. src must be a *decodeStageReader.
 func (m *gzipMembersReader) Reset(src io.Reader) error {
 	m.src = src.(*decodeStageReader)
 	return m.openMember()
 }
 
+// openMember starts to read the next member of m.src.
 func (m *gzipMembersReader) openMember() error {
 	err := m.member.Reset(m.src)
 	m.member.Multistream(false)
@@ -223,8 +225,8 @@ func (m *gzipMembersReader) Read(p []byte) (int, error) {
 	}
 }
 
-// Read implements io.Reader. It ends where what came over the wire ends: what
-// follows the last coded byte, as a body's last chunk does, is of the answer too.
+// Read implements io.Reader. At the end of the decoded data it reads the encoded body to its end, too:
+// data that follows the last coded byte, such as the last chunk, is part of the response.
 func (b *decodedBody) Read(p []byte) (int, error) {
 	n, err := b.decodedReader.Read(p)
 	if err == io.EOF {
@@ -238,7 +240,7 @@ func (b *decodedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the decoders back.
+// Close returns the decoders to their pools.
 func (b *decodedBody) Close() error {
 	for _, release := range b.releaseDecoders {
 		release()
@@ -247,7 +249,8 @@ func (b *decodedBody) Close() error {
 	return nil
 }
 
-// classifyReadError says whether the body could not be had, or could not be decoded.
+// classifyReadError returns the error of the connection if reading failed, and otherwise an error
+// that says that the body cannot be decoded.
 func (b *decodedBody) classifyReadError(err error) error {
 	if failed := b.encodedReader.limitedSource.readErr; failed != nil && failed != errEncodedTooLong {
 		return failed

@@ -21,7 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
-// encoders make each coding; raw is deflate without zlib around it.
+// encoders make each coding; raw is deflate without the zlib header.
 var encoders = map[string]func(io.Writer) io.WriteCloser{
 	"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 	"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
@@ -44,7 +44,7 @@ func encodeBody(t *testing.T, body []byte, codings ...string) []byte {
 	return body
 }
 
-// fetchPage fetches u from a server on loopback, as if it were a page.
+// fetchPage fetches u from a loopback server with a page's ticket.
 func fetchPage(t *testing.T, cfg httpfetch.Config, u string) (*decorum.Response, error) {
 	t.Helper()
 	cfg.UserAgent, cfg.AllowPrivate = userAgent, true
@@ -55,7 +55,7 @@ func fetchPage(t *testing.T, cfg httpfetch.Config, u string) (*decorum.Response,
 	return fetchInVisit(t, fetcher, tickettest.Config{URL: u})
 }
 
-// startServer returns the address of a server with one answer to everything.
+// startServer returns the address of a server that answers every request with answer.
 func startServer(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -85,8 +85,8 @@ func TestContentEncoding(t *testing.T) {
 		{"several in a row", "br, identity, zstd,gzip , deflate", encodeBody(t, page, "br", "zstd", "gzip", "raw"), page},
 		{"nothing encoded", "gzip", nil, nil},
 		{"the encoding of nothing", "br", encodeBody(t, nil, "br"), nil},
-		{"one nobody knows", "utf-8", page, page},
-		{"one nobody knows, among others", "gzip, compress", page, page},
+		{"an unknown one", "utf-8", page, page},
+		{"an unknown one among others", "gzip, compress", page, page},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := startServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -109,8 +109,7 @@ func TestContentEncoding(t *testing.T) {
 	}
 }
 
-// TestDamagedEncoding: what cannot be decoded is an error of its own, and not
-// half a page.
+// TestDamagedEncoding: an undecodable body is an error of Kind Malformed, not half a page.
 func TestDamagedEncoding(t *testing.T) {
 	page := bytes.Repeat([]byte("0123456789abcdef"), 4096)
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd"} {

@@ -18,21 +18,21 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
-// A crawlDialer makes the connections of a crawl.
+// A crawlDialer makes the connections of a crawl and checks the address of each.
 type crawlDialer struct {
 	cfg            Config
 	connectToRules []dialrules.ConnectTo
-	proxy          *url.URL // nil: none
+	proxy          *url.URL // nil: connections are direct
 	resolver       *cachingResolver
 	netDialer      net.Dialer
-	// blockedAddrKind says what kind of address one is that must not be connected to, ""
-	// if it may.
+	// blockedAddrKind returns what kind of address no visit may connect to, such as "a
+	// loopback"; "" if a visit may connect to the address.
 	blockedAddrKind func(netip.Addr) string
-	rootCAs         *x509.CertPool // whose certificates are good; nil: the system's
+	rootCAs         *x509.CertPool // trusted certificate authorities; nil: the system's
 }
 
-// newCrawlDialer returns the dialer of cfg. It returns an error if the proxy or a connect-to
-// rule is not well-formed.
+// newCrawlDialer returns the dialer for cfg. It returns an error if the proxy or a connect-to rule
+// is malformed.
 func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
 	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
@@ -55,17 +55,18 @@ func newCrawlDialer(cfg Config) (*crawlDialer, error) {
 	return n, nil
 }
 
-// maxIdleConns is how many connections are kept open for the next visit. A host has as many
-// of them as it was visited at a time: one, unless the project allows more. All that
-// goes through a proxy in the clear is one host's.
+// maxIdleConns is how many connections are kept open for later visits. A host has as many of them
+// as the visits it gets at a time: one, unless the project allows more. All plain http requests
+// through a proxy share that proxy's connections, which net/http counts as one host.
 const maxIdleConns = 512
 
-// newHTTPTransport returns the transport of a crawl.
+// newHTTPTransport returns the transport of a crawl. From the socket outwards, its connections are a
+// leaseCheckedConn, TLS for https, and a recordedConn if exchanges are captured.
 func newHTTPTransport(n *crawlDialer) *http.Transport {
 	t := &http.Transport{
 		DialContext:            n.dial,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // requestHeader asks for more than gzip
+		DisableCompression:     true, // requestHeader offers more codings than gzip
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        90 * time.Second,
@@ -74,7 +75,8 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 	}
 	n.setTransportProxy(t)
-	t.DialContext = wrapDialedConns(n.dialFuncWithTimeout(t.DialContext), func(c net.Conn) net.Conn { // below TLS
+	// The lease is checked below TLS, where the bytes are written.
+	t.DialContext = wrapDialedConns(n.dialFuncWithTimeout(t.DialContext), func(c net.Conn) net.Conn {
 		return &leaseCheckedConn{Conn: c}
 	})
 	if n.cfg.CaptureExchanges {
@@ -83,10 +85,11 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 	return t
 }
 
+// A dialFunc is the type of http.Transport.DialContext.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialFuncWithTimeout bounds a dialler by the time of a visit: net/http lets it go on when
-// the request that it is for has ended.
+// dialFuncWithTimeout limits dial to the time of a visit: net/http lets a dial continue after the
+// request that it was started for has ended.
 func (n *crawlDialer) dialFuncWithTimeout(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
@@ -95,7 +98,7 @@ func (n *crawlDialer) dialFuncWithTimeout(dial dialFunc) dialFunc {
 	}
 }
 
-// wrapDialedConns returns a dialler whose connections are those of dial, wrapped.
+// wrapDialedConns returns a dialFunc that passes each connection of dial through wrap.
 func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
@@ -106,7 +109,8 @@ func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
 	}
 }
 
-// dial connects to addr, a host and a port, or to where ConnectToRules sends it.
+// dial connects to addr, a host and a port, or to where ConnectToRules redirect it. It tries each
+// address of the host in turn and returns the most telling error if all fail.
 func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -127,19 +131,19 @@ func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn,
 			first = err
 		}
 	}
-	n.resolver.forget(host) // it may have moved
+	n.resolver.forget(host) // the host may have moved
 	return nil, first
 }
 
-// isNoRoute reports whether err says that this machine has no route to an address, for
-// example to one of IPv6 where it only has IPv4. An error of another address of the
-// same host takes precedence.
+// isNoRoute reports whether err says that this machine has no route to an address, for example to
+// an IPv6 address from a machine with only IPv4. The error of another address of the same host
+// takes precedence.
 func isNoRoute(err error) bool {
 	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
-// dialAddr connects to an address in its share of the time that is left, with so
-// many addresses still to be tried.
+// dialAddr connects to one address, within its share of the time left: the time left divided by the
+// number of addresses still to be tried, but at least one second.
 func (n *crawlDialer) dialAddr(ctx context.Context, network, address string, remaining int) (net.Conn, error) {
 	end, _ := ctx.Deadline()
 	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(remaining), time.Second))
@@ -147,10 +151,9 @@ func (n *crawlDialer) dialAddr(ctx context.Context, network, address string, rem
 	return n.netDialer.DialContext(ctx, network, address)
 }
 
-// checkAndClaimServerAddr refuses a connection to an address that is not public, unless private
-// ones are allowed, and to one that must not be visited now. It is asked by the
-// socket that is about to be connected, so that no answer of a name server gets
-// past it.
+// checkAndClaimServerAddr refuses an address that is not public, unless private addresses are
+// allowed, and an address that must not be visited now. The socket calls it when it is about to be
+// connected, so no answer of a name server gets past it.
 func (n *crawlDialer) checkAndClaimServerAddr(ctx context.Context, address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -161,12 +164,12 @@ func (n *crawlDialer) checkAndClaimServerAddr(ctx context.Context, address strin
 	}
 	p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 	if p == nil {
-		p = &roundTrip{} // its zero ticket is refused
+		p = &roundTrip{} // the zero ticket is refused
 	}
 	return p.ticket.ClaimServerAddr(ap.Addr())
 }
 
-// checkPublicAddr returns why address must not be connected to, if so.
+// checkPublicAddr returns an error of Kind Forbidden if no visit may connect to address.
 func (n *crawlDialer) checkPublicAddr(address netip.AddrPort) error {
 	if why := n.blockedAddrKind(address.Addr().Unmap().WithZone("")); why != "" {
 		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
@@ -175,12 +178,12 @@ func (n *crawlDialer) checkPublicAddr(address netip.AddrPort) error {
 	return nil
 }
 
-// DialNonHTTP connects to addr, a host and a port, or to where ConnectToRules sends it, for
-// a visit that does not speak HTTP. What holds for requests holds for it: an
-// address that is not public, or must not be visited now, is refused when it is
-// about to be connected to, and so is every address without a ticket.
+// DialNonHTTP connects to addr, a host and a port, or to where ConnectToRules redirect it, for a
+// visit that does not speak HTTP. The checks of HTTP requests apply: an address that is not public,
+// or must not be visited now, is refused when it is about to be connected, and so is every address
+// without a ticket.
 //
-// It returns an error of Kind Forbidden if the port of the ticket's URL is that of another
+// DialNonHTTP returns an error of Kind Forbidden if the port of the ticket's URL is that of another
 // service, such as a mail server, and no rule of ConnectToRules allows it.
 func (f *Fetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
 	if err := dialrules.CheckPort(t.URL().Origin(), f.dialer.connectToRules); err != nil {
@@ -189,9 +192,9 @@ func (f *Fetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string
 	return f.dialer.dial(contextWithTicket(ctx, t), "tcp", addr)
 }
 
-// DialNonHTTPAddrPort is DialNonHTTP to an address that the server gave to the visit.
-// ConnectToRules were applied when the crawl connected to the server. The server chooses the
-// port, so no rule allows one of another service.
+// DialNonHTTPAddrPort is DialNonHTTP for an address that the server sent to the visit.
+// ConnectToRules do not apply: they were applied when the crawl connected to the server. The server
+// chooses the port, so the port of another service is always refused.
 func (f *Fetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
 	if err := dialrules.CheckServerChosenPort(addr); err != nil {
 		return nil, err
@@ -199,7 +202,7 @@ func (f *Fetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, add
 	return f.dialer.netDialer.DialContext(contextWithTicket(ctx, t), "tcp", addr.String())
 }
 
-// contextWithTicket returns a context whose connections are for the visit of t.
+// contextWithTicket returns a context in which connections are dialled for the visit of t.
 func contextWithTicket(ctx context.Context, t crawler.Ticket) context.Context {
 	return context.WithValue(ctx, roundTripContextKey{}, &roundTrip{ticket: t})
 }

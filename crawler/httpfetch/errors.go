@@ -16,14 +16,14 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A fetchError is an error of the network in words that need no knowledge of Go.
+// A fetchError is a network error, described for readers who do not know Go.
 type fetchError struct {
 	message string
-	kind    decorum.ErrorKind // empty: none of its own
+	kind    decorum.ErrorKind // empty: the kind of err, if it has one
 	err     error             // may be nil
 }
 
-// Error returns the words, and the cause.
+// Error returns the message and the cause.
 func (t *fetchError) Error() string {
 	if t.err == nil {
 		return t.message
@@ -31,7 +31,7 @@ func (t *fetchError) Error() string {
 	return t.message + ": " + t.err.Error()
 }
 
-// Unwrap lets errors.Is and errors.As see the kind and the cause.
+// Unwrap returns the kind and the cause, for errors.Is and errors.As.
 func (t *fetchError) Unwrap() []error {
 	var errs []error
 	if t.kind != "" {
@@ -43,36 +43,35 @@ func (t *fetchError) Unwrap() []error {
 	return errs
 }
 
-// A timeoutError is a time that was over before the server was done.
+// A timeoutError says that a phase of a visit exceeded its time limit.
 type timeoutError struct {
-	phase string
+	phase string // what did not arrive, such as "answer"
 	limit time.Duration
 }
 
-// Error says what did not come, and how long it was waited for.
+// Error says what did not arrive, and within what time.
 func (s timeoutError) Error() string { return fmt.Sprintf("no %s within %v", s.phase, s.limit) }
 
-// Timeout makes it one of the timeouts of package net.
+// Timeout is part of net.Error.
 func (timeoutError) Timeout() bool { return true }
 
-// Reasons why no answer came that are ours.
+// Reasons for a missing response that this package finds itself.
 var (
-	// errProxyAuth is in the place of an answer of the proxy, which is none of the
-	// site's.
+	// errProxyAuth replaces a response of the proxy, which must not count as one of the site.
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
 	// errConnBroken ends a request that net/http is about to send a second time.
 	errConnBroken = errors.New("the server broke the connection off before it answered")
-	// errInvalidStatus is the error of an answer whose status is of no class (RFC 9110,
-	// section 15), which callers cannot interpret. A status beyond 599 counts as a 5xx,
-	// as that section says.
+	// errInvalidStatus is the error of a response whose status belongs to no class (RFC 9110,
+	// section 15), so that callers cannot interpret it. A status beyond 599 counts as a 5xx, as
+	// that section says.
 	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
-	// errUnexpectedUpgrade is the error of an answer for which net/http returns the connection as
-	// the body. Reads of such a body end neither with a context nor at an end of data.
+	// errUnexpectedUpgrade is the error of a response for which net/http returns the connection as
+	// the body. A read of such a body ends neither with a context nor at an end of data.
 	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
 		decorum.Malformed, nil}
 )
 
-// translateRequestError returns why a request brought no answer.
+// translateRequestError returns the error of a request in plain words where it knows some, else err.
 func (t *ticketedClient) translateRequestError(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -88,12 +87,12 @@ func (t *ticketedClient) translateRequestError(err error) error {
 	case isConnError(err):
 		return err
 	case strings.Contains(err.Error(), "transport connection broken"):
-		return &fetchError{"the answer is no proper HTTP", decorum.Malformed, err}
+		return &fetchError{"the answer is not valid HTTP", decorum.Malformed, err}
 	}
 	return err
 }
 
-// certificateError says what is wrong with a server's certificate.
+// certificateError returns an error that says what is wrong with a server's certificate.
 func certificateError(err *tls.CertificateVerificationError) error {
 	var (
 		invalid x509.CertificateInvalidError
@@ -112,22 +111,22 @@ func certificateError(err *tls.CertificateVerificationError) error {
 	return &fetchError{message, "", err}
 }
 
-// isHeaderTooLong reports whether an answer was given up for the length of its
-// header. net/http has no type for that, only words.
+// isHeaderTooLong reports whether a response failed because its header is too long. net/http has no
+// error type for that, so it looks for the messages.
 func isHeaderTooLong(err error) bool {
 	messages := []string{"server response headers exceeded", "response header list larger", "header list too large"}
 	return slices.ContainsFunc(messages, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// isConnError reports whether the connection failed, and not what came over it.
+// isConnError reports whether the connection failed, rather than the data that came over it.
 func isConnError(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
 }
 
-// bodyReadError returns why a body could not be read to its end, n bytes of which
-// came.
+// bodyReadError returns why a body could not be read to its end, in plain words where it knows some.
+// n is how many bytes arrived.
 func bodyReadError(err error, res *http.Response, n int64) error {
 	switch {
 	case errors.Is(err, decorum.Malformed):

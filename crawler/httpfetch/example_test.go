@@ -19,8 +19,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A crawl whose pages are read by a crawler.Handler needs no colly: its Fetcher is of this
-// package.
+// A crawl whose pages a crawler.Handler reads needs no colly: a Fetcher of this package sends its
+// requests.
 func Example() {
 	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<title>Home</title><a href=/today>today</a>")),
@@ -28,7 +28,7 @@ func Example() {
 	}})
 	fetcher, err := httpfetch.New(httpfetch.Config{
 		UserAgent: "examplebot/1.0 (+https://example.org/bot)",
-		Transport: web, // leave it out to go by the network
+		Transport: web, // omit it to use the network
 	})
 	if err != nil {
 		fmt.Println(err)

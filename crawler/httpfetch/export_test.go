@@ -6,13 +6,13 @@ import (
 	"net/netip"
 )
 
-// NewTransport is for tests that put certificates into it.
+// NewTransport returns the transport for cfg, to which a test can add certificates.
 func NewTransport(cfg Config) *http.Transport {
 	return newHTTPTransport(mustNewCrawlDialer(cfg.withDefaults()))
 }
 
-// NewWithNetwork returns a Fetcher to which those addresses are unfit that unfit has a
-// word for, and that trusts roots. What is nil is as it always is.
+// NewWithNetwork returns a Fetcher that uses blockedAddrKind to check addresses and trusts roots.
+// Nil arguments stand for the defaults of New.
 func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *Fetcher {
 	cfg = cfg.withDefaults()
 	n := mustNewCrawlDialer(cfg)
@@ -23,7 +23,7 @@ func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *
 	return newFetcherWithDialer(cfg, n)
 }
 
-// mustNewCrawlDialer is newCrawlDialer for a cfg whose proxy and rules are well-formed.
+// mustNewCrawlDialer is newCrawlDialer for a valid cfg; it panics otherwise.
 func mustNewCrawlDialer(cfg Config) *crawlDialer {
 	n, err := newCrawlDialer(cfg)
 	if err != nil {
@@ -32,5 +32,5 @@ func mustNewCrawlDialer(cfg Config) *crawlDialer {
 	return n
 }
 
-// NonPublicKind is nonPublicKind.
+// NonPublicKind exports nonPublicKind for tests.
 var NonPublicKind = nonPublicKind

@@ -19,72 +19,72 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
-// Config is how a Fetcher fetches.
+// Config configures a Fetcher. All fields but UserAgent may be zero.
 type Config struct {
 	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
 	UserAgent string
-	// From is the mail address of who runs the crawl, for the From header (RFC
-	// 9110, section 10.1.2); empty: none is sent.
+	// From is the mail address of the crawl's operator, for the From header (RFC 9110,
+	// section 10.1.2). Empty: the header is not sent.
 	From string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
-	// FirstByteTimeout bounds the first part of a visit, from dialling to the end of
-	// the answer's header. Default, and at most: Timeout.
+	// FirstByteTimeout bounds the first part of a visit, from dialling to the end of the
+	// response's header. It is at most Timeout, which is also the default.
 	FirstByteTimeout time.Duration
-	// MaxHeaderBytes is how many bytes the header of an answer may have, interim
-	// answers (1xx) included. An answer with a longer one fails. Default 64 KiB.
+	// MaxHeaderBytes bounds the header of a response, interim responses (1xx) included. A
+	// response with a longer header fails. Default 64 KiB.
 	MaxHeaderBytes int64
-	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
-	// are read of it encoded. Default 10 MiB, at most 1 TiB.
-	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap as many as the
-	// crawl's Settings say. What BodyMemory cannot hold alone is not kept either.
+	// MaxBody bounds the decoded bytes that are kept of a body; about as many encoded bytes
+	// are read. Default 10 MiB, at most 1 TiB. At least 512,000 bytes of a robots.txt are
+	// kept, and as many of a sitemap as the crawl's Settings say. A body is also cut where it
+	// would not fit into BodyMemory alone.
 	MaxBody int64
-	// BodyMemory is the memory that the bodies of all visits under way take together, until
-	// their handlers have returned and their records are written. The Fetchers of a
-	// process should share one. A visit that gets none is made again later, and its host
-	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
+	// BodyMemory bounds the memory that the bodies of all visits under way take together. A
+	// body counts until its handler has returned and its record is written. The Fetchers of a
+	// process should share one Budget. A visit that gets no memory is repeated later and does
+	// not count as a failure of its host. Nil: a separate Budget of bodymem.DefaultSize.
 	BodyMemory *bodymem.Budget
-	// ContentTypes are the media types whose bodies are read; of others only
-	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
+	// ContentTypes are the media types whose bodies are read; responses of other types are
+	// read up to the end of their header. Empty: all types. robots.txt files, sitemaps and
+	// feeds are always read.
 	ContentTypes []string
-	// Headers go with every request. They may hold neither what the crawl itself says
-	// (User-Agent, From, Accept-Encoding, Range, conditions, cookies, signatures) nor
-	// Authorization, nor what is for a body, a proxy or one connection.
+	// Headers are sent with every request. They may include neither the headers that the crawl
+	// sets (User-Agent, From, Accept-Encoding, Range, conditions, cookies, signatures) nor
+	// Authorization, nor headers about a body, a proxy or one connection.
 	Headers http.Header
-	// Signer signs each request, so that a site can tell it from one that only bears
-	// the same name; nil: they are not signed.
+	// Signer signs each request, so that a site can distinguish it from a request that only
+	// uses the same User-Agent. Nil: requests are not signed.
 	Signer *botauth.Signer
-	// Cookies keeps cookies between the visits to pages; nil: they are ignored.
+	// Cookies keeps cookies between visits to pages. Nil: cookies are ignored.
 	Cookies *Cookies
-	// Proxy is the proxy that all requests go through, SCHEME://[USER:PASSWORD@]HOST[:PORT].
-	// The scheme is http, https, socks5, where the Fetcher looks up the names of hosts, or
-	// socks5h, where the proxy does. Empty: none; variables of the environment are ignored.
-	// Unless AllowPrivate is set, hosts are looked up here as well and refused if one of
-	// their addresses is not public; but a proxy other than socks5 looks them up again, and
-	// may get another answer.
+	// Proxy is the proxy for all requests, SCHEME://[USER:PASSWORD@]HOST[:PORT]. The scheme is
+	// http, https, socks5 (the Fetcher looks up the names of hosts) or socks5h (the proxy does).
+	// Empty: no proxy; environment variables are ignored.
+	//
+	// Unless AllowPrivate is set, the Fetcher also looks up hosts itself and refuses a host if
+	// one of its addresses is not public. A proxy other than socks5 looks the host up again,
+	// and may find another address.
 	Proxy string
-	// ConnectToRules send connections elsewhere than to where the URL says. Each is
-	// HOST:PORT:HOST2:PORT2, as curl's option --connect-to: connections for HOST:PORT go to
-	// HOST2:PORT2. An empty HOST or PORT stands for any, an empty HOST2 or PORT2 for the
-	// URL's own; IPv6 addresses are in brackets; the first rule that matches counts. They
-	// are ignored where there is a Proxy.
+	// ConnectToRules redirect connections. Each rule is HOST:PORT:HOST2:PORT2, as in curl's
+	// option --connect-to: connections for HOST:PORT go to HOST2:PORT2. An empty HOST or PORT
+	// matches any; an empty HOST2 or PORT2 keeps the URL's own. IPv6 addresses are in brackets.
+	// The first rule that matches applies. With a Proxy the rules are ignored.
 	ConnectToRules []string
-	// AllowPrivate allows connections to loopback, private and other addresses
-	// that are not public. They are refused otherwise, after the name has been
-	// resolved.
+	// AllowPrivate allows connections to loopback, private and other addresses that are not
+	// public. Otherwise they are refused, after the name has been resolved.
 	AllowPrivate bool
-	// CaptureExchanges keeps the bytes of each exchange, for crawler.Visit.Exchange, as
-	// many as of a body again. Requests are then made by HTTP/1.1 alone.
+	// CaptureExchanges keeps the bytes of each exchange for crawler.Visit.Exchange, up to the
+	// limit of the body once more. Requests are then made over HTTP/1.1 only.
 	CaptureExchanges bool
-	// Resolver looks up hosts; nil: net.DefaultResolver. What it says is
-	// remembered for DNSTTL, default a minute, negative: not at all; that there is
-	// no such host for at most ten seconds.
+	// Resolver looks up hosts. Nil: net.DefaultResolver. Addresses are cached for DNSTTL
+	// (default one minute; negative: not cached); the answer that a host does not exist is
+	// cached for at most ten seconds.
 	Resolver *net.Resolver
 	DNSTTL   time.Duration
-	// Transport sends the requests; nil: one made from the fields above. One
-	// that is given must not follow redirects, must end the reading of a body when the
-	// context of its request is done, and the fields from Proxy on mean nothing to it.
-	// It is for tests without a network.
+	// Transport sends the requests. Nil: a transport made from the fields above. A given
+	// transport must not follow redirects, must end the reading of a body when the request's
+	// context is done, and ignores Proxy and the fields below it. It is meant for tests
+	// without a network.
 	Transport http.RoundTripper
 }
 
@@ -92,7 +92,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.FirstByteTimeout = min(cmp.Or(cfg.FirstByteTimeout, cfg.Timeout), cfg.Timeout)
 	cfg.MaxHeaderBytes = cmp.Or(cfg.MaxHeaderBytes, 64<<10)
-	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
+	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // 1 TiB leaves room to read a little more than the limit
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	if cfg.BodyMemory == nil {
 		cfg.BodyMemory = bodymem.NewDefault()
@@ -100,8 +100,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Fetcher is a crawler.Fetcher on net/http. Its methods may be called at the
-// same time.
+// A Fetcher is a crawler.Fetcher on net/http. Its methods are safe for concurrent use.
 type Fetcher struct {
 	cfg       Config
 	transport *ticketedClient
@@ -110,14 +109,14 @@ type Fetcher struct {
 
 var _ crawler.Fetcher = (*Fetcher)(nil)
 
-// New returns a Fetcher. It returns an error if cfg has no UserAgent, a header that may not be
-// sent, or a proxy or a rule that is not well-formed.
+// New returns a Fetcher. It returns an error if cfg has an empty UserAgent, a header that is
+// invalid or reserved for the crawl, or a malformed proxy or connect-to rule.
 func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("httpfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
 	if !httpguts.ValidHeaderFieldValue(cfg.UserAgent) || !httpguts.ValidHeaderFieldValue(cfg.From) {
-		return nil, errors.New("httpfetch: User-Agent or From holds characters that no header may hold")
+		return nil, errors.New("httpfetch: User-Agent or From has characters that are invalid in a header")
 	}
 	for name, values := range cfg.Headers {
 		for _, value := range values {
@@ -142,35 +141,40 @@ func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
 	return &Fetcher{cfg: cfg, transport: transport, dialer: dialer}
 }
 
-// CloseIdleConnections closes the connections that are kept open for a next visit.
-// Call it when there is none, or they stay for a minute and a half.
+// CloseIdleConnections closes the connections that are kept open for the next visit. Call it
+// after the last visit; otherwise they stay open for 90 seconds.
 func (f *Fetcher) CloseIdleConnections() {
 	(&http.Client{Transport: f.transport.next}).CloseIdleConnections()
 }
 
-// UserAgent returns the User-Agent header of all requests.
+// UserAgent returns the User-Agent header that all requests have.
 func (f *Fetcher) UserAgent() string { return f.cfg.UserAgent }
 
-// Fetch makes one request, which the ticket pays for.
+// Fetch makes one request for the URL of t, and spends t. It returns an error if the response did
+// not arrive whole; a body that was cut at its limit is a response.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	return f.FetchWithHeader(ctx, t, nil)
 }
 
-// FetchWithHeader is Fetch with headers of this one request, which replace those of
-// Config.Headers. The caller sees to it that extra holds none that the crawl itself sets.
+// FetchWithHeader is Fetch with additional headers for this request, which replace those of
+// Config.Headers. The caller makes sure that extra has no header that the crawl itself sets.
 func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
-		return nil, t.Redeem("") // refused: it is for no URL
+		return nil, t.Redeem("") // the zero Ticket is always refused
 	}
 	trip := &roundTrip{ticket: t}
-	defer func() { // also if a decoder panics
+	defer func() { // also runs if a decoder panics
 		if !trip.ticketHoldsShare {
 			trip.memoryShare.Close()
 		}
 	}()
+	// If memory must be reserved before the request is sent, wait for it before the visit's
+	// time limit starts.
 	if err := f.transport.openMemoryShareAndReserve(ctx, trip); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
+	// From here on the visit has a time limit, a recorder if the exchange is kept, and a
+	// context that ends the request as soon as a connection is refused.
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeoutError{"whole answer", f.cfg.Timeout})
 	defer cancel()
@@ -185,13 +189,14 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	req.Header = f.requestHeader(t, extra)
+	// Send the request, read the response, and end the recording whatever the outcome was.
 	err = f.transport.performVisit(req, trip)
 	var exchange *decorum.RawExchange
 	if trip.recorder != nil {
 		exchange = trip.recorder.stopAndTakeExchange(trip.truncation(ctx, err))
 	}
 	memoryErr := trip.memoryShare.Err()
-	if memoryErr == nil { // else the visit is made again, and nothing of this one is archived
+	if memoryErr == nil { // otherwise the visit is repeated, and this attempt is not archived
 		t.SetExchange(exchange)
 		trip.retainBodyMemory()
 		if err == nil {
@@ -201,9 +206,9 @@ func (f *Fetcher) FetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	return nil, crawler.NewFetchError(t, noResponseCause(ctx, outer, err, memoryErr))
 }
 
-// noResponseCause returns why a visit has no answer. err comes from net/http or from the
-// reading of the body; full is the error of a visit that got no memory; ctx and outer
-// are the visit's context with and without its time limit.
+// noResponseCause returns why a visit has no response. err comes from net/http or from reading the
+// body; memoryErr is the error of a visit that got no memory; ctx and outer are the visit's context
+// with and without its time limit.
 func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 	if memoryErr != nil && outer.Err() == nil {
 		return memoryErr // the visit's time limit may have passed while it waited for memory
@@ -211,8 +216,9 @@ func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// requestHeader returns the header of a request, with extra. It asks for
-// the page only if that is no longer as it was at the last visit.
+// requestHeader returns the header of a request: Config.Headers, then extra, then what the crawl
+// itself sets. With the validators of the last visit, the request is conditional: the server sends
+// the page only if it has changed since.
 func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
 	h["Accept"] = []string{"*/*"}
@@ -221,7 +227,7 @@ func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header
 	h["User-Agent"] = []string{f.cfg.UserAgent}
 	h["Accept-Encoding"] = []string{acceptEncoding}
 	if t.Request().MethodOrGet() == http.MethodPost && h["Content-Type"] == nil {
-		h["Content-Type"] = []string{"application/x-www-form-urlencoded"} // as colly has it
+		h["Content-Type"] = []string{"application/x-www-form-urlencoded"} // colly's default
 	}
 	if f.cfg.From != "" {
 		h["From"] = []string{f.cfg.From}

@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// TestNoTicketNoRequest: the turnstile refuses a request that nobody permitted.
+// TestNoTicketNoRequest: a request without a fresh ticket is refused.
 func TestNoTicketNoRequest(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
 	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, Transport: web})
@@ -40,7 +40,8 @@ func TestNoTicketNoRequest(t *testing.T) {
 	}
 }
 
-// TestFetch: what becomes of answers of many kinds.
+// TestFetch: each kind of response reaches the handler with its status, body and truncation, or as an
+// error.
 func TestFetch(t *testing.T) {
 	big := strings.Repeat("x", 2000)
 	for _, tt := range []struct {
@@ -84,7 +85,7 @@ func TestFetch(t *testing.T) {
 						got = v
 					}
 				}
-				// A redirect leads to a host that is not there.
+				// The host that a redirect leads to does not exist.
 				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Fatal(err)
 				}
@@ -104,8 +105,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestNonPublicAddresses: a page that leads to the machine itself is
-// refused when the connection is made, whatever its name said; nothing is sent.
+// TestNonPublicAddresses: a URL that leads to this machine is refused when the connection is made,
+// whatever its name resolved to before; nothing is sent.
 func TestNonPublicAddresses(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
 	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
@@ -120,9 +121,9 @@ func TestNonPublicAddresses(t *testing.T) {
 	}
 }
 
-// TestBrokenConnectionIsNotUsedTwice: net/http repeats a GET by itself when a
-// connection that was kept open is reset. Here it must not: the server would
-// see a second visit that nobody permitted.
+// TestBrokenConnectionIsNotUsedTwice: when a kept-open connection is reset, the request is not sent
+// again. net/http repeats a GET by itself in this case, which would be a second visit without a
+// ticket.
 func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/reset>x</a>")),
@@ -142,7 +143,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	}
 }
 
-// TestRequestsHaveNoBody, over HTTP/1.1 and HTTP/2.
+// TestRequestsHaveNoBody: GET requests have no body over HTTP/1.1 and HTTP/2.
 func TestRequestsHaveNoBody(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		var proto string
@@ -164,8 +165,8 @@ func TestRequestsHaveNoBody(t *testing.T) {
 	}
 }
 
-// TestSitemapsAreReadWhole: the limit of bodies is for pages; of a sitemap as much
-// is read as sitemaps.org allows.
+// TestSitemapsAreReadWhole: MaxBody limits pages only; a sitemap is read up to the limit of
+// sitemaps.org.
 func TestSitemapsAreReadWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var list strings.Builder
@@ -185,8 +186,8 @@ func TestSitemapsAreReadWhole(t *testing.T) {
 	})
 }
 
-// TestPathIsSentAsItIs: a path is asked for that is the one of the URL, and not what
-// net/url makes of it, which may be closed by robots.txt.
+// TestPathIsSentAsItIs: the request has the path of the URL unchanged. net/url would escape it into
+// another path, which robots.txt may disallow.
 func TestPathIsSentAsItIs(t *testing.T) {
 	for path, want := range map[string]string{
 		"/a/b":                "/a/b",
@@ -203,7 +204,7 @@ func TestPathIsSentAsItIs(t *testing.T) {
 		_, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://a.test"+path))
 		must(t, err)
 		if sent != want {
-			t.Errorf("%s: asked for %q, want %s", path, sent, want)
+			t.Errorf("%s: sent %q, want %s", path, sent, want)
 		}
 	}
 }

@@ -21,31 +21,31 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// hostileConfig is that of the tests with hostile servers.
+// hostileConfig configures the fetchers of the tests with hostile servers.
 var hostileConfig = httpfetch.Config{
 	UserAgent: userAgent, AllowPrivate: true, MaxBody: 1 << 20, MaxHeaderBytes: 16 << 10,
 	Timeout: 5 * time.Second, FirstByteTimeout: 2 * time.Second,
 }
 
-// withShortTimeouts has the limits of time in which a slow server is given up.
+// withShortTimeouts returns cfg with short time limits, for slow servers.
 func withShortTimeouts(cfg httpfetch.Config) httpfetch.Config {
 	cfg.Timeout, cfg.FirstByteTimeout = 2*time.Second, time.Second
 	return cfg
 }
 
-// A hostileServer is what it does with a connection on which a page was asked
-// for, and what has to become of the visit.
+// A hostileServer is how a server misuses a connection on which a page was requested, and the
+// outcome that the visit must have.
 type hostileServer struct {
 	name    string
-	isSlow  bool // it is given up for the time it takes
+	isSlow  bool // the visit ends at a time limit
 	respond func(io.Writer)
-	err     string // part of the error; empty: a body that was cut
+	err     string // part of the error; empty: the body was cut
 	kind    decorum.ErrorKind
 }
 
 const okHeader = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
-// sendAndRepeat returns a server that says s, and then more without end.
+// sendAndRepeat returns a server that sends s and then more, endlessly.
 func sendAndRepeat(s, more string) func(io.Writer) {
 	return func(w io.Writer) {
 		if more != "" {
@@ -58,7 +58,7 @@ func sendAndRepeat(s, more string) func(io.Writer) {
 	}
 }
 
-// sendSlowly returns a server that says s, and then more, a byte now and then.
+// sendSlowly returns a server that sends s and then more, one byte at a time with pauses.
 func sendSlowly(s, more string) func(io.Writer) {
 	return func(w io.Writer) {
 		_, err := io.WriteString(w, s)
@@ -69,7 +69,7 @@ func sendSlowly(s, more string) func(io.Writer) {
 	}
 }
 
-// sendEncodedZeros returns a server with a body of zeros behind codings.
+// sendEncodedZeros returns a server that sends an encoded body of zeros.
 func sendEncodedZeros(t *testing.T, codings ...string) func(io.Writer) {
 	body := encodeBody(t, make([]byte, 64<<20), codings...)
 	return sendAndRepeat(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okHeader, strings.Join(codings, ", "), len(body), body), "")
@@ -102,9 +102,9 @@ func hostileServers(t *testing.T) []hostileServer {
 		{name: "trailers without end", respond: sendAndRepeat(chunked+"0\r\n", "X-Spam: and eggs\r\n"), err: "the body is not chunked as it should be", kind: decorum.Malformed},
 		{name: "the last chunk is missing", respond: sendAndRepeat(chunked+"5\r\nspam \r\n", ""), err: "the connection ended before the body did"},
 		{name: "shorter than its Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: 10\r\n\r\nspam ", ""), err: "the connection ended after 5 of the 10 bytes of the body"},
-		{name: "two Content-Lengths", respond: sendAndRepeat(okHeader+"Content-Length: 5\r\nContent-Length: 7\r\n\r\nspam and", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
-		{name: "a negative Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: -5\r\n\r\nspam", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
-		{name: "no HTTP", respond: sendAndRepeat("SSH-2.0-OpenSSH_9.2p1\r\n", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
+		{name: "two Content-Lengths", respond: sendAndRepeat(okHeader+"Content-Length: 5\r\nContent-Length: 7\r\n\r\nspam and", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
+		{name: "a negative Content-Length", respond: sendAndRepeat(okHeader+"Content-Length: -5\r\n\r\nspam", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
+		{name: "no HTTP", respond: sendAndRepeat("SSH-2.0-OpenSSH_9.2p1\r\n", ""), err: "the answer is not valid HTTP", kind: decorum.Malformed},
 		{name: "status 000", respond: sendAndRepeat("HTTP/1.1 000 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
 		{name: "status 099", respond: sendAndRepeat("HTTP/1.1 099 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
 		{name: "nothing", respond: sendAndRepeat("", ""), err: "EOF"},
@@ -115,8 +115,7 @@ func hostileServers(t *testing.T) []hostileServer {
 	}
 }
 
-// start serves on loopback. A robots.txt is answered with 404. It returns the
-// server's address.
+// start serves on loopback and returns the address. robots.txt is answered with 404.
 func (h hostileServer) start(t *testing.T) string {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
@@ -136,21 +135,21 @@ func (h hostileServer) serveConn(c net.Conn) {
 	}
 }
 
-// totalAllocated returns how many bytes have ever been allocated.
+// totalAllocated returns how many bytes this process has allocated since it started.
 func totalAllocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// TestHostileServers: each is given up at its limit, with words of its own, and
-// for a bounded amount of memory: this process's, servers included.
+// TestHostileServers: a visit to each server ends at a limit with a specific error, and allocates a
+// bounded amount of memory in this process, which includes the servers.
 func TestHostileServers(t *testing.T) {
 	for _, h := range hostileServers(t) {
 		t.Run(h.name, func(t *testing.T) {
 			cfg := hostileConfig
 			if h.isSlow {
-				t.Parallel() // with the other slow ones, when all others are over
+				t.Parallel() // slow cases run together, after all fast ones
 				cfg = withShortTimeouts(cfg)
 			}
 			address := h.start(t)
@@ -171,9 +170,8 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// TestMoreThanItsContentLength: what follows a body is no part of it, and a
-// connection on which something does is closed before the next visit, which is
-// not at once: hosts rest.
+// TestMoreThanItsContentLength: data that follows a body is not part of it, and closes the
+// connection before the next visit, which comes later because of the host's delay.
 func TestMoreThanItsContentLength(t *testing.T) {
 	l, closed := listen(t, "127.0.0.1:0"), make(chan error)
 	go func() {
@@ -203,8 +201,8 @@ func TestMoreThanItsContentLength(t *testing.T) {
 	}
 }
 
-// TestHostileServersDoNotAffectOthers: a crawl that visits all of them at once gets every
-// page of a host that is well.
+// TestHostileServersDoNotAffectOthers: a crawl that visits all hostile servers at once gets every
+// page of a well-behaved host.
 func TestHostileServersDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	var pages strings.Builder

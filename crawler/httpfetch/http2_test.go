@@ -16,9 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// An h2Server speaks HTTP/2 frame by frame, so that it can break every rule. The
-// first request is answered as it should be, the second by misbehave, and all
-// after that are answered again.
+// An h2Server speaks HTTP/2 frame by frame, so that it can break every rule. It answers the first
+// request correctly, the second with misbehave, and all later requests correctly.
 type h2Server struct {
 	misbehave func(f *http2.Framer, c net.Conn, stream uint32)
 	requests  atomic.Int32
@@ -59,7 +58,7 @@ func (s *h2Server) serveConn(c net.Conn) {
 	}
 }
 
-// writeH2Response sends a good header, and with it the end of the answer if wanted.
+// writeH2Response sends a valid response header; end tells whether it ends the stream.
 func writeH2Response(f *http2.Framer, stream uint32, end bool) {
 	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200"), EndHeaders: true, EndStream: end})
 }
@@ -73,7 +72,7 @@ func encodeHeaderBlock(fields ...string) []byte {
 	return b.Bytes()
 }
 
-// repeatUntilError calls send until it fails, as it does when the crawl hangs up.
+// repeatUntilError calls send until it fails, which it does when the crawl closes the connection.
 func repeatUntilError(send func() error) {
 	for send() == nil {
 	}
@@ -83,9 +82,9 @@ func resetStream(code http2.ErrCode) func(*http2.Framer, net.Conn, uint32) {
 	return func(f *http2.Framer, _ net.Conn, stream uint32) { _ = f.WriteRSTStream(stream, code) }
 }
 
-// TestHTTP2 misbehaving in the middle of a connection that was kept: the visit
-// fails with words of its own and for a bounded amount of memory, its request is
-// not sent again, and the next visits are well.
+// TestHTTP2: when a server misbehaves on a kept-open HTTP/2 connection, the visit fails with a
+// specific error and a bounded amount of memory, its request is not sent again, and the next visits
+// succeed.
 func TestHTTP2(t *testing.T) {
 	ca := newAuthority(t)
 	for _, tt := range []struct {
@@ -154,13 +153,13 @@ func TestHTTP2(t *testing.T) {
 			if err := visit(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
-			if used := totalAllocated() - before; used > 256<<20 { // by all cases together
+			if used := totalAllocated() - before; used > 256<<20 { // the sum of all cases
 				t.Errorf("%d MiB were allocated", used>>20)
 			}
 			// net/http may take a moment to see that its connection is gone.
 			for end := time.Now().Add(10 * time.Second); visit() != nil; {
 				if time.Now().After(end) {
-					t.Fatal("the host is never well again")
+					t.Fatal("no later visit to the host succeeds")
 				}
 			}
 			if n := s.requests.Load(); n != 3 {

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestConnectionsAreReused: a host that is visited several times at a time has as many
-// connections, and no more, however often, and none when they are closed.
+// TestConnectionsAreReused: a host has as many connections as concurrent visits, no matter how many
+// visits follow, and CloseIdleConnections closes them all.
 func TestConnectionsAreReused(t *testing.T) {
 	const concurrent, rounds = 4, 10
 	var arrived sync.WaitGroup // each request waits for the others of its round
@@ -59,12 +59,12 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// waitClosed waits until a connection is closed, which would stay open for longer by itself.
+// waitClosed waits until a connection is closed. It fails the test if the connection stays open.
 func waitClosed(t *testing.T, closed <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-closed:
 	case <-time.After(time.Minute):
-		t.Fatal("a connection is open still")
+		t.Fatal("a connection is still open")
 	}
 }

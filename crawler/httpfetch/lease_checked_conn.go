@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// A leaseCheckedConn asks right before each write whether the visit may still send: net/http writes
-// in a goroutine of its own, and may be about to write when the request is canceled.
+// A leaseCheckedConn checks right before each write whether the visit may still send: net/http
+// writes in a separate goroutine, and may be about to write when the request is canceled.
 type leaseCheckedConn struct {
 	net.Conn
-	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: none does
+	user atomic.Pointer[roundTrip] // the visit that uses the connection; nil: the connection is idle
 }
 
-// Write is part of net.Conn.
+// Write is part of net.Conn. It writes nothing and returns the reason if the visit may not send.
 func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	if p := c.user.Load(); p != nil {
 		if err := p.ticket.CheckMaySend(p.ctx); err != nil {
@@ -22,8 +22,8 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// leaseCheckedConnOf returns the leaseCheckedConn below c. It returns nil if there is none, and
-// over HTTP/2, where one connection may carry several visits.
+// leaseCheckedConnOf returns the leaseCheckedConn inside c. It returns nil if c has none, and over
+// HTTP/2, where one connection may carry several visits.
 func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	for c != nil && !isHTTP2Conn(c) {
 		switch inner := c.(type) {
@@ -40,7 +40,7 @@ func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	return nil
 }
 
-// enableLeaseCheck has writes to the connection of p ask whether p may still send, until
+// enableLeaseCheck makes each write to the connection of p check whether p may still send, until
 // disableLeaseCheck.
 func (p *roundTrip) enableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
@@ -48,8 +48,7 @@ func (p *roundTrip) enableLeaseCheck() {
 	}
 }
 
-// disableLeaseCheck ends what enableLeaseCheck began: a connection that is kept open belongs to
-// no visit.
+// disableLeaseCheck undoes enableLeaseCheck: a kept-open connection belongs to no visit.
 func (p *roundTrip) disableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.user.CompareAndSwap(p, nil)

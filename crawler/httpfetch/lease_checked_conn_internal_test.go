@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A ticketFetcher shows the ticket of each visit while it lasts.
+// A ticketFetcher calls onFetch with the ticket of each visit during the visit.
 type ticketFetcher struct{ onFetch func(crawler.Ticket) }
 
 func (v ticketFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
@@ -26,9 +26,8 @@ func (v ticketFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Resp
 	return &decorum.Response{URL: t.URL(), Status: 404, Start: now, End: now}, nil
 }
 
-// TestLeaseConn: over a connection nothing is written for a visit whose request is canceled, or
-// whose lease has run out, whatever lies between the two; and anything once the connection is
-// nobody's.
+// TestLeaseConn: a connection refuses to write for a visit whose request is canceled or whose lease
+// has expired, whatever wraps the connection. It writes anything while it is idle.
 func TestLeaseConn(t *testing.T) {
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
@@ -77,26 +76,26 @@ func TestLeaseConn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(trips) < 4 {
-		t.Fatalf("%d passages", len(trips))
+		t.Fatalf("%d round trips", len(trips))
 	}
 	for _, p := range trips {
 		if err := writeLeaseConn(p); err == nil {
-			t.Error("a visit writes whose lease does not run any more")
+			t.Error("a visit whose lease has expired can write")
 		}
 		p.disableLeaseCheck()
 		if err := writeLeaseConn(p); err != nil {
-			t.Errorf("over a connection that is nobody's: %v", err)
+			t.Errorf("over an idle connection: %v", err)
 		}
 	}
 }
 
-// writeLeaseConn writes to the connection below all that is around it.
+// writeLeaseConn writes to the leaseCheckedConn inside p's connection.
 func writeLeaseConn(p *roundTrip) error {
 	_, err := leaseCheckedConnOf(p.conn).Write([]byte("GET / HTTP/1.1\r\n"))
 	return err
 }
 
-// A discardConn takes what is written.
+// A discardConn discards what is written.
 type discardConn struct{ net.Conn }
 
 func (discardConn) Write(b []byte) (int, error) { return len(b), nil }

@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// newSigner returns a Signer and the public key of what it signs.
+// newSigner returns a Signer and its public key.
 func newSigner(t *testing.T) (signer *botauth.Signer, publicKey string) {
 	t.Helper()
 	k, err := botauth.GenerateKey()
@@ -32,9 +32,8 @@ func newSigner(t *testing.T) (signer *botauth.Signer, publicKey string) {
 	return signer, set.Keys[0].X
 }
 
-// TestProxies: requests go through each kind of proxy, to hosts on http and on
-// https, and their signatures arrive as they were made; with socks5 the proxy is
-// told the address, else the name.
+// TestProxies: http and https requests pass through each kind of proxy, and their signatures arrive
+// unchanged. A socks5 proxy gets the host's address, every other proxy its name.
 func TestProxies(t *testing.T) {
 	signer, publicKey := newSigner(t)
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +41,7 @@ func TestProxies(t *testing.T) {
 			t.Errorf("%s: %v", r.URL, err)
 		}
 		if r.Header.Get("Proxy-Authorization") != "" {
-			t.Error("the site was told the proxy's password")
+			t.Error("the site received the proxy's password")
 		}
 		w.Write([]byte("from " + r.Host))
 	})
@@ -54,7 +53,7 @@ func TestProxies(t *testing.T) {
 	secure.StartTLS()
 	defer secure.Close()
 	port := func(address string) string { _, p, _ := net.SplitHostPort(address); return p }
-	names := map[string]string{"example.com": "127.0.0.2"} // of httptest's certificate
+	names := map[string]string{"example.com": "127.0.0.2"} // the name in httptest's certificate
 	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.2")})
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
@@ -63,7 +62,7 @@ func TestProxies(t *testing.T) {
 	s.Start()
 	inClear.URL = strings.Replace(s.URL, "//", "//user:pass@", 1)
 	encrypted, s := newHTTPProxy(t, names)
-	s.EnableHTTP2 = true // it would, but the crawl speaks HTTP/1.1 to proxies
+	s.EnableHTTP2 = true // offered, but the crawl speaks HTTP/1.1 to proxies
 	s.StartTLS()
 	encrypted.URL = s.URL
 	for name, p := range map[string]*proxyServer{"http": inClear, "https": encrypted,
@@ -71,7 +70,7 @@ func TestProxies(t *testing.T) {
 		cfg := httpfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL, Signer: signer}
 		fetcher := httpfetch.NewWithNetwork(cfg, loopbackTwoIsPublic, roots)
 		for _, u := range []string{"http://example.com:" + port(plain), "https://example.com:" + port(secure.Listener.Addr().String())} {
-			for range 2 { // over the connection that was kept, too
+			for range 2 { // the second time over the kept-open connection
 				res, err := fetcher.Fetch(t.Context(), pageTicket(t, u+"/"))
 				if err != nil || !strings.HasPrefix(string(res.Body), "from example.com") {
 					t.Fatalf("%s: %s: %v, %v", name, u, res, err)
@@ -87,7 +86,7 @@ func TestProxies(t *testing.T) {
 		}
 		for _, target := range p.targets() {
 			if host, _, _ := net.SplitHostPort(target); host != want {
-				t.Errorf("%s: the proxy was asked for %s, want %s", name, target, want)
+				t.Errorf("%s: the proxy was sent %s, want %s", name, target, want)
 			}
 		}
 		if name == "http" && slices.ContainsFunc(p.authHeaders, func(a string) bool { return a != "Basic dXNlcjpwYXNz" }) {
@@ -96,12 +95,12 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestProxyFailures never name the password, and the site is never asked past
-// the proxy.
+// TestProxyFailures: the error of a failing proxy does not contain its password, and the crawl does
+// not bypass the proxy.
 func TestProxyFailures(t *testing.T) {
 	gone := listen(t, "127.0.0.1:0")
 	gone.Close()
-	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
+	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site got a request") }))
 	_, resolver := newCachingResolver(t, dnsZone{})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxyURL := scheme + "://user:geheim@" + gone.Addr().String()
@@ -112,13 +111,13 @@ func TestProxyFailures(t *testing.T) {
 		}
 		_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://unknown.test/"))
 		if err == nil || !strings.Contains(err.Error(), "cannot be checked here") {
-			t.Errorf("%s, a host that is not known here: %v", scheme, err)
+			t.Errorf("%s, a host without an address: %v", scheme, err)
 		}
 	}
 }
 
-// TestProxyThatWantsAnotherPassword: what it says is no answer of the site, whose
-// robots.txt would seem not to be there and whose pages would seem to be gone.
+// TestProxyThatWantsAnotherPassword: a 407 of the proxy is not taken for a response of the site,
+// whose robots.txt would seem to be missing and whose pages would seem to be gone.
 func TestProxyThatWantsAnotherPassword(t *testing.T) {
 	proxy := strings.TrimSuffix(startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
@@ -130,8 +129,8 @@ func TestProxyThatWantsAnotherPassword(t *testing.T) {
 	}
 }
 
-// TestMalformedConnectionSettings: a proxy or a rule that cannot be read is refused before
-// anything is sent, and the error does not repeat a password.
+// TestMalformedConnectionSettings: a malformed proxy or rule is refused before anything is sent, and
+// the error does not repeat the password.
 func TestMalformedConnectionSettings(t *testing.T) {
 	for _, cfg := range []httpfetch.Config{{Proxy: "ftp://user:geheim@p.test"}, {ConnectToRules: []string{"::127.0.0.1:8080", "a.test:80"}}} {
 		cfg.UserAgent = userAgent
@@ -141,8 +140,8 @@ func TestMalformedConnectionSettings(t *testing.T) {
 	}
 }
 
-// TestLookups: a host is looked up once for all who ask within the time that the
-// answer is good for, and anew where none of its addresses can be connected to.
+// TestLookups: concurrent visits to a host share one lookup, whose result is used until it expires.
+// The host is looked up again if none of its addresses accepts a connection.
 func TestLookups(t *testing.T) {
 	address := serveOn(t, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
@@ -172,7 +171,7 @@ func TestLookups(t *testing.T) {
 	}
 	for range 3 {
 		if err, want := fetch("nowhere.test"), new(net.DNSError); !errors.As(err, &want) || !want.IsNotFound {
-			t.Errorf("a host that is not there: %v", err)
+			t.Errorf("a host that does not exist: %v", err)
 		}
 	}
 	if err := fetch("moves.test"); err == nil {
@@ -183,9 +182,9 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestSilentProxy: a proxy that accepts and says nothing holds a visit up for no
-// longer than any server would, and is hung up on. With an http proxy that takes
-// net/http the minute that it gives to a CONNECT.
+// TestSilentProxy: a visit through a proxy that accepts and stays silent ends at the usual time limit,
+// and its connection is closed. With an http proxy the close takes the minute that net/http allows
+// for a CONNECT.
 func TestSilentProxy(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {

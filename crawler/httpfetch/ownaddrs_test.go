@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The machine's own addresses are refused though they are public. They are listed
-// again from time to time, and kept if that fails.
+// TestOwnAddresses: the machine's own addresses are refused even if they are public. They are listed
+// again after ownAddrsTTL; if listing fails, the last list is used.
 func TestOwnAddresses(t *testing.T) {
 	now, fails := []string{"1.1.1.1/24", "2606:4700::1111/64"}, false
 	own := &ownAddrs{listAddrs: func() (all []net.Addr, err error) {
@@ -43,6 +43,6 @@ func TestOwnAddresses(t *testing.T) {
 	fails, own.listedAt = true, time.Time{}
 	want("1.1.1.2", "this machine's own")
 	if own := mustNewCrawlDialer(Config{}); own.blockedAddrKind(netip.MustParseAddr("1.1.1.1")) != "" || own.blockedAddrKind(netip.MustParseAddr("10.0.0.1")) == "" {
-		t.Error("a network without allow_private does not look at the kind of an address")
+		t.Error("a dialer without allow_private does not check the kind of an address")
 	}
 }

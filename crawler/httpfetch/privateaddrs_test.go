@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// privateZone are names with addresses that are not public.
+// privateZone has names with addresses that are not public.
 var privateZone = dnsZone{
 	"loop.test":     alwaysAddrs("127.0.0.1"),
 	"loop6.test":    alwaysAddrs("::1"),
@@ -31,8 +31,8 @@ var privateZone = dnsZone{
 	"many.test":     alwaysAddrs("::1", "fd00::1", "127.0.0.1", "0.0.0.0"),
 }
 
-// privateHosts lead, in all the ways that URLs and names can, to addresses that
-// are not public; those of loopback lead to the secret.
+// privateHosts are hosts of URLs that lead to non-public addresses, in every form that a URL or a
+// name allows. The loopback ones lead to the forbiddenServer.
 var privateHosts = []string{
 	"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.8.9.10", "2130706433", "0x7f000001", "0x7f.0.0.1", "0X7F.1", "0x7f.0x0.0x0.0x1",
 	"017700000001", "0177.0.0.1", "0177.1", "127.0.0.01", "%31%32%37.0.0.1", "１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1",
@@ -46,8 +46,8 @@ var privateHosts = []string{
 	"loop.test", "LOOP.test.", "loop6.test", "mapped.test", "nat64.test", "metadata.test", "lan.test", "many.test",
 }
 
-// TestPrivateHosts: no request for a page or for a robots.txt leaves for an
-// address that is not public, be it direct or by a proxy, which is not even asked.
+// TestPrivateHosts: no request for a page or a robots.txt is sent to a non-public address, neither
+// directly nor through a proxy, which does not even get a connection.
 func TestPrivateHosts(t *testing.T) {
 	private := newForbiddenServer(t)
 	_, resolver := newCachingResolver(t, privateZone)
@@ -80,8 +80,8 @@ func TestPrivateHosts(t *testing.T) {
 	}
 }
 
-// TestOtherServices: the crawl does not connect to the port of another service, whether
-// the address is allowed or not, and does not ask a proxy to do so.
+// TestOtherServices: the crawl does not connect to the port of another service, whether or not
+// private addresses are allowed, and does not ask a proxy to do it.
 func TestOtherServices(t *testing.T) {
 	private := newForbiddenServer(t)
 	proxy, server := newHTTPProxy(t, nil)
@@ -100,7 +100,7 @@ func TestOtherServices(t *testing.T) {
 		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
 		}
-		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // as a server of ftp may name for data
+		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // an FTP server may name such an address for data
 			if c, err := fetcher.DialNonHTTPAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
 			}
@@ -109,18 +109,18 @@ func TestOtherServices(t *testing.T) {
 	if targets := proxy.targets(); len(targets) > 0 {
 		t.Errorf("a proxy was asked for %q", targets)
 	}
-	// The operator names a port, and where it leads.
+	// A connect-to rule for the port allows it.
 	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://mail.test:25/x"))
 	if errors.Is(err, decorum.Forbidden) || private.connections.Load() == 0 {
-		t.Errorf("a port that connect_to names: %v", err)
+		t.Errorf("a port with a connect_to rule: %v", err)
 	}
 }
 
-// loopbackTwoIsPublic takes 127.0.0.2 for a public address, so that a site can be there.
+// loopbackTwoIsPublic treats 127.0.0.2 as a public address, so that a test can serve a site on it.
 func loopbackTwoIsPublic(a netip.Addr) string {
 	if a == netip.MustParseAddr("127.0.0.2") {
 		return ""
@@ -128,7 +128,7 @@ func loopbackTwoIsPublic(a netip.Addr) string {
 	return httpfetch.NonPublicKind(a)
 }
 
-// serveOn serves a site at an address.
+// serveOn serves site at address, and returns the address with its port.
 func serveOn(t *testing.T, address string, site http.Handler) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(site)
@@ -139,8 +139,8 @@ func serveOn(t *testing.T, address string, site http.Handler) string {
 	return s.Listener.Addr().String()
 }
 
-// TestRebinding: a name that leads to a public address, and the next time to the
-// machine itself. The address that is judged is the one that is used.
+// TestRebinding: a name that first resolves to a public address and later to loopback is refused the
+// second time, because the checked address is the one that is connected to.
 func TestRebinding(t *testing.T) {
 	private := newForbiddenServer(t)
 	serveOn(t, "127.0.0.2:"+private.port, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -177,9 +177,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestCrawlNeverReachesPrivateAddresses: a site sends the crawl to addresses that are not
-// public by redirects, links, sitemaps and a robots.txt that has moved. All of
-// them are refused, and told of.
+// TestCrawlNeverReachesPrivateAddresses: a site leads the crawl to non-public addresses by redirects,
+// links, sitemaps and a redirected robots.txt. The crawl refuses all of them and logs each.
 func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	private := newForbiddenServer(t)
 	inside := []string{"http://127.0.0.1:" + private.port, "http://loop.test:" + private.port, "http://[::1]:" + private.port,
@@ -226,15 +225,15 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := crawl.Run(ctx); !errors.Is(err, crawler.ErrHalted) {
-		t.Errorf("the crawl ended with %v before it had told of %q:\n%s", err, log.want, log)
+		t.Errorf("the crawl ended with %v before it logged %q:\n%s", err, log.want, log)
 	}
 	if n := private.connections.Load(); n != 0 {
 		t.Errorf("the service on loopback was reached %d times", n)
 	}
 }
 
-// An originLogWatcher calls done when it has told that each origin it wants was
-// refused for its address.
+// An originLogWatcher reads the log and calls done once the log reports each wanted origin as refused
+// for its address.
 type originLogWatcher struct {
 	bytes.Buffer
 	want []string

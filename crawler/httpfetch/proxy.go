@@ -16,15 +16,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// setTransportProxy has t send everything through the proxy, if there is one. Its
-// own address is the operator's choice, and not guarded.
+// setTransportProxy makes t send everything through the proxy, if there is one. The operator chose
+// the proxy, so its address is not checked.
 func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 	p := n.proxy
 	switch {
 	case p == nil:
 	case p.Scheme == "http" || p.Scheme == "https":
 		plain := *p
-		plain.Scheme = "http" // dialHTTPProxyServer has seen to TLS, and to HTTP/1.1 within it
+		plain.Scheme = "http" // dialHTTPProxyServer adds TLS, with HTTP/1.1 inside it
 		t.Proxy = http.ProxyURL(&plain)
 		t.DialContext = n.dialHTTPProxyServer
 	default:
@@ -32,7 +32,7 @@ func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 	}
 }
 
-// dialHTTPProxyServer connects to an HTTP proxy.
+// dialHTTPProxyServer connects to an HTTP proxy, with TLS if its scheme is https.
 func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
 	if err != nil || n.proxy.Scheme == "http" {
@@ -45,14 +45,16 @@ func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr str
 	return encrypted, nil
 }
 
-// A proxyServerDialer connects to a proxy. If it cannot reach the proxy, the host is not to
-// blame.
+// A proxyServerDialer connects to a proxy. It reports an unreachable proxy as an outage of the
+// crawl's own network, so that the failure is not attributed to the host.
 type proxyServerDialer struct{ net.Dialer }
 
+// Dial is part of proxy.Dialer.
 func (d proxyServerDialer) Dial(network, addr string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, addr)
 }
 
+// DialContext is part of proxy.ContextDialer.
 func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, addr)
 	if err != nil {
@@ -61,8 +63,8 @@ func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string
 	return conn, nil
 }
 
-// dialThroughSOCKSProxy connects to addr, a host and a port, through a SOCKS5 proxy. With
-// socks5 it is given the address that has been admitted.
+// dialThroughSOCKSProxy connects to addr, a host and a port, through a SOCKS5 proxy. With the scheme
+// socks5 the proxy gets the address that checkAndClaimProxiedHost has checked.
 func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if user := n.proxy.User; user != nil {
@@ -80,17 +82,18 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	if n.proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
-			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // refused
+			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // the zero ticket is refused
 		}
 		host = p.serverAddr.Addr().String()
 	}
 	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
 }
 
-// defaultPorts are the default ports of the schemes that are fetched.
+// defaultPorts has the default port of each scheme that the package fetches.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// lookupAddrIfAllPublic returns an address of host, all of whose addresses may be connected to.
+// lookupAddrIfAllPublic returns the best address of host, or an error if a visit may not connect to
+// one of its addresses.
 func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (netip.Addr, error) {
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
@@ -104,20 +107,20 @@ func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (n
 	return addrs[0], nil
 }
 
-// checkAndClaimProxiedHost asks of a request that a proxy is to send what the socket of a direct
-// one is asked: whether its host has an address that is not public, or one that
-// must not be visited now. A proxy that is given the name may find another
-// address than is found here; with socks5 it is given the address.
+// checkAndClaimProxiedHost makes the checks of a direct connection for a request that a proxy will
+// send: it refuses a host with an address that is not public, or that must not be visited now. It
+// returns the address it checked. A socks5 proxy gets that address; other proxies get the name, and
+// may find another address.
 //
-// Where private addresses are allowed there is nothing to look for, and the
-// proxy may know hosts that are not known here.
+// Where private addresses are allowed it checks nothing, since the proxy may know hosts that this
+// machine does not know. With socks5 the address is needed, and so it looks up the host.
 func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
 	if n.cfg.AllowPrivate && n.proxy.Scheme != "socks5" {
 		return netip.AddrPort{}, nil
 	}
 	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())
 	if errors.As(err, new(*net.DNSError)) {
-		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
+		err = &fetchError{"the proxy gets no request for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
 	}
 	if err != nil {
 		return netip.AddrPort{}, err

@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestProxyOutOfReach: that a proxy cannot be reached is not taken for a fault of the
-// host behind it.
+// TestProxyOutOfReach: an unreachable proxy does not count as a fault of the host behind it.
 func TestProxyOutOfReach(t *testing.T) {
 	l := listen(t, "127.0.0.2:0")
 	addr := l.Addr().String()

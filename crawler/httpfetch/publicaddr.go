@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// reservedIPv4 are the ranges of IPv4 that are not public and that netip has no word
-// for (IANA's registry of special-purpose addresses).
+// reservedIPv4 are the IPv4 ranges that are not public and for which netip has no predicate (IANA's
+// registry of special-purpose addresses).
 var reservedIPv4 = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by the customers of a carrier (CGNAT)
@@ -22,21 +22,21 @@ var reservedIPv4 = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"),
 }
 
-// globalUnicastIPv6 is what of IPv6 is public (RFC 4291, section 2.4), but for
-// reserved6. It leaves out what leads to IPv4 addresses: IPv4-compatible ones
-// (::/96), translated ones (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, /48).
+// globalUnicastIPv6 is the public part of IPv6 (RFC 4291, section 2.4), except for reservedIPv6. It
+// excludes ranges that lead to IPv4 addresses: IPv4-compatible ones (::/96), translated ones
+// (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, /48).
 var globalUnicastIPv6 = netip.MustParsePrefix("2000::/3")
 
 // reservedIPv6 are the ranges of globalUnicastIPv6 that are not public.
 var reservedIPv6 = []netip.Prefix{
-	netip.MustParsePrefix("2001::/23"), // Teredo, which leads to IPv4 addresses, among others
+	netip.MustParsePrefix("2001::/23"), // includes Teredo, which leads to IPv4 addresses
 	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("2002::/16"), // 6to4, likewise
+	netip.MustParsePrefix("2002::/16"), // 6to4, which leads to IPv4 addresses
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// cloudMetadataAddrs are the addresses where clouds tell a machine its secrets. Some of
-// them look public; the others are named so that the error says what they are.
+// cloudMetadataAddrs are the addresses where clouds serve a machine's credentials. Some of them look
+// public; the others are listed so that the error names what they are.
 var cloudMetadataAddrs = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // AWS, Azure, GCP and most others
 	netip.MustParseAddr("169.254.170.2"),   // AWS, for containers
@@ -47,7 +47,7 @@ var cloudMetadataAddrs = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"),    // GCP
 }
 
-// nonPublicKind says what kind of address a is, "" if it is a public one.
+// nonPublicKind returns what kind of address a is, with its article, or "" if a is public.
 func nonPublicKind(a netip.Addr) string {
 	switch {
 	case slices.Contains(cloudMetadataAddrs, a):
@@ -73,8 +73,8 @@ func nonPublicKind(a netip.Addr) string {
 	return ""
 }
 
-// ownAddrsTTL is how long the addresses of the machine are used before they are listed
-// again: an interface may come or go while a crawl runs.
+// ownAddrsTTL is how long the list of the machine's addresses is used before it is read again: an
+// interface may come or go during a crawl.
 const ownAddrsTTL = 30 * time.Second
 
 // ownAddrs are the addresses of this machine's interfaces. Services that listen on them
@@ -82,13 +82,13 @@ const ownAddrsTTL = 30 * time.Second
 type ownAddrs struct {
 	listAddrs func() ([]net.Addr, error) // net.InterfaceAddrs
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards addrs and listedAt
 	addrs    []netip.Addr
 	listedAt time.Time
 }
 
-// contains reports whether a is an address of this machine. If the interfaces cannot be
-// listed, it uses the addresses of the last list.
+// contains reports whether a is an address of this machine. If the interfaces cannot be listed, it
+// uses the last list.
 func (o *ownAddrs) contains(a netip.Addr) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +106,7 @@ func (o *ownAddrs) contains(a netip.Addr) bool {
 	return slices.Contains(o.addrs, a)
 }
 
-// blockedAddrKind names the kind of an address to which no visit may connect; "" if a visit may
+// blockedAddrKind returns the kind of an address to which no visit may connect, or "" if a visit may
 // connect to it.
 func (o *ownAddrs) blockedAddrKind(a netip.Addr) string {
 	if why := nonPublicKind(a); why != "" {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxCachedHosts is how many names of hosts are remembered.
+	// maxCachedHosts is how many hosts the cache holds.
 	maxCachedHosts = 4096
-	// maxAddrsPerHost is how many addresses of a host are tried.
+	// maxAddrsPerHost is how many addresses of a host are kept and tried.
 	maxAddrsPerHost = 16
-	// negativeTTL is for how long it is remembered that there is no such host.
+	// negativeTTL is how long the cache remembers that a host does not exist, at most.
 	negativeTTL = 10 * time.Second
 )
 
-// cachingResolver looks up the addresses of hosts and remembers them for a while. Several
-// that ask for the same host wait for one answer.
+// A cachingResolver looks up the addresses of hosts and caches them for ttl. Concurrent callers that
+// need the same host share one lookup.
 type cachingResolver struct {
 	resolver *net.Resolver
 	ttl      time.Duration
@@ -28,21 +28,22 @@ type cachingResolver struct {
 	entries  map[string]*dnsEntry
 }
 
-// A dnsEntry is what a look-up brings. Until done is closed it is on its way.
+// A dnsEntry is a lookup and its result. The lookup is under way until done is closed; the other
+// fields are valid after that.
 type dnsEntry struct {
 	done           chan struct{}
 	addrs          []netip.Addr
 	err            error
-	lookupCanceled bool // the context of the caller ended before the answer came
-	expires        time.Time
+	lookupCanceled bool      // the caller's context ended before the answer came
+	expires        time.Time // zero: the entry is not used again
 }
 
 func newCachingResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
 	return &cachingResolver{resolver: cmp.Or(r, net.DefaultResolver), ttl: ttl, entries: map[string]*dnsEntry{}}
 }
 
-// lookup returns the addresses of host, best first, at least one; an address is
-// its own. The error is a *net.DNSError, or the cause of ctx.
+// lookup returns the addresses of host, best first and at least one; for an IP address it returns
+// that address. The error is a *net.DNSError or the cause of ctx.
 func (n *cachingResolver) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -58,20 +59,22 @@ func (n *cachingResolver) lookup(ctx context.Context, host string) ([]netip.Addr
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+		// The caller that made the lookup gave up: look the host up for this caller instead.
 		if !a.lookupCanceled {
 			return a.addrs, a.err
 		}
 	}
 }
 
-// getOrCreate returns the answer that is known or awaited for host, or a new one that
-// the caller is to ask for.
+// getOrCreate returns the entry for host if it is valid or its lookup is under way. Otherwise it
+// returns a new entry and true, and the caller must call lookupIntoEntry.
 func (n *cachingResolver) getOrCreate(host string) (a *dnsEntry, created bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if a := n.entries[host]; a != nil && (a.isPending() || time.Now().Before(a.expires)) {
 		return a, false
 	}
+	// Make space by dropping arbitrary entries whose lookup is over.
 	for name, old := range n.entries {
 		if len(n.entries) < maxCachedHosts {
 			break
@@ -85,6 +88,7 @@ func (n *cachingResolver) getOrCreate(host string) (a *dnsEntry, created bool) {
 	return a, true
 }
 
+// isPending reports whether the lookup is under way.
 func (a *dnsEntry) isPending() bool {
 	select {
 	case <-a.done:
@@ -94,7 +98,8 @@ func (a *dnsEntry) isPending() bool {
 	}
 }
 
-// lookupIntoEntry looks host up. What failed for the moment is not remembered.
+// lookupIntoEntry looks host up, sets the fields of a and closes a.done. Temporary failures are not
+// cached: they leave a.expires zero.
 func (n *cachingResolver) lookupIntoEntry(ctx context.Context, host string, a *dnsEntry) {
 	addrs, err := n.resolver.LookupNetIP(ctx, "ip", host)
 	n.mu.Lock()
@@ -115,7 +120,7 @@ func (n *cachingResolver) lookupIntoEntry(ctx context.Context, host string, a *d
 	}
 }
 
-// forget has host looked up anew the next time.
+// forget drops the entry of host, so that the next visit looks it up again.
 func (n *cachingResolver) forget(host string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

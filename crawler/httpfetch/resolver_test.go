@@ -13,8 +13,7 @@ import (
 
 var errNameServerDown = errors.New("the name server is away")
 
-// newFailingResolver returns names whose name server cannot be reached, and counts how
-// often that is tried.
+// newFailingResolver returns a resolver whose name server is unreachable. It counts the attempts.
 func newFailingResolver(ttl time.Duration, wait time.Duration, count *int) *cachingResolver {
 	var mu sync.Mutex
 	return newCachingResolver(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -30,7 +29,7 @@ func newFailingResolver(ttl time.Duration, wait time.Duration, count *int) *cach
 	}}, ttl)
 }
 
-// TestFailedLookups are not remembered.
+// TestFailedLookups: a failed lookup is not cached.
 func TestFailedLookups(t *testing.T) {
 	count := 0
 	n := newFailingResolver(time.Minute, 0, &count)
@@ -45,7 +44,8 @@ func TestFailedLookups(t *testing.T) {
 	}
 }
 
-// TestAbandonedLookup: where the first that asked goes away, another asks on.
+// TestAbandonedLookup: if the caller that started a lookup gives up, a waiting caller looks up the
+// host instead.
 func TestAbandonedLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := 0
@@ -55,13 +55,13 @@ func TestAbandonedLookup(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := n.lookup(hasty, "a.test"); err == nil {
-				t.Error("the hasty one got an answer")
+				t.Error("the caller that gave up got an answer")
 			}
 		})
 		synctest.Wait()
 		wg.Go(func() {
 			if _, err := n.lookup(patient, "a.test"); err == nil {
-				t.Error("the patient one got an answer")
+				t.Error("the waiting caller got an answer")
 			}
 		})
 		synctest.Wait()
@@ -69,14 +69,14 @@ func TestAbandonedLookup(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if count == before {
-			t.Error("nobody asks on")
+			t.Error("the waiting caller did not look up the host")
 		}
 		cancelPatient()
 		wg.Wait()
 	})
 }
 
-// TestResolverCacheIsBounded, and what is remembered is forgotten in time.
+// TestResolverCacheIsBounded: the cache holds at most maxCachedHosts names, and entries expire.
 func TestResolverCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newCachingResolver(nil, time.Minute)
@@ -92,12 +92,12 @@ func TestResolverCacheIsBounded(t *testing.T) {
 			add(fmt.Sprint("host", i))
 		}
 		if len(n.entries) > maxCachedHosts {
-			t.Errorf("%d names are remembered, want at most %d", len(n.entries), maxCachedHosts)
+			t.Errorf("%d names are cached, want at most %d", len(n.entries), maxCachedHosts)
 		}
 		if last := fmt.Sprint("host", 2*maxCachedHosts-1); add(last) {
-			t.Error("the last name is not remembered")
+			t.Error("the last name is not cached")
 		} else if time.Sleep(time.Minute); !add(last) {
-			t.Error("the last name is remembered for too long")
+			t.Error("the last name is cached for too long")
 		}
 	})
 }

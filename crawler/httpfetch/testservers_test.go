@@ -17,13 +17,13 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// A forbiddenServer is a service on loopback that must never be reached.
+// A forbiddenServer is a service on loopback to which no request may connect.
 type forbiddenServer struct {
 	port        string
 	connections atomic.Int32
 }
 
-// newForbiddenServer starts a secret on 127.0.0.1, and on ::1 where there is one.
+// newForbiddenServer starts a forbiddenServer on 127.0.0.1, and on ::1 if the machine has it.
 func newForbiddenServer(t *testing.T) *forbiddenServer {
 	t.Helper()
 	s := new(forbiddenServer)
@@ -42,7 +42,7 @@ func (s *forbiddenServer) countAndClose(c net.Conn) {
 	c.Close()
 }
 
-// A dnsZone answers the n-th question, from 0, for the addresses of each name.
+// A dnsZone maps a name to its addresses, given how many questions of the type came before.
 type dnsZone map[string]func(n int) []string
 
 func alwaysAddrs(addrs ...string) func(int) []string {
@@ -53,11 +53,11 @@ func alwaysAddrs(addrs ...string) func(int) []string {
 type nameServer struct {
 	conn           net.PacketConn
 	zone           dnsZone
-	mu             sync.Mutex
+	mu             sync.Mutex     // guards questionCounts
 	questionCounts map[string]int // by name and type
 }
 
-// newCachingResolver starts a name server, and returns a resolver that asks it.
+// newCachingResolver starts a name server for z and returns a resolver that uses it.
 func newCachingResolver(t *testing.T, z dnsZone) (*nameServer, *net.Resolver) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -118,15 +118,15 @@ func (s *nameServer) countQuestion(q dnsmessage.Question) int {
 	return s.questionCounts[key] - 1
 }
 
-// questionCount returns how often the IPv4 addresses of name were asked for.
+// questionCount returns how many questions came for the IPv4 addresses of name.
 func (s *nameServer) questionCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.questionCounts[name+"."+dnsmessage.TypeA.String()]
 }
 
-// A proxyServer is a proxy on loopback that takes all hosts for those of its
-// zone. It notes what it was asked to connect to.
+// A proxyServer is a proxy on loopback that resolves hosts by its zone. It records the targets that it
+// was sent.
 type proxyServer struct {
 	URL            string
 	zone           map[string]string
@@ -152,7 +152,7 @@ func (p *proxyServer) targets() []string {
 	return p.connectTargets
 }
 
-// newHTTPProxy starts a proxy that speaks HTTP.
+// newHTTPProxy starts an HTTP proxy.
 func newHTTPProxy(t *testing.T, zone map[string]string) (*proxyServer, *httptest.Server) {
 	t.Helper()
 	p := &proxyServer{zone: zone}
@@ -195,7 +195,7 @@ func tunnelTo(w http.ResponseWriter, to string) {
 	pipeConns(in, out)
 }
 
-// pipeConns passes what comes on one connection on to the other, both ways.
+// pipeConns copies data between two connections, both ways.
 func pipeConns(a, b net.Conn) {
 	go func() { io.Copy(a, b); a.Close() }()
 	io.Copy(b, a)
@@ -218,7 +218,7 @@ func (p *proxyServer) serveSOCKS(c net.Conn) {
 		return b[:n]
 	}
 	read(int(read(2)[1])) // the methods offered
-	c.Write([]byte{5, 0}) // none is needed
+	c.Write([]byte{5, 0}) // no authentication required
 	host := ""
 	switch read(4)[3] {
 	case 1:

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestDial: connections for visits that do not speak HTTP go where ConnectToRules
-// sends them, or exactly where they are told to, and are refused as requests are.
+// TestDial: DialNonHTTP follows ConnectToRules and DialNonHTTPAddrPort does not; both refuse
+// addresses as HTTP requests do.
 func TestDial(t *testing.T) {
 	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
 	fetcher := func(private bool) *httpfetch.Fetcher {
@@ -44,7 +44,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// startGreeter returns the address of a server that says so much, and hangs up.
+// startGreeter returns the address of a server that sends greeting and closes the connection.
 func startGreeter(t *testing.T, greeting string) netip.AddrPort {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
@@ -55,8 +55,8 @@ func startGreeter(t *testing.T, greeting string) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// checkGreeting fails the test unless conn leads to the server that says want, or was
-// refused with an error of that kind.
+// checkGreeting fails the test unless conn leads to the server that sends want or, if refused is
+// set, err matches refused.
 func checkGreeting(t *testing.T, name string, conn net.Conn, err error, want string, refused error) {
 	t.Helper()
 	if refused != nil {
@@ -72,6 +72,6 @@ func checkGreeting(t *testing.T, name string, conn net.Conn, err error, want str
 	defer conn.Close()
 	got := make([]byte, len(want))
 	if _, err := conn.Read(got); err != nil || string(got) != want {
-		t.Errorf("%s: it leads to %q, %v; want %q", name, got, err, want)
+		t.Errorf("%s: the server sent %q, %v; want %q", name, got, err, want)
 	}
 }

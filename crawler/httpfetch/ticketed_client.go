@@ -22,36 +22,37 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/dialrules"
 )
 
-// A roundTrip is one visit on its way out: the ticket going in, the response coming
-// back.
+// A roundTrip is the state of one visit while its request is sent and its response is read.
 type roundTrip struct {
 	ticket           crawler.Ticket
-	response         *decorum.Response
-	serverAddr       netip.AddrPort           // of the server
-	viaProxy         bool                     // it is not at the other end of conn
-	conn             net.Conn                 // that the request was sent over
-	ctx              context.Context          // of the request: once it is done, nothing more is sent
-	cancelRequest    context.CancelCauseFunc  // ends ctx
+	response         *decorum.Response        // set once the response has been read
+	serverAddr       netip.AddrPort           // server's address; zero if unknown, as behind some proxies
+	viaProxy         bool                     // conn leads to the proxy, not to serverAddr
+	conn             net.Conn                 // carries the request; nil until net/http has a connection
+	ctx              context.Context          // context of the request; once it is done, nothing more is sent
+	cancelRequest    context.CancelCauseFunc  // cancels ctx
 	recorder         *wireRecorder            // nil: the exchange is not kept
-	memoryShare      bodymem.VisitShare       // of the memory for bodies
-	ticketHoldsShare bool                     // the ticket holds share until the visit is over
-	bodySpool        *bodymem.CompressedSpool // the body of a sitemap; nil: it is in response
+	memoryShare      bodymem.VisitShare       // the visit's share of the memory for bodies
+	ticketHoldsShare bool                     // the ticket keeps memoryShare until the visit is over
+	bodySpool        *bodymem.CompressedSpool // body of a sitemap; nil: the body is in response
 }
 
+// roundTripContextKey is the context key of the *roundTrip that a connection is dialled for.
 type roundTripContextKey struct{}
 
-// A ticketedClient is the one way out: it lets a request pass only with a ticket, for
-// the ticket's URL. It reads the body itself, so that the response has the true end
-// of the transfer, says whether it was cut, and holds the bytes as they came.
+// A ticketedClient sends the requests of a Fetcher: each needs a ticket, and goes to the ticket's
+// URL. It reads the body itself, so that the response has the true end of the transfer, says
+// whether the body was cut, and holds the bytes as they arrived.
 type ticketedClient struct {
 	next       http.RoundTripper
-	dialer     *crawlDialer // of next; nil: it is not ours
+	dialer     *crawlDialer // dialer of next; nil: next is Config.Transport
 	cfg        Config
 	decoders   decoderPools
-	bufferPool sync.Pool // of buffers, for bodies whose length is not known before
+	bufferPool sync.Pool // of *[]byte, for bodies of unknown length
 }
 
-// performVisit redeems the ticket, sends req, which is for its URL, and reads the answer.
+// performVisit redeems the ticket of p, sends req for the ticket's URL, and reads the response into
+// p. If the request's context ended, the error is the cause of that.
 func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err error) {
 	if err := p.ticket.Redeem(p.ticket.URL().String()); err != nil {
 		return err
@@ -61,12 +62,14 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 			return err
 		}
 	}
+	// Behind a proxy the socket leads to the proxy, so the host's address is checked here.
 	ctx := req.Context()
 	if p.viaProxy = t.dialer != nil && t.dialer.proxy != nil; p.viaProxy {
 		if p.serverAddr, err = t.dialer.checkAndClaimProxiedHost(ctx, p.ticket, req.URL); err != nil {
 			return err
 		}
 	}
+	// Only requests for pages carry cookies. The signature comes last: it covers the header.
 	cookies := t.cfg.Cookies
 	if !p.ticket.Kind().IsPage() {
 		cookies = nil
@@ -81,6 +84,7 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 	}
 	res, err := t.sendAndRead(req, p)
 	if err != nil {
+		// The reason why the visit was ended says more than the error of a read or write.
 		if err = t.translateRequestError(err); context.Cause(ctx) != nil {
 			err = context.Cause(ctx)
 		}
@@ -93,9 +97,9 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 	return nil
 }
 
-// sendAndRead sends the request and reads the answer into p.
+// sendAndRead sends req and reads the response into p.response.
 func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
-	if t.dialer == nil { // its connections do not call GotConn
+	if t.dialer == nil { // a transport from Config does not call GotConn, which records the send
 		if err := p.ticket.RecordSend(req.Context()); err != nil {
 			return nil, err
 		}
@@ -110,7 +114,7 @@ func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Res
 	}
 	defer res.Body.Close()
 	if err := req.Context().Err(); err != nil {
-		return nil, err // it came over a connection that was refused
+		return nil, err // the response came over a connection that was refused
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return nil, errUnexpectedUpgrade // the body is the connection itself, which Close closes
@@ -118,6 +122,7 @@ func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Res
 	if res.StatusCode < 100 {
 		return nil, errInvalidStatus
 	}
+	// From here on the end of the visit ends the reading, whatever the reader does.
 	defer p.closeConnOnCancel(req.Context(), res)()
 	if p.viaProxy && res.StatusCode == http.StatusProxyAuthRequired {
 		return nil, errProxyAuth
@@ -133,10 +138,9 @@ func (t *ticketedClient) sendAndRead(req *http.Request, p *roundTrip) (*http.Res
 	return res, nil
 }
 
-// closeConnOnCancel closes the connection of p when ctx is done, unless stop is called
-// first. A read of the body then ends even if the reader ignores ctx. Over HTTP/2,
-// where other visits may use the connection, net/http resets the stream when ctx is
-// done.
+// closeConnOnCancel closes the connection of p when ctx is done, unless stop is called first. A
+// read of the body then ends even if the reader ignores ctx. Over HTTP/2, where other visits may
+// use the connection, net/http resets the stream when ctx is done.
 func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (stop func() bool) {
 	if p.conn == nil || res.Body == http.NoBody || isHTTP2Conn(p.conn) {
 		return func() bool { return true }
@@ -144,31 +148,30 @@ func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (
 	return context.AfterFunc(ctx, func() { p.conn.Close() })
 }
 
-// startHeaderTimeout cancels the request if the header of the answer is late, until
-// stop is called.
+// startHeaderTimeout cancels the request if the header of the response does not arrive within
+// FirstByteTimeout, unless stop is called first.
 func (t *ticketedClient) startHeaderTimeout(p *roundTrip) (stop func()) {
 	limit := t.cfg.FirstByteTimeout
 	if limit >= t.cfg.Timeout {
-		return func() {} // the end of the visit comes first
+		return func() {} // the time limit of the visit comes first
 	}
 	timer := time.AfterFunc(limit, func() { p.cancelRequest(timeoutError{"answer", limit}) })
 	return func() { timer.Stop() }
 }
 
-// errUnsupportedScheme refuses what there is no fetcher for (LOC-18).
+// errUnsupportedScheme is the error of a URL whose scheme this package does not fetch (LOC-18).
 var errUnsupportedScheme = errors.New("only http and https are fetched")
 
-// newRequest returns the request for the ticket's URL, with the server's address noted
-// in p. It is an error if net/http cannot send one: of a scheme that is not http, or
-// with a stray percent sign in the path, which hardly a server would take.
+// newRequest returns the request for the ticket's URL. It sets p.conn and p.serverAddr when net/http
+// has a connection. It returns an error if net/http cannot send the request: the scheme is not
+// http or https, or the path has a stray percent sign, which hardly any server would accept.
 //
-// On its own net/http repeats a GET when a connection that was kept open
-// breaks, and over HTTP/2 when the server refuses the stream or goes away,
-// which would be a second visit for one ticket. So the second connection that it
-// takes for a round trip, be it the same one, cancels the request before anything is
-// sent. And a connection to an address that must not be visited now is refused
-// as well: the dialler lets none through, but one that was kept open did not
-// come by it.
+// net/http repeats a GET by itself when a kept-open connection breaks, and over HTTP/2 when the
+// server refuses the stream or goes away. That would be a second visit for one ticket. Therefore
+// the second connection that net/http takes for a round trip, even if it is the same connection
+// again, cancels the request before anything is sent. A connection to an address that must not be
+// visited now is refused here as well: the dialer refuses it for new connections, but a kept-open
+// connection does not pass through the dialer.
 func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 	u, request := p.ticket.URL(), p.ticket.Request()
 	if !u.Origin().IsHTTP() {
@@ -195,9 +198,9 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 	return req, err
 }
 
-// preservePathEscaping has the path of u sent as it is. Where it holds a character that net/url
-// escapes, such as |, net/url would write all of it anew, and what was escaped before,
-// such as %2F, would lead to another page, of which robots.txt was not asked.
+// preservePathEscaping makes net/http send the path of u unchanged. If the path has a character
+// that net/url escapes, such as |, net/url would write the whole path again, and an escaped
+// character such as %2F would become another path, which robots.txt was not checked for.
 func preservePathEscaping(u *url.URL) {
 	if u.RawPath == "" || u.EscapedPath() == u.RawPath {
 		return
@@ -213,30 +216,30 @@ func preservePathEscaping(u *url.URL) {
 	u.RawPath = b.String()
 }
 
-// attachAndCheckConn notes the connection of p, and returns why nothing may be sent
-// over it.
+// attachAndCheckConn makes conn the connection of p. It returns an error if nothing may be sent over
+// conn for this visit.
 func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 	p.conn = conn
 	p.enableLeaseCheck()
 	if p.viaProxy {
-		return nil // it leads to the proxy, and the host has been asked about
+		return nil // conn leads to the proxy; performVisit has checked the host
 	}
 	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	// A connection that carries other bytes than the exchange's own, as those of TLS, is no recordedConn.
+	// conn is a recordedConn only if it carries exactly the bytes of the exchange: it is outside TLS.
 	if c, ok := conn.(*recordedConn); ok && p.recorder != nil {
 		p.recorder.exchange.Addr = addr
 		c.recorder.Store(p.recorder)
 	}
 	if err != nil {
-		return nil // no address that hosts could share
+		return nil // other hosts cannot share it
 	}
 	p.serverAddr = addr
 	return p.ticket.ClaimServerAddr(addr.Addr())
 }
 
-// refuseConn cancels the request before anything is sent over conn. Over HTTP/2 the
-// context is asked for that just before the header is written; there conn may
-// carry other visits to the host, and stays open.
+// refuseConn cancels the request with the cause why before anything is sent over conn. Over HTTP/2,
+// net/http checks the context just before it writes the header; conn may carry other visits to the
+// host there, so it stays open.
 func (p *roundTrip) refuseConn(conn net.Conn, why error) {
 	p.cancelRequest(why)
 	if !isHTTP2Conn(conn) {
@@ -244,9 +247,9 @@ func (p *roundTrip) refuseConn(conn net.Conn, why error) {
 	}
 }
 
-// closeBrokenHTTP2Conn closes an HTTP/2 connection on which an answer did not come in time, or
-// was none, as net/http does over HTTP/1.1: it may be dead, or full of what nobody
-// waits for, and the next visit would fail on it as well.
+// closeBrokenHTTP2Conn closes an HTTP/2 connection whose response was late or malformed, as net/http
+// does over HTTP/1.1. The connection may be dead, or full of data that no visit reads, and the
+// next visit would fail on it as well.
 func (p *roundTrip) closeBrokenHTTP2Conn(why error) {
 	isBroken := errors.As(why, new(timeoutError)) || errors.Is(why, decorum.Malformed)
 	if p.conn != nil && isBroken && isHTTP2Conn(p.conn) {
@@ -259,18 +262,18 @@ func isHTTP2Conn(c net.Conn) bool {
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// maxPooledBuffer is the largest size of a buffer that is used again for bodies.
+// maxPooledBuffer is the largest buffer, in bytes, that returns to bufferPool.
 const maxPooledBuffer = 256 << 10
 
-// readBody returns the wanted part of the body, decoded. It puts the body of a sitemap into
-// the spool of p.
+// readBody returns the decoded body up to its limit, and reports whether it was cut. It puts the
+// body of a sitemap into p.bodySpool.
 func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().MethodOrGet() == http.MethodHead {
-		return nil, false, nil // its header speaks of a body that is not there
+		return nil, false, nil // its Content-Length is that of the body of a GET
 	}
 	if res.StatusCode/100 == 2 && !ticket.WantsContentType(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
-		return nil, true, nil // what is no page (a redirect, an error) is read
+		return nil, true, nil // bodies of redirects and errors are read whatever their type
 	}
 	reserve := func(n int64) error { return p.memoryShare.Reserve(ctx, n) }
 	r, err := t.decoders.openBody(res, ticket.BodyLimit(t.cfg.MaxBody), reserve)
@@ -288,9 +291,9 @@ func (t *ticketedClient) readBody(ctx context.Context, res *http.Response, p *ro
 	return t.readIntoMemory(ctx, r, res, p)
 }
 
-// readIntoMemory returns a body in memory, and no part of one that did not come whole. A
-// body of known length gets a buffer of its own; others are read into a shared buffer, and
-// copied if they are short.
+// readIntoMemory returns a body in memory. If the body did not arrive whole, it returns an error and
+// no body. A body of known length gets a buffer for itself; others are read into a pooled buffer
+// and copied if they are short.
 func (t *ticketedClient) readIntoMemory(
 	ctx context.Context, r io.Reader, res *http.Response, p *roundTrip,
 ) (body []byte, truncated bool, err error) {
@@ -304,7 +307,7 @@ func (t *ticketedClient) readIntoMemory(
 			buf = new(make([]byte, 0, 64<<10))
 		}
 		body, truncated, err = p.memoryShare.ReadAll(ctx, r, limit, 0, *buf)
-		if body != nil && cap(body) <= maxPooledBuffer { // a body that outgrew the buffer stays in its own
+		if body != nil && cap(body) <= maxPooledBuffer { // a longer body keeps the buffer it grew into
 			*buf = body[:0]
 			body = bytes.Clone(body)
 		}

@@ -16,7 +16,7 @@ func robotsTicket(t *testing.T, url string) crawler.Ticket {
 	return tickettest.New(t, tickettest.Config{URL: url, ForRobots: true})
 }
 
-// ticketWithLimits returns a ticket for a robots.txt whose permit limits gave.
+// ticketWithLimits returns a ticket for a robots.txt with a permit from limits.
 func ticketWithLimits(t *testing.T, limits *politeness.Limiter, url string) crawler.Ticket {
 	t.Helper()
 	return tickettest.New(t, tickettest.Config{URL: url, ForRobots: true, Limiter: limits})
@@ -28,7 +28,7 @@ func pageTicket(t *testing.T, url string) crawler.Ticket {
 	return tickettest.New(t, tickettest.Config{URL: url})
 }
 
-// fetchInVisit fetches by a ticket for cfg. The visit ends when there is an answer, as in a crawl.
+// fetchInVisit fetches with a ticket for cfg. The visit ends when Fetch returns, as in a crawl.
 func fetchInVisit(t *testing.T, f *httpfetch.Fetcher, cfg tickettest.Config) (res *decorum.Response, err error) {
 	t.Helper()
 	tickettest.Use(t, cfg, func(ticket crawler.Ticket) { res, err = f.Fetch(t.Context(), ticket) })

@@ -32,7 +32,7 @@ func newAuthority(t *testing.T) *certAuthority {
 	return a
 }
 
-// sign returns a certificate of a, or one that signs itself if a is new, and its key.
+// sign returns a certificate signed by a, and its key. If a is new, it returns a self-signed one.
 func (a *certAuthority) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -69,14 +69,14 @@ func (a *certAuthority) certPool() *x509.CertPool {
 	return pool
 }
 
-// connectingTo returns a configuration that connects to address whatever the URL says.
+// connectingTo returns cfg with a rule that connects to address whatever the URL says.
 func connectingTo(t *testing.T, cfg httpfetch.Config, address string) httpfetch.Config {
 	t.Helper()
 	cfg.ConnectToRules = []string{"::" + address}
 	return cfg
 }
 
-// TestTLSErrors are told in words of their own, and nothing is sent.
+// TestTLSErrors: each problem with a certificate has a specific error, and nothing is sent.
 func TestTLSErrors(t *testing.T) {
 	t.Parallel()
 	trusted, untrusted := newAuthority(t), newAuthority(t)

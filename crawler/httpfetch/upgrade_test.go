@@ -22,10 +22,10 @@ import (
 
 const switchingProtocols = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
 
-// An upgrader answers one kind of visit with 101, and holds the connection until the
-// client closes it.
+// An upgrader answers requests for one path with 101, and holds the connection until the client closes
+// it.
 type upgrader struct {
-	upgradePath string // the path that is answered so
+	upgradePath string // the path that gets a 101
 	conns       atomic.Int32
 }
 
@@ -49,7 +49,7 @@ func (u *upgrader) serveConn(c net.Conn) {
 	fmt.Fprintf(c, "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s", okHeader, len(answer), answer)
 }
 
-// newCrawlOfHosts returns a crawl of one page of each of so many hosts. All hosts have the same
+// newCrawlOfHosts returns a crawl of one page on each of the given number of hosts, which share one
 // address.
 func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg httpfetch.Config) *crawler.Crawler {
 	t.Helper()
@@ -64,13 +64,13 @@ func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg httpfetch.Conf
 	return crawl
 }
 
-// errEnough stops a crawl when a test has seen enough.
+// errEnough stops a crawl once a test has what it needs.
 var errEnough = errors.New("enough was seen")
 
-// TestUpgradesHoldNoWorker: hosts that answer 101 to a page, a robots.txt or a sitemap,
-// and hold the connection, take no longer than those that answer.
+// TestUpgradesHoldNoWorker: a 101 for a page, a robots.txt or a sitemap, on a connection that the
+// server holds open, occupies a worker no longer than any other response.
 func TestUpgradesHoldNoWorker(t *testing.T) {
-	const hosts = 80 // more than there are workers
+	const hosts = 80 // more than the crawl has workers
 	for _, visit := range []string{"/page", "/robots.txt", "/sitemap.xml"} {
 		t.Run(visit, func(t *testing.T) {
 			t.Parallel()
@@ -111,16 +111,16 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 	}
 }
 
-// An uncancelledTransport hides the end of a visit from net/http, which then reads bodies
-// as it reads that of an upgrade.
+// An uncancelledTransport hides the end of a visit from net/http, so that net/http reads any body as
+// it reads the body of an upgrade.
 type uncancelledTransport struct{ http.RoundTripper }
 
 func (d uncancelledTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.RoundTripper.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 }
 
-// TestBodiesEndWithTheVisit: a body that hangs, or comes byte by byte, ends with the
-// time of its visit and with a stop, even if its reader does not know of either.
+// TestBodiesEndWithTheVisit: reading a body that hangs, or arrives byte by byte, ends at the visit's
+// time limit and when the crawl stops, even if the reader ignores both.
 func TestBodiesEndWithTheVisit(t *testing.T) {
 	const head = okHeader + "Content-Length: 100000\r\n\r\n"
 	hang := func(w io.Writer) {
@@ -168,7 +168,7 @@ func TestBodiesEndWithTheVisit(t *testing.T) {
 					t.Errorf("got %v, want %q", err, tt.err)
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("the visit goes on")
+				t.Fatal("the visit does not end")
 			}
 		})
 	}

@@ -18,27 +18,28 @@ import (
 
 // A wireRecorder keeps the bytes of one exchange, until stopAndTakeExchange.
 type wireRecorder struct {
-	ctx           context.Context     // of the visit
-	memoryShare   *bodymem.VisitShare // of the visit
-	reservedBytes int64               // bytes of it that are reserved for the response
+	ctx           context.Context     // the visit's; ends a wait for memory
+	memoryShare   *bodymem.VisitShare // the visit's
+	reservedBytes int64               // reserved in memoryShare for exchange.RawResponse; constant once stopped
 
-	mu             sync.Mutex // guards the fields below
+	mu             sync.Mutex // guards exchange, remainingBytes, truncated and stopped
 	exchange       decorum.RawExchange
 	remainingBytes int64 // bytes of the response that still fit
-	truncated      bool
+	truncated      bool  // the response exceeded remainingBytes
 	stopped        bool
 }
 
-// maxWireOverhead is what a response may take on the wire beyond the limit of its body:
-// headers, interim answers, the sizes of chunks.
+// maxWireOverhead is how many bytes a response may take on the wire beyond the limit of its body, for
+// headers, interim responses and chunk sizes.
 const maxWireOverhead = 1 << 20
 
-// newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which
-// count in share.
+// newWireRecorder returns a recorder for a response with a body of at most maxBodyBytes, which are
+// reserved in share as they arrive.
 func newWireRecorder(ctx context.Context, share *bodymem.VisitShare, maxBodyBytes int64) *wireRecorder {
 	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
 }
 
+// appendRequest appends b to the request, unless the recording has ended.
 func (t *wireRecorder) appendRequest(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +48,7 @@ func (t *wireRecorder) appendRequest(b []byte) {
 	}
 }
 
-// trimRequestTail takes back the last n bytes of the request.
+// trimRequestTail removes the last n bytes of the request, which were not sent after all.
 func (t *wireRecorder) trimRequestTail(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +57,8 @@ func (t *wireRecorder) trimRequestTail(n int) {
 	}
 }
 
-// appendResponse appends to the response. It returns an error if there is no memory for it.
+// appendResponse appends b to the response, as far as it fits. It returns an error if the memory for
+// it cannot be reserved.
 func (t *wireRecorder) appendResponse(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,9 +73,9 @@ func (t *wireRecorder) appendResponse(b []byte) error {
 	return nil
 }
 
-// growResponse makes space for n more bytes. It requires mu, and releases it while it waits for
-// memory, so that stopAndTakeExchange does not wait. No other goroutine calls appendResponse in
-// the meantime.
+// growResponse makes space for n more bytes. The caller holds mu, which is released while
+// growResponse waits for memory, so that stopAndTakeExchange does not wait. No other goroutine calls
+// appendResponse in the meantime.
 func (t *wireRecorder) growResponse(n int) error {
 	length, capacity := len(t.exchange.RawResponse), cap(t.exchange.RawResponse)
 	if t.stopped || length+n <= capacity {
@@ -92,8 +94,8 @@ func (t *wireRecorder) growResponse(n int) error {
 	return nil
 }
 
-// stopAndTakeExchange ends the recording and returns what was recorded, nil if nothing was
-// sent. The recorder drops it, since a connection that is kept open keeps its recorder.
+// stopAndTakeExchange ends the recording and returns the exchange, or nil if nothing was sent. The
+// recorder drops the exchange, because a kept-open connection keeps its recorder.
 func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.RawExchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +110,8 @@ func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) 
 	return &x
 }
 
-// truncation says how the reading of a visit's answer ended: err is why there is none.
+// truncation returns why the recorded response is incomplete, if it is. err is the error of a visit
+// without a response.
 func (p *roundTrip) truncation(ctx context.Context, err error) decorum.TruncationReason {
 	var netErr net.Error
 	switch {
@@ -117,7 +120,7 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 	case p.response != nil && (len(p.response.Body) > 0 || p.bodySpool != nil):
 		return decorum.TruncatedByLength
 	case p.response != nil:
-		return decorum.TruncatedUnspecified // its type is not wanted
+		return decorum.TruncatedUnspecified // the body has an unwanted content type
 	case errors.As(context.Cause(ctx), new(timeoutError)), errors.As(err, &netErr) && netErr.Timeout():
 		return decorum.TruncatedByTime
 	case errors.Is(err, errEncodedTooLong):
@@ -129,13 +132,13 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 	return decorum.TruncatedUnspecified
 }
 
-// A recordedConn records what passes through it on its current recorder.
+// A recordedConn records the bytes that pass through it on its current recorder.
 type recordedConn struct {
 	net.Conn
-	recorder atomic.Pointer[wireRecorder]
+	recorder atomic.Pointer[wireRecorder] // nil before the first visit
 }
 
-// Read is part of net.Conn.
+// Read is part of net.Conn. It fails if the memory to record the bytes cannot be reserved.
 func (c *recordedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if t := c.recorder.Load(); t != nil {
@@ -146,8 +149,8 @@ func (c *recordedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write is part of net.Conn. It notes what it sends before it does: the answer
-// may be there, and the visit over, before it returns.
+// Write is part of net.Conn. It records the bytes before it sends them: the response may have
+// arrived, and the visit may be over, before the write returns.
 func (c *recordedConn) Write(b []byte) (int, error) {
 	t := c.recorder.Load()
 	if t != nil {
@@ -160,8 +163,8 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// recordConns makes all connections of t recordedConns, inside TLS. They speak HTTP/1.1: the
-// frames of HTTP/2 are no message that could be kept.
+// recordConns makes all connections of t recordedConns, which see the bytes inside TLS. They speak
+// HTTP/1.1: the frames of HTTP/2 are not a message that a WARC file could hold.
 func recordConns(t *http.Transport) {
 	dial := t.DialContext
 	wrap := func(c net.Conn) net.Conn { return &recordedConn{Conn: c} }
@@ -182,8 +185,8 @@ func recordConns(t *http.Transport) {
 	t.Protocols.SetHTTP1(true)
 }
 
-// tlsHandshake returns c with TLS, as t would speak it to addr. t has a configuration of TLS and
-// a timeout of handshakes.
+// tlsHandshake returns c with TLS, as t would speak it to addr. t must have a TLS configuration and a
+// handshake timeout.
 func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

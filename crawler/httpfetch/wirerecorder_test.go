@@ -24,14 +24,14 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// A rawResponse is how a page of a wire is answered: these bytes, and then the
-// server hangs up, or says no more.
+// A rawResponse is what a rawServer sends for a page: these bytes, after which the server closes the
+// connection or stays silent.
 type rawResponse struct {
 	bytes        string
 	close, stall bool
 }
 
-// A rawServer is a server of bytes, which remembers those that it was sent.
+// A rawServer is a server that sends raw bytes and records the bytes it receives.
 type rawServer struct {
 	net.Listener
 	pages map[string]rawResponse
@@ -41,7 +41,7 @@ type rawServer struct {
 	conns    int
 }
 
-// startRawServer starts a wire, with TLS if there is a configuration.
+// startRawServer starts a rawServer, with TLS if tlsConfig is not nil.
 func startRawServer(t *testing.T, pages map[string]rawResponse, tlsConfig *tls.Config) *rawServer {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
@@ -82,7 +82,7 @@ func (w *rawServer) serveConn(c net.Conn) {
 		w.requests[path] = request.String()
 		w.mu.Unlock()
 		page := w.pages[path]
-		for part := []byte(page.bytes); len(part) > 0; { // in pieces, so that many are read
+		for part := []byte(page.bytes); len(part) > 0; { // in pieces, which the client reads one by one
 			n := min(len(part), 700)
 			if _, err := c.Write(part[:n]); err != nil {
 				return
@@ -90,7 +90,7 @@ func (w *rawServer) serveConn(c net.Conn) {
 			part = part[n:]
 		}
 		if page.stall {
-			_, _ = in.ReadByte() // until the other side hangs up
+			_, _ = in.ReadByte() // until the client closes the connection
 		}
 		if page.close || page.stall {
 			return
@@ -98,7 +98,7 @@ func (w *rawServer) serveConn(c net.Conn) {
 	}
 }
 
-// requestFor returns what was sent for a path.
+// requestFor returns the bytes received with the request for path.
 func (w *rawServer) requestFor(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	return nil
 }
 
-// captureExchanges crawls the pages of a wire and returns what was kept of them by path.
+// captureExchanges crawls the pages of w and returns the captured exchanges by path.
 func captureExchanges(t *testing.T, site string, w *rawServer, cfg httpfetch.Config) map[string]*decorum.RawExchange {
 	t.Helper()
 	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []string{"::" + w.Addr().String()}, true, true
@@ -154,7 +154,7 @@ var tlsServer = sync.OnceValue(func() *httptest.Server {
 	return s
 })
 
-// newTrustingTransport returns a transport that trusts the certificate.
+// newTrustingTransport returns a transport for cfg that trusts httptest's certificate.
 func newTrustingTransport(cfg httpfetch.Config) *http.Transport {
 	t := httpfetch.NewTransport(cfg)
 	roots := x509.NewCertPool()
@@ -175,8 +175,8 @@ func okResponse(header, body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
 }
 
-// What is captured is what went over the wire, byte for byte, with TLS and
-// without, on connections that are used many times.
+// TestCaptureByteForByte: the captured exchange equals the bytes on the wire (inside TLS), on
+// connections that carry many exchanges.
 func TestCaptureByteForByte(t *testing.T) {
 	long := strings.Repeat("0123456789", 2000)
 	pages := map[string]rawResponse{
@@ -227,7 +227,7 @@ func TestCaptureByteForByte(t *testing.T) {
 	}
 }
 
-// Why an answer was not read to its end.
+// TestCaptureSaysWhyItWasCut: the exchange of an incomplete response has its truncation reason.
 func TestCaptureSaysWhyItWasCut(t *testing.T) {
 	t.Parallel()
 	const limit = 1000
@@ -259,8 +259,8 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 	}
 }
 
-// What never ends on the wire, and never becomes a body, does not fill the
-// memory: of a stream of empty blocks no more is kept than of a body.
+// TestCaptureIsBounded: an endless response that never yields a body, such as a stream of empty
+// blocks, is captured up to the limit of a body and maxWireOverhead.
 func TestCaptureIsBounded(t *testing.T) {
 	const limit = 1000
 	empty := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + strings.Repeat("\x00\x00\x00\xff\xff", 2<<20/5)
