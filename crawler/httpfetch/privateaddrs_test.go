@@ -100,7 +100,8 @@ func TestOtherServices(t *testing.T) {
 		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
 		}
-		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // an FTP server may name such an address for data
+		// An FTP server may name such an address for data.
+		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} {
 			if c, err := fetcher.DialNonHTTPAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
 			}

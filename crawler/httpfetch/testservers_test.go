@@ -130,7 +130,7 @@ func (s *nameServer) questionCount(name string) int {
 type proxyServer struct {
 	URL            string
 	zone           map[string]string
-	mu             sync.Mutex
+	mu             sync.Mutex // guards connectTargets and authHeaders
 	connectTargets []string
 	authHeaders    []string
 }

@@ -36,7 +36,7 @@ type rawServer struct {
 	net.Listener
 	pages map[string]rawResponse
 
-	mu       sync.Mutex
+	mu       sync.Mutex        // guards requests and conns
 	requests map[string]string // by path
 	conns    int
 }
@@ -107,7 +107,7 @@ func (w *rawServer) requestFor(path string) string {
 
 // exchangeRecorder is an Archive that keeps exchanges in memory.
 type exchangeRecorder struct {
-	mu        sync.Mutex
+	mu        sync.Mutex                      // guards exchanges
 	exchanges map[string]*decorum.RawExchange // by URL
 }
 
