@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A oneAddressWeb is a web whose hosts are all at one address.
+// A oneAddressWeb is a web whose hosts all have the same address.
 type oneAddressWeb struct{ web *crawltest.Web }
 
 func (s oneAddressWeb) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -30,7 +30,7 @@ func (s oneAddressWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.web.RoundTrip(r)
 }
 
-// A fakeConn is a connection that is closed, or not.
+// A fakeConn is a connection that counts whether it is closed.
 type fakeConn struct {
 	net.Conn
 	addr   net.Addr
@@ -40,10 +40,9 @@ type fakeConn struct {
 func (c *fakeConn) RemoteAddr() net.Addr { return c.addr }
 func (c *fakeConn) Close() error         { c.closed = true; return nil }
 
-// TestOnRequestOnce: of a page that is turned away because the address of its host
-// is busy OnRequest is told once, and what it made of the request is what is sent
-// when the address is free. That is when robots.txt is known from an earlier run,
-// and the address is not.
+// TestOnRequestOnce: if the address of a page's host is busy, OnRequest is called once, and the request
+// is sent as OnRequest left it when the address is free. This happens if robots.txt is known from an
+// earlier run, and the address is not.
 func TestOnRequestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts = 40

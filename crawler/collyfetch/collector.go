@@ -22,33 +22,34 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Collector is a colly.Collector whose requests decorum makes. All of colly's
-// callbacks work; a request that one of them makes is enqueued: Visit returns
-// nil at once, and the page comes to the callbacks when robots.txt allows it and
-// its host is due, or never. Register callbacks before the crawl begins. What
-// becomes of each of colly's settings is told in docs/colly.md.
+// A Collector is a colly.Collector whose requests decorum makes. All of colly's callbacks work. A
+// request that a callback makes is queued: Visit returns nil at once, and the callbacks get the
+// page once robots.txt allows it and its host is due, or never. Register callbacks before the crawl
+// begins. docs/colly.md lists the effect of each of colly's settings.
 //
-// A Collector is both Fetcher and, by Handle, Handler of its crawl: colly runs
-// the callbacks for a request, pauses while decorum does the accounts of the
-// answer, and goes on with the callbacks for the response.
+// A Collector is both the Fetcher and, with Handle, the Handler of its crawl. Colly runs the
+// callbacks for a request, pauses while decorum ends the visit, and continues with the callbacks
+// for the response.
 type Collector struct {
 	*colly.Collector
-	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
-	// MaxRequestBody is how many bytes the body of a request may have that callbacks make.
-	// 0 is 1 MiB; at most 16 MiB. A request with a longer one is refused.
+	// Log gets the problems with requests of callbacks. NewCollector sets slog.Default.
+	Log *slog.Logger
+	// MaxRequestBody bounds the body, in bytes, of a request that callbacks make. A request with a
+	// longer body is refused. 0 is 1 MiB; at most 16 MiB.
 	MaxRequestBody int64
 
-	frontier         *frontier.Frontier
-	fetcher          *httpfetch.Fetcher
-	joinedCollectors map[string]*joinedCollyCollector // by name
-	requestCallbacks []colly.RequestCallback
-	canceledCtx      context.Context
-	instanceID       string      // no other Collector has it
-	hasRequestedPage atomic.Bool // a page has been asked for: what is visited now was found by a callback
-	unsentRequests   unsentRequests
+	frontier *frontier.Frontier
+	fetcher  *httpfetch.Fetcher
+	// joinedCollectors has the collectors by the name they joined under; "" is the embedded one.
+	joinedCollectors map[string]*joinedCollyCollector
+	requestCallbacks []colly.RequestCallback // registered with OnRequest
+	canceledCtx      context.Context         // see canceledContext
+	instanceID       string                  // distinguishes the lease tokens of several Collectors
+	hasRequestedPage atomic.Bool             // a page was requested in this run, so a Visit may come from a callback
+	unsentRequests   unsentRequests          // what callbacks made of requests that could not be sent
 
 	mu           sync.Mutex              // guards callbackRuns
-	callbackRuns map[uint64]*callbackRun // the pages in hand, by the token of their lease
+	callbackRuns map[uint64]*callbackRun // pages from Fetch until ReleaseVisitResources, by lease token
 }
 
 var (
@@ -56,59 +57,64 @@ var (
 	_ crawler.VisitResourceReleaser = (*Collector)(nil)
 )
 
-// NewCollector returns a Collector without callbacks, for a crawl of f whose
-// requests fetcher sends. It must be made the Fetcher of the Crawler, and its
-// Handle the Handler.
+// NewCollector returns a Collector without callbacks, for a crawl with the frontier f whose requests
+// fetcher sends. The caller must make it the Fetcher of the Crawler, and its Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *httpfetch.Fetcher) *Collector {
 	c, err := wrapCollector(newBareCollector(fetcher.UserAgent()), f, fetcher, slog.Default())
 	if err != nil {
-		panic(err) // never: nothing is set that could be refused
+		panic(err) // unreachable: the bare collector has no setting that is refused
 	}
 	return c
 }
 
+// wrapCollector returns a Collector with collyCollector joined under the empty name.
 func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *httpfetch.Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.joinCollyCollector("", collyCollector)
 }
 
-// newBareCollector returns a collector with everything off that decorum decides, and that
-// configure leaves alone. Fields are set after NewCollector, so that no COLLY_
-// environment variable has the last word.
+// newBareCollector returns a collector with every setting off that decorum decides and that
+// overrideSettings leaves alone. The fields are set after colly.NewCollector, so that they override
+// COLLY_ environment variables.
 func newBareCollector(userAgent string) *colly.Collector {
 	c := colly.NewCollector()
 	c.UserAgent = userAgent
-	c.AllowURLRevisit = false        // join warns of it
-	c.ParseHTTPErrorResponse = false // errors are for OnError
+	c.AllowURLRevisit = false        // joinCollyCollector warns if it is set
+	c.ParseHTTPErrorResponse = false // error responses go to OnError
 	c.DetectCharset = false
 	c.CacheDir = ""
-	c.MaxDepth, c.MaxBodySize = 0, 0 // the fetcher's bound holds, which can tell that it cut
+	c.MaxDepth, c.MaxBodySize = 0, 0 // the Fetcher limits bodies, and reports which it cut
 	c.AllowedDomains, c.DisallowedDomains = nil, nil
 	return c
 }
 
-// JoinCollector makes the requests of another collector, such as a Clone, go the same
-// way. Its requests are queued under the name, which must be the same in the
-// next run, and answered to its callbacks. Call it before the crawl begins.
+// JoinCollector makes the requests of another collector, such as a Clone, part of the crawl. They are
+// queued under name, and their responses go to the callbacks of that collector. The name must be
+// unique and the same in the next run. Call JoinCollector before the crawl begins. It returns an
+// error if other belongs to a crawl already, or has a setting that decorum cannot support.
 func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 	if name == "" || c.joinedCollectors[name] != nil {
-		return errors.New("collyfetch: JoinCollector: each collector needs a name of its own")
+		return errors.New("collyfetch: JoinCollector: each collector needs a unique name")
 	}
 	return c.joinCollyCollector(name, other)
 }
 
+// joinCollyCollector makes m part of the crawl: it overrides m's settings, and hooks into its
+// transport and callbacks.
 func (c *Collector) joinCollyCollector(name string, m *colly.Collector) error {
-	isClone := m.Context == c.canceledCtx // a Clone
+	isClone := m.Context == c.canceledCtx // of a collector that has joined
 	if !isClone && errors.Is(context.Cause(m.Context), errTransportReplaced) {
 		return errCollectorInUse
 	}
+	// A Clone has AllowURLRevisit from overrideSettings, not from the program.
 	if m.AllowURLRevisit && !isClone {
 		c.Log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
 	}
 	if err := c.overrideSettings(m); err != nil {
 		return err
 	}
+	// Only colly can make a request that belongs to m; collyRequestForTicket copies this one.
 	blankRequest, err := m.UnmarshalRequest([]byte(`{"Method": "GET"}`))
 	if err != nil {
 		return err
@@ -116,30 +122,33 @@ func (c *Collector) joinCollyCollector(name string, m *colly.Collector) error {
 	blankRequest.Body = nil
 	joined := &joinedCollyCollector{m, name, blankRequest}
 	c.joinedCollectors[name] = joined
+	// OnRequest queues what is not a page's own request, the transport sends the others, and
+	// restoreStatus is the first callback for responses.
 	m.SetClient(&http.Client{Transport: &collyTransport{c}, CheckRedirect: stopAtRedirect})
 	m.OnRequest(func(r *colly.Request) { c.interceptRequest(joined, r) })
 	m.OnResponse(restoreStatus)
 	return nil
 }
 
-// A joinedCollyCollector is a collector that has joined.
+// A joinedCollyCollector is a collector that has joined a Collector.
 type joinedCollyCollector struct {
 	*colly.Collector
-	name         string         // that its requests are queued under
-	blankRequest *colly.Request // of it, for nothing yet: only colly can make one
+	name         string         // under which its requests are queued
+	blankRequest *colly.Request // copied for each page
 }
 
-// stopAtRedirect keeps colly from following a redirect itself: those that lead on are queued.
+// stopAtRedirect keeps colly from following a redirect itself: the crawl queues redirect targets.
 func stopAtRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// errCollectorInUse refuses a collector that another crawl has.
+// errCollectorInUse is the error of a collector that belongs to another crawl.
 var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see JoinCollector")
 
-// reapplyOverrides configures the collectors anew: the program may have set their fields.
+// reapplyOverrides overrides the settings of all collectors again, because the program may have
+// changed them.
 func (c *Collector) reapplyOverrides() error {
 	for _, m := range c.joinedCollectors {
 		if m.Async {
-			m.Wait() // colly still queues
+			m.Wait() // until colly has queued the requests made so far
 		}
 		if err := c.overrideSettings(m.Collector); err != nil {
 			return err
@@ -148,16 +157,16 @@ func (c *Collector) reapplyOverrides() error {
 	return nil
 }
 
-// OnRequest registers a callback that is called right before a request is sent,
-// whose headers it may change and which it may Abort. (One that is registered
-// on the colly.Collector itself is also called when a link is queued.)
+// OnRequest registers a callback that is called right before a request is sent. It may change the
+// headers, and may Abort the request. A callback that is registered on the embedded
+// colly.Collector is called when a link is queued, too.
 func (c *Collector) OnRequest(f colly.RequestCallback) {
 	c.requestCallbacks = append(c.requestCallbacks, f)
 }
 
-// Fetch is the crawler.Fetcher of the crawl: it lets colly make the request of a
-// page, which calls the callbacks for requests, sends it, and leaves colly
-// waiting for Handle. The crawl's own errands go past the callbacks.
+// Fetch is the crawler.Fetcher of the crawl. For a page, it makes colly run the callbacks for
+// requests and send the request, and leaves colly paused until Handle. Robots.txt files, sitemaps
+// and other prerequisites bypass colly.
 func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	if !t.Kind().IsPage() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
@@ -174,17 +183,19 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		}
 		return nil, r.noResponseError()
 	}
+	// A redirect or a 304 has no page that callbacks could read.
 	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
-		c.ReleaseVisitResources(t) // there is nothing to read
+		c.ReleaseVisitResources(t)
 	}
 	return r.response, nil
 }
 
-// errNotFetched is of a Crawler that was put together wrongly.
-var errNotFetched = errors.New("the callbacks do not know the page: is the Collector the Fetcher of the Crawler, and Handle called at most once for a page?")
+// errNotFetched is the error of a Crawler that was assembled incorrectly.
+var errNotFetched = errors.New("the callbacks have not seen the request for the page: is the Collector the Fetcher of the Crawler, and Handle called at most once for a page?")
 
-// Handle is the crawler.Handler that runs the callbacks for a response. What
-// they visit it returns as links. A Handler may wrap it.
+// Handle is the crawler.Handler that runs the callbacks for a response. It returns the URLs that they
+// visit as links. A program's Handler may call it. Its error is of Kind Dropped if colly cannot
+// parse the page, which is then not visited again.
 func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 	r := c.findCallbackRun(v.Lease.Token)
 	if r == nil {
@@ -197,7 +208,7 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 	r.resume()
 	links, retry, linkErr := r.closeAndTakeLinks()
 	switch {
-	case linkErr != nil: // it is not read as long as not all of it is kept
+	case linkErr != nil: // the page is visited again, because not all of its links are queued
 		return links, linkErr
 	case retry:
 		return links, errRetryRequested
@@ -208,20 +219,21 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 	return links, nil
 }
 
-// errRetryRequested is the verdict of callbacks that called Request.Retry.
-var errRetryRequested = errors.New("a callback asks for the page again")
+// errRetryRequested is Handle's error when a callback called Request.Retry.
+var errRetryRequested = errors.New("a callback called Retry for the page")
 
-// interceptRequest is called for every request of a collector, before it is sent: that
-// for a page lets it pass, any other is queued. Where that cannot be, collyTransport
-// refuses it, so that whoever asked gets the error.
+// interceptRequest is called for every request of a collector, before it is sent. A page's own
+// request passes; any other request is queued and aborted. If it cannot be queued, collyTransport
+// refuses it, so that the caller gets the error.
 func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) {
 	if run := c.findCallbackRunByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
 		run.callbackRequest = r
+		// The callbacks have seen this request before it could not be sent.
 		if run.lastUnsentRequest != nil {
 			r.ResponseCharacterEncoding = run.lastUnsentRequest.ResponseCharacterEncoding
 			return
 		}
-		if m.name == "" { // those who joined have callbacks of their own
+		if m.name == "" { // joined collectors have separate callbacks
 			for _, f := range c.requestCallbacks {
 				f(r)
 			}
@@ -241,8 +253,8 @@ func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) 
 // defaultMaxRequestBody is the default of Collector.MaxRequestBody.
 const defaultMaxRequestBody = 1 << 20
 
-// enqueueRequest queues the request as a link of the page that it was made for, or of
-// none.
+// enqueueRequest queues r as a link of the page whose callback made it, or as a URL without a
+// referrer. It returns an error if r cannot be queued.
 func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) error {
 	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
@@ -255,7 +267,8 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	if err != nil {
 		return err
 	}
-	parent := callbackRunFromContext(r.Ctx) // the page whose callback made the request
+	// A request of the page's own URL by Retry is noted; any other becomes a link of the page.
+	parent := callbackRunFromContext(r.Ctx)
 	if parent != nil && parent.collector != c {
 		parent = nil
 	}
@@ -269,14 +282,14 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 	return c.enqueueLink(parent, crawler.LinkToVisit{URL: u, CallbackData: metadata, Request: request}, r.Depth)
 }
 
-// enqueueLink queues a link, which colly counts as so deep, with those of the page that it
-// was found on, or on its own.
+// enqueueLink queues l, whose depth as colly counts it is depth. It becomes one of the links that
+// Handle returns for parent, or is queued at once if parent is nil or cannot hold it.
 func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int) error {
 	if parent.tryBufferLink(l) {
 		return nil
 	}
 	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), CallbackData: l.CallbackData, Request: l.Request}
-	if c.hasRequestedPage.Load() { // limits against made-up URLs hold, which do not for seeds
+	if c.hasRequestedPage.Load() { // the limits of URL traps apply to links, not to seeds
 		e.Source = storage.SourceLink
 	}
 	if parent == nil {
@@ -291,9 +304,9 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 	return err
 }
 
-// NamedCallbacks are the callbacks of a program, by the name that a project's handler
-// field calls them by. Each func registers its callbacks on the Collector of one
-// crawl, which may be called by many workers at a time. They are daemon.PageHandlerRegistry.
+// NamedCallbacks maps the name in a project's handler field to a func that registers callbacks on
+// the Collector of one crawl. Many workers may call the callbacks concurrently. NamedCallbacks
+// implements daemon.PageHandlerRegistry.
 type NamedCallbacks map[string]func(*Collector)
 
 // Names returns the names whose func is not nil, sorted.
@@ -302,9 +315,9 @@ func (n NamedCallbacks) Names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(n)), isNil)
 }
 
-// Attach has the callbacks of that name, which is one of Names, called for the pages of c: it
-// sets the Fetcher and the Handler of c. Their requests are sent by fetcher; the body of one
-// has at most maxRequestBody bytes, see Collector.
+// Attach makes the callbacks called name, which is one of Names, the callbacks of c: it sets c's
+// Fetcher and Handler. fetcher sends their requests; the body of a request has at most
+// maxRequestBody bytes, see Collector.MaxRequestBody.
 func (n NamedCallbacks) Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64) {
 	callbacks := NewCollector(c.Frontier, fetcher)
 	callbacks.Log, callbacks.MaxRequestBody = c.Log, maxRequestBody
@@ -312,34 +325,34 @@ func (n NamedCallbacks) Attach(name string, c *crawler.Crawler, fetcher *httpfet
 	c.Fetcher, c.Handler = callbacks, callbacks.Handle
 }
 
-// overrideSettings turns off in m what decorum decides. It returns an error if m is
-// set to what cannot be had.
+// overrideSettings turns off the settings of m that decorum decides. It returns an error if m has a
+// setting that decorum cannot support.
 func (c *Collector) overrideSettings(m *colly.Collector) error {
 	userAgent := c.fetcher.UserAgent()
 	switch {
 	case m.CheckHead:
-		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")
+		return errors.New("collyfetch: CheckHead: a page is requested once; OnResponseHeaders gets the headers of the response")
 	case m.CacheDir != "":
-		return errors.New("collyfetch: CacheDir: the crawl remembers what it has visited, and asks with If-None-Match where it visits again")
+		return errors.New("collyfetch: CacheDir: the crawl remembers the visited URLs, and sends If-None-Match when it visits one again")
 	case m.UserAgent != userAgent && m.UserAgent != defaultCollyAgent && m.UserAgent != "":
-		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, userAgent)
+		return fmt.Errorf("collyfetch: UserAgent %q: the crawl's User-Agent is %q", m.UserAgent, userAgent)
 	}
 	setIfDifferent(&m.UserAgent, userAgent)
-	setIfDifferent(&m.IgnoreRobotsTxt, true) // decorum's own gate is asked
-	setIfDifferent(&m.AllowURLRevisit, true) // decorum's seen set is asked
-	setIfDifferent(&m.Async, false)          // decorum has workers, and catches their panics
+	setIfDifferent(&m.IgnoreRobotsTxt, true) // decorum's gate decides
+	setIfDifferent(&m.AllowURLRevisit, true) // decorum's seen set decides
+	setIfDifferent(&m.Async, false)          // decorum has workers, and recovers their panics
 	setIfDifferent(&m.MaxRequests, 0)        // decorum counts pages
 	setIfDifferent(&m.Context, c.canceledCtx)
 	return nil
 }
 
-// setIfDifferent sets a field, unless it is so: other goroutines of the program may be in a
-// Visit of theirs, which reads it.
+// setIfDifferent sets a field unless it has the value: other goroutines of the program may read the
+// field in a Visit at the same time.
 func setIfDifferent[T comparable](field *T, value T) {
 	if *field != value {
 		*field = value
 	}
 }
 
-// defaultCollyAgent is the User-Agent of a collector that was given none.
+// defaultCollyAgent is the User-Agent of a collector for which the program set none.
 const defaultCollyAgent = "colly - https://github.com/gocolly/colly"

@@ -26,13 +26,13 @@ import (
 
 const userAgent = "testbot/1.0 (+https://bot.test/)"
 
-// newCrawl returns a crawl and its collector, ready for callbacks.
+// newCrawl returns a crawl and its collector, to which the test adds callbacks.
 func newCrawl(t *testing.T, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	return newCrawlWithStore(t, memory.New(memory.Config{}), cfg)
 }
 
-// newCrawlWithStore is begin for a crawl whose state is in a store.
+// newCrawlWithStore is newCrawl with the crawl's state in store.
 func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
@@ -54,7 +54,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg httpfetch.Config) 
 	}, c
 }
 
-// serveWeb puts the web on a real socket, and says how to get there.
+// serveWeb serves the web on a real socket, and returns the connect-to rules that lead to it.
 func serveWeb(t *testing.T, web *crawltest.Web) []string {
 	t.Helper()
 	server, err := web.Start("127.0.0.1:0")
@@ -65,7 +65,7 @@ func serveWeb(t *testing.T, web *crawltest.Web) []string {
 	return []string{"::" + server.Addr}
 }
 
-// requestedPaths returns the paths that the web was asked for, in order.
+// requestedPaths returns the paths requested from the web, in order.
 func requestedPaths(web *crawltest.Web) []string {
 	var p []string
 	for _, x := range web.Log() {
@@ -74,9 +74,8 @@ func requestedPaths(web *crawltest.Web) []string {
 	return p
 }
 
-// TestCallbacksEnqueue: Request.Visit on a disallowed URL, on a seen one and on
-// a good one. Only the last is requested, and not before the host is due, as
-// the server sees it.
+// TestCallbacksEnqueue: of a disallowed, a seen and a new URL that Request.Visit gets, only the new one is
+// requested, and the server sees that it waits until the host is due.
 func TestCallbacksEnqueue(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	web := crawltest.New(crawltest.Site{Host: "a.test",
@@ -115,8 +114,8 @@ func TestCallbacksEnqueue(t *testing.T) {
 	}
 }
 
-// TestCallbacks: each kind of callback is called for the pages it is for, in
-// colly's order, and never for a robots.txt or a link.
+// TestCallbacks: each kind of callback is called for the pages it is for, in colly's order, and never
+// for a robots.txt or when a link is queued.
 func TestCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -157,7 +156,7 @@ func TestCallbacks(t *testing.T) {
 	})
 }
 
-// TestCallbacksTake203ForAnAnswer, as they do every 2xx.
+// TestCallbacksTake203ForAnAnswer: a page with any 2xx status reaches OnResponse with its status.
 func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := crawltest.HTML("<a href=/next>x</a>")

@@ -21,25 +21,24 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A programSession is what a program of colly's kind is given: a collector, plain or
-// wrapped, and the few places where the two differ.
+// A programSession is what a colly program works with: a plain or a wrapped collector, and funcs for the
+// few places where the two differ.
 type programSession struct {
 	*colly.Collector
-	join func(string, *colly.Collector) // nothing, for plain colly
+	join func(string, *colly.Collector) // does nothing with plain colly
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards items
 	items map[string]bool
 }
 
-// addItem notes what a program has scraped.
+// addItem records what a program has scraped.
 func (s *programSession) addItem(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.items[fmt.Sprintf(format, args...)] = true
 }
 
-// collyPrograms do what colly's own examples of these names do, on a web that fits in
-// a test.
+// collyPrograms do what colly's own examples of these names do, on a small web.
 var collyPrograms = map[string]func(*programSession){
 	"basic": func(s *programSession) {
 		s.AllowedDomains = []string{"wiki.test"}
@@ -189,8 +188,8 @@ var collyPrograms = map[string]func(*programSession){
 	},
 }
 
-// programWeb is the web that the programs run on. Two sites link to pages that
-// robots.txt closes, and to a host that no program is allowed to go to.
+// programWeb is the web that the programs run on. Two sites link to pages that robots.txt disallows, and
+// to a host that the programs are not allowed to visit.
 func programWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
 	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
@@ -224,7 +223,7 @@ func programWeb() *crawltest.Web {
 		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.PageFunc{"/": page("<h1>Other</h1>")}})
 }
 
-// shopForms are a form that one logs in by, and one that takes a file.
+// shopForms has a login form and a form that takes a file.
 func shopForms() map[string]crawltest.PageFunc {
 	return map[string]crawltest.PageFunc{
 		"/login": func(r crawltest.PageRequest) crawltest.Response {
@@ -245,9 +244,8 @@ func shopForms() map[string]crawltest.PageFunc {
 	}
 }
 
-// TestPrograms runs each program twice, with plain colly and wrapped: both
-// scrape the same, and wrapped it is polite. That plain colly is not, by the same
-// judge, says that the judge looks.
+// TestPrograms runs each program with plain colly and wrapped. Both scrape the same, and the wrapped one
+// is polite. The same check finds plain colly impolite, which shows that the check works.
 func TestPrograms(t *testing.T) {
 	impolite := 0
 	for name, program := range collyPrograms {
@@ -284,7 +282,7 @@ func runPlain(web http.RoundTripper, program func(*programSession)) []string {
 func runWrapped(t *testing.T, web http.RoundTripper, program func(*programSession)) []string {
 	c := colly.NewCollector()
 	o := quietOptions(web)
-	o.KeepCookies = true // as colly's own are
+	o.KeepCookies = true // as plain colly does
 	crawl := wrapCollector(t, c, o)
 	s := &programSession{Collector: c, items: map[string]bool{},
 		join: func(name string, other *colly.Collector) { must(t, crawl.JoinCollector(name, other)) }}

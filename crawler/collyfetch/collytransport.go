@@ -14,15 +14,15 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A collyTransport is the transport under a collector with callbacks. It lets out the
-// pages in hand, by the httpfetch.Fetcher and with their tickets, and nothing else.
+// A collyTransport is the transport of every collector in a crawl. It sends only the requests that
+// belong to a callbackRun, through the httpfetch.Fetcher and with their tickets.
 type collyTransport struct{ collector *Collector }
 
-// Reasons to refuse a request.
+// Errors of requests that are refused.
 var (
 	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.JoinCollector")
-	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
-	errTransportReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
+	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must not change")
+	errTransportReplaced = errors.New("the collector's transport was replaced by one that does not use tickets")
 )
 
 // RoundTrip implements http.RoundTripper.
@@ -31,11 +31,13 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r == nil {
 		return nil, unticketedError(req)
 	}
-	delete(req.Header, leaseTokenHeader) // callbacks see the same map
+	// The token must not leave the process; callbacks share this map.
+	delete(req.Header, leaseTokenHeader)
 	r.reachedTransport = true
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.UserAgent() {
 		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errUserAgentChanged}
 	}
+	// Send the request in the context of the visit, with colly's trace if it is on.
 	visit := r.currentContext()
 	ctx := visit
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
@@ -46,19 +48,21 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
 		r.fetchOrCollyErr = err
-		panic(errStopCoroutine) // no news of the page: it will be asked for again
+		panic(errStopCoroutine) // the page was not visited and will be requested again
 	case err != nil:
 		return nil, err
 	}
 	r.response = res
-	r.ticket.ChargeBodyCopy(len(res.Body)) // colly copies it
+	r.ticket.ChargeBodyCopy(len(res.Body)) // colly copies the body
+	// Wait here until Handle resumes colly, or ReleaseVisitResources ends it.
 	if !r.pauseCoroutine(struct{}{}) {
 		panic(errStopCoroutine)
 	}
 	return collyResponse(req, res), nil
 }
 
-// unticketedError says why a request is not let out that is for no page in hand.
+// unticketedError returns the error of a request that belongs to no callbackRun: why it could not be
+// queued, or that its collector has not joined.
 func unticketedError(req *http.Request) error {
 	err := errNotJoined
 	if why := req.Header[refusalHeader]; len(why) > 0 {
@@ -67,12 +71,11 @@ func unticketedError(req *http.Request) error {
 	return &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: err}
 }
 
-// originalStatusHeader keeps a status that colly would take for an error.
+// originalStatusHeader keeps a status that colly would treat as an error.
 const originalStatusHeader = "decorum status"
 
-// collyResponse returns the answer for colly. It has been decoded, whatever its header
-// says of gzip. A status of 203 to 299, which colly would take for an error, is
-// shown as 200 until restoreStatus sees it.
+// collyResponse returns res for colly. The body is decoded, whatever its header says of gzip. Colly
+// would treat a status of 203 to 299 as an error, so it is 200 until restoreStatus restores it.
 func collyResponse(req *http.Request, res *decorum.Response) *http.Response {
 	h, status := res.Header.Clone(), res.Status
 	if status/100 == 2 && status >= http.StatusNonAuthoritativeInfo {
@@ -86,8 +89,8 @@ func collyResponse(req *http.Request, res *decorum.Response) *http.Response {
 	}
 }
 
-// restoreStatus is the first callback for a response: it gives the status back
-// that collyResponse replaced.
+// restoreStatus is the first callback for a response. It restores the status that collyResponse
+// replaced.
 func restoreStatus(r *colly.Response) {
 	if original := (*r.Headers)[originalStatusHeader]; len(original) > 0 {
 		r.StatusCode, _ = strconv.Atoi(original[0])
@@ -95,9 +98,9 @@ func restoreStatus(r *colly.Response) {
 	}
 }
 
-// canceledContext returns the context of every request of a collector with
-// callbacks, and of its Clones. It is done: whatever transport a program puts in
-// the place of collyTransport, it sends nothing. collyTransport uses the context of the visit.
+// canceledContext returns the context of every request of a collector in a crawl, and of its Clones.
+// It is canceled, so that a transport that a program puts in place of collyTransport sends nothing.
+// collyTransport uses the context of the visit instead.
 func canceledContext() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errTransportReplaced})

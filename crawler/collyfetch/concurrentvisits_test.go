@@ -8,7 +8,7 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// TestVisitFromSeveralGoroutines: as with colly, who visits need not be alone.
+// TestVisitFromSeveralGoroutines: as with colly, several goroutines may call Visit at the same time.
 func TestVisitFromSeveralGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()

@@ -23,10 +23,10 @@ import (
 
 const programEnv = "COLLYFETCH_TEST_SERVER"
 
-// crashPrograms are the programs that a test may start, and kill.
+// crashPrograms are the programs that a test starts and kills.
 var crashPrograms = map[string]func(*collyfetch.Crawl) error{"chain": followChain, "forms": postForms}
 
-// TestMain is, where a test asks for it, one of the programs.
+// TestMain runs one of crashPrograms instead of the tests if the environment names one.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(programEnv); addr != "" {
 		if err := runCrashProgram(addr, os.Args[1], crashPrograms[os.Args[2]]); err != nil {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// runCrashProgram runs a program for colly on a wrapped collector.
+// runCrashProgram runs a colly program on a wrapped collector with its state in dir.
 func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
@@ -50,7 +50,7 @@ func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) er
 	return errors.Join(program(c), c.Close())
 }
 
-// followChain prints the title of each page, and what its link said.
+// followChain prints the title of each page, and the context value that came with its link.
 func followChain(c *collyfetch.Crawl) error {
 	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Text, e.Request.Ctx.Get("label")) })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
@@ -62,8 +62,8 @@ func followChain(c *collyfetch.Crawl) error {
 	return c.Visit("http://a.test/0")
 }
 
-// TestKilled: a program that is killed loses no page and no context, and the
-// server sees its manners kept over the restart.
+// TestKilled: a program that is killed and restarted loses no page and no context, and the server sees a
+// polite crawl throughout.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in processes of its own")

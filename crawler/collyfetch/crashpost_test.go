@@ -20,10 +20,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// formCount is how many POSTs the program forms makes.
+// formCount is how many POSTs postForms sends.
 const formCount = 30
 
-// postForms posts some forms, and prints what became of each.
+// postForms posts formCount forms, and prints the outcome of each.
 func postForms(c *collyfetch.Crawl) error {
 	c.OnResponse(func(r *colly.Response) { fmt.Println("answered", r.Ctx.Get("n")) })
 	c.OnError(func(r *colly.Response, err error) {
@@ -42,12 +42,11 @@ func postForms(c *collyfetch.Crawl) error {
 	return nil
 }
 
-// A processKiller kills the process in hand some moments after it has made some more
-// requests.
+// A processKiller kills the current process delay after it has made a number of requests.
 type processKiller struct {
-	mu           sync.Mutex
+	mu           sync.Mutex // guards process, requestsLeft and delay
 	process      *os.Process
-	requestsLeft int // requests to go; negative: it is spared
+	requestsLeft int // before the kill; negative: the process lives
 	delay        time.Duration
 }
 
@@ -64,16 +63,15 @@ func (k *processKiller) countRequest() {
 		return
 	}
 	process := k.process
-	if k.delay == 0 { // before there is an answer
+	if k.delay == 0 { // before the response is sent
 		_ = process.Kill()
 		return
 	}
 	time.AfterFunc(k.delay, func() { _ = process.Kill() })
 }
 
-// TestKilledPosts: a program that posts 30 forms is killed time and again, at
-// random moments: no form comes to the server twice, and of each the program is
-// told what became of it: answered, or in doubt.
+// TestKilledPosts: a program that posts 30 forms is killed repeatedly, at random moments. No form reaches
+// the server twice, and the program learns the outcome of each: answered, or in doubt.
 func TestKilledPosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in processes of its own")
@@ -114,7 +112,7 @@ func TestKilledPosts(t *testing.T) {
 	for n := range formCount {
 		answered, doubted := outcomes[fmt.Sprint("answered ", n)], outcomes[fmt.Sprint("in doubt ", n)]
 		if !answered && !doubted {
-			t.Errorf("nobody was told what became of form %d", n)
+			t.Errorf("OnError and OnResponse did not get the outcome of form %d", n)
 		}
 		if doubted {
 			inDoubt++

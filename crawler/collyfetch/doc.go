@@ -1,41 +1,43 @@
-// Package collyfetch runs colly's callbacks in a crawl of decorum. The requests that callbacks
-// make are queued, and sent by crawler/httpfetch when robots.txt and the pace allow it.
+// Package collyfetch runs colly's callbacks in a decorum crawl. The requests that callbacks make
+// are queued; crawler/httpfetch sends each when robots.txt allows it and its host is due.
 //
-// Wrap takes a colly.Collector that a program already has, with its callbacks,
-// and builds a whole crawl around it: robots.txt, pace, a frontier that survives
-// kill -9. It is the way from a colly program to a polite one:
+// Wrap takes the colly.Collector of an existing program, with its callbacks, and builds a complete
+// crawl around it, with robots.txt, delays, and a frontier that survives kill -9:
 //
 //	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 //		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: "crawl"})
 //
-// Collector is the same for a crawl that somebody else has put together, such as
-// daemon.Main from a project file. docs/colly.md tells what becomes of each of
-// colly's methods and settings. A crawl without callbacks needs nothing of this package:
-// httpfetch.Fetcher is its Fetcher.
+// Collector does the same for a crawl that is assembled elsewhere, for example by daemon.Main from
+// a project file. docs/colly.md lists the effect of each of colly's methods and settings. A crawl
+// without callbacks does not need this package: httpfetch.Fetcher serves as its Fetcher.
 //
-// Colly's own robots.txt, revisit check, cookies and redirects are off: decorum decides.
+// Colly's robots.txt check, revisit check, cookies and redirects are off, because decorum decides
+// all of these.
 //
-// # How a page goes through colly
+// # How a page passes through colly
 //
-// The crawl calls Collector.Fetch with the ticket of a page. A coroutine (callbackRun) has
-// colly make the request: the callbacks for requests run, and then the transport under the
-// collector, collyTransport, which has the httpfetch.Fetcher send the request. There colly
-// pauses. The crawl ends the visit (the host's rest begins, the address is free), and
-// calls Collector.Handle, which lets colly go on to the callbacks for the response. What
-// they visit never gets to the transport: it is queued, and colly is told to abort. What
-// they FollowLink is queued without colly.
+// Begin reading at Collector.Fetch.
+//
+//  1. The crawl calls Collector.Fetch with the ticket of a page. A coroutine (callbackRun) makes
+//     colly start the request.
+//  2. The callbacks for requests run. The collector's transport, collyTransport, sends the request
+//     through the httpfetch.Fetcher, and the coroutine pauses there.
+//  3. The crawl ends the visit: the host's delay begins, and its address is free for other visits.
+//  4. The crawl calls Collector.Handle, which resumes the coroutine. The callbacks for the response
+//     run. A request that they make never reaches the transport: it is queued, and colly's own
+//     request is aborted. FollowLink queues a link without involving colly.
 //
 // # No ticket, no request
 //
-// collyTransport refuses a request that is for no page in hand, as one of a Clone is that
-// did not join the crawl. The httpfetch.Fetcher makes each request itself, for the URL of
-// its ticket. Where a program replaces the transport, by SetClient or WithTransport, the
-// requests of the collector have a context that is done, and a header that is no HTTP:
-// another transport sends nothing.
+// collyTransport refuses every request that does not belong to a callbackRun, such as a request of
+// a Clone that has not joined the crawl. The httpfetch.Fetcher builds each request itself, for the
+// URL of its ticket. If a program replaces the transport, by SetClient or WithTransport, the other
+// transport sends nothing: the collector's requests have a canceled context and a header whose name
+// is invalid in HTTP.
 //
 // # Goroutines and locks
 //
-// The package starts no goroutine: a coroutine runs on the worker that calls Fetch or Handle,
-// and ends by Collector.ReleaseVisitResources. Collector.mu, callbackRun.mu and the lock of
-// unsentRequests are never held together, nor while callbacks run.
+// The package starts no goroutine. A coroutine runs on the worker that calls Fetch or Handle, and
+// Collector.ReleaseVisitResources ends it. Collector.mu, callbackRun.mu and unsentRequests.mu are
+// never held together, nor while callbacks run.
 package collyfetch

@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// libraryWeb is a web of three pages, one of which robots.txt closes.
+// libraryWeb is a web of three pages; robots.txt disallows one.
 func libraryWeb() *crawltest.Web {
 	return crawltest.New(crawltest.Site{
 		Host: "library.example",
@@ -33,12 +33,12 @@ func libraryWeb() *crawltest.Web {
 	})
 }
 
-// A program for colly: only the line that makes the collector is another.
+// A colly program becomes a polite crawl by changing the line that makes the collector.
 func ExampleWrap() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
-		Policy:      politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
-		FetchConfig: httpfetch.Config{Transport: libraryWeb()},       // likewise: the default is the network
+		Policy:      politeness.Policy{Delay: 10 * time.Millisecond}, // for the example; the default is 1 s
+		FetchConfig: httpfetch.Config{Transport: libraryWeb()},       // for the example; the default is the network
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -65,8 +65,8 @@ func ExampleWrap() {
 	// closed by robots.txt: 1
 }
 
-// With a directory, a program that was stopped, or killed, goes on where it was when
-// it is started again. This one is for the network, and not run here.
+// With a StateDir, a program that was stopped or killed resumes where it was when it is started again.
+// This example uses the network, so it does not run as a test.
 func ExampleOptions() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: "shop-crawl"})
@@ -79,7 +79,7 @@ func ExampleOptions() {
 	c.Visit("https://shop.example/")
 }
 
-// What the pages are for, and a ledger that proves what permitted each request.
+// A crawl can say what its pages are used for, and keep a ledger that proves what permitted each request.
 func ExampleOptions_ledger() {
 	closed := crawltest.HTML("<h1>Diary</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
@@ -107,7 +107,7 @@ func ExampleOptions_ledger() {
 	}
 	fmt.Println("not to be used for that:", c.Stats().PagesWithheld)
 
-	report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{}) // as decorum ledger verify does
+	report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{}) // like "decorum ledger verify"
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func ExampleOptions_ledger() {
 	// requests: 4 all right: true
 }
 
-// A Clone has callbacks of its own, and joins the crawl under a name.
+// A Clone has separate callbacks, and joins the crawl under a name.
 func ExampleCollector_JoinCollector() {
 	list := colly.NewCollector()
 	c, err := collyfetch.Wrap(list, collyfetch.WrapOptions{
@@ -137,7 +137,7 @@ func ExampleCollector_JoinCollector() {
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		ctx := colly.NewContext()
-		ctx.Put("label", e.Text) // goes through the queue with the URL
+		ctx.Put("label", e.Text) // is queued with the URL
 		if err := detail.Request("GET", e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil); err != nil {
 			fmt.Println(err)
 		}
@@ -152,7 +152,7 @@ func ExampleCollector_JoinCollector() {
 	// http://library.example/hours, found as "Hours"
 }
 
-// Follow does what Request.Visit does, and asks colly's parser of URLs nothing.
+// FollowLink does what Request.Visit does, without the cost of colly's URL parser.
 func ExampleFollowLink() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",

@@ -22,15 +22,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A requestRecorder is a server that keeps each request to the byte, but for what is
-// never the same, and answers a page with what is written for its path.
+// A requestRecorder is a server that records each request except for bytes that always differ, and
+// answers a page with the bytes given for its path.
 type requestRecorder struct {
 	answers  map[string]string
-	mu       sync.Mutex
+	mu       sync.Mutex // guards requests
 	requests []string
 }
 
-// recorded returns what was heard so far: an answer that nobody waited for may be under way.
+// recorded returns the requests so far. A response that the crawl did not wait for may be under way.
 func (s *requestRecorder) recorded() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *requestRecorder) serveConn(c net.Conn) {
 	}
 	body, _ := io.ReadAll(req.Body)
 	lines := strings.Split(strings.TrimSuffix(raw.String(), string(body)), "\r\n")
-	slices.Sort(lines[1:]) // net/http sorts some of them
+	slices.Sort(lines[1:]) // net/http sorts only some headers
 	for i, line := range lines {
 		if name, _, _ := strings.Cut(line, ":"); strings.HasPrefix(name, "Signature") && name != "Signature-Agent" {
 			lines[i] = name + ": …"
@@ -66,15 +66,15 @@ func (s *requestRecorder) serveConn(c net.Conn) {
 	}
 }
 
-// A pageOutcome is what became of one page.
+// A pageOutcome is the outcome of one page's visit.
 type pageOutcome struct {
 	URL, Err, Body string
 	Status         int
 	Header         http.Header
 }
 
-// TestCallbackAndPlainFetchAgree: a page is asked for in the same way, and comes to the same, with
-// callbacks and without.
+// TestCallbackAndPlainFetchAgree: a page is requested in the same way, and has the same outcome, with and
+// without callbacks.
 func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	signer, _ := newSignerAndChecker(t)
 	page := func(header, body string) string {
@@ -159,7 +159,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	}
 }
 
-// crawlPage crawls a page, by colly and its callbacks or by an httpfetch.Fetcher alone.
+// crawlPage crawls a page, through colly and callbacks or with an httpfetch.Fetcher alone.
 func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *storage.NonGETRequest, callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
 	crawl, _ := newCrawl(t, cfg)
@@ -196,7 +196,7 @@ func crawlPage(t *testing.T, cfg httpfetch.Config, address string, request *stor
 	return outcomes
 }
 
-// listen listens on an address of loopback.
+// listen listens on a loopback address until the test ends.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -207,7 +207,7 @@ func listen(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// acceptConns has talk answer each connection, side by side, until l is closed.
+// acceptConns calls serve for each connection, in a new goroutine, until l is closed.
 func acceptConns(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()

@@ -11,25 +11,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// FollowLink enqueues ref, a link of the page that a callback has in hand, as r.Visit(ref)
-// does, at a small part of its cost: colly parses five URLs for each link before
-// anybody can say whether it is known, which on a page of many links costs more than
-// all else.
+// FollowLink queues ref, a link on the page that the calling callback handles. It does what r.Visit(ref)
+// does at a small part of its cost: colly parses five URLs for each link before it is known whether
+// the URL is new, which takes most of the time on a page of many links.
 //
 //	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.FollowLink(e.Request, e.Attr("href")) })
 //
-// Depth, Ctx and the collector's filters are those of Visit. Two things are not: ref
-// is resolved by decorum.URL.Resolve, against the page's base element in callbacks of
-// every kind; and callbacks for requests are not called when the link is queued, but
-// only before its page is asked for.
+// Depth, Ctx and the collector's filters apply as in Visit. Two things differ: decorum.URL.Resolve
+// resolves ref, against the page's base element in callbacks of every kind; and callbacks for
+// requests are not called when the link is queued, but only before its page is requested.
 //
-// FollowLink returns a decorum.Error of Kind Invalid for what is no URL that is crawled;
-// ErrMaxDepth, ErrForbiddenURL, ErrNoURLFiltersMatch or ErrForbiddenDomain of colly;
-// an error if Ctx holds what cannot be kept; and nil for a URL that is known, and for a
-// place within the page, such as #top: nothing is queued for it.
+// FollowLink returns a decorum.Error of Kind Invalid for an invalid URL or one that is not crawled;
+// ErrMaxDepth, ErrForbiddenURL, ErrNoURLFiltersMatch or ErrForbiddenDomain of colly; and an error if
+// Ctx has a value that cannot be kept. It returns nil and queues nothing for a known URL, and for a
+// place within the page, such as #top.
 //
-// Where r is of no page in hand, as with a collector that no crawl was built around,
-// FollowLink is r.Visit.
+// If r does not belong to a page of a crawl, as with a collector that was never wrapped, FollowLink
+// calls r.Visit.
 func FollowLink(r *colly.Request, ref string) error {
 	if page := callbackRunFromContext(r.Ctx); page != nil {
 		return page.followLink(r, ref)
@@ -37,14 +35,14 @@ func FollowLink(r *colly.Request, ref string) error {
 	return r.Visit(ref)
 }
 
-// followLink queues a link of the page, which r is a request for.
+// followLink queues ref as a link of the page that page requested.
 func (r *callbackRun) followLink(page *colly.Request, ref string) error {
 	u, err := r.baseURL().Resolve(ref)
 	if err != nil {
 		return err
 	}
 	if u == r.ticket.URL() && strings.HasPrefix(strings.TrimSpace(ref), "#") {
-		return nil // by GET it may be another page
+		return nil // a place within the page; if a POST led here, a GET might be another page
 	}
 	depth := page.Depth + 1
 	if err := checkURLAgainstFilters(r.joinedCollector.Collector, u, depth); err != nil {
@@ -57,7 +55,8 @@ func (r *callbackRun) followLink(page *colly.Request, ref string) error {
 	return r.collector.enqueueLink(r, crawler.LinkToVisit{URL: u, CallbackData: metadata}, depth)
 }
 
-// baseURL returns what links of the page are relative to.
+// baseURL returns the URL that links on the page are relative to: the one of its base element, or the
+// page's own before Handle.
 func (r *callbackRun) baseURL() decorum.URL {
 	r.mu.Lock()
 	v := r.visit
@@ -70,8 +69,8 @@ func (r *callbackRun) baseURL() decorum.URL {
 	return r.ticket.URL()
 }
 
-// checkURLAgainstFilters returns why m does not visit u at that depth, nil if it does. It asks what
-// colly asks, in its order.
+// checkURLAgainstFilters returns colly's error if m does not visit u at that depth. It checks what
+// colly checks, in colly's order.
 func checkURLAgainstFilters(m *colly.Collector, u decorum.URL, depth int) error {
 	matches := func(re *regexp.Regexp) bool { return re.MatchString(u.String()) }
 	host := strings.Trim(u.Origin().Host(), "[]")

@@ -17,13 +17,13 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A visitFunc is how a callback has a link visited.
+// A visitFunc is how a callback visits a link.
 type visitFunc func(*colly.Request, string) error
 
-// visitFuncs are the two that must lead to the same.
+// visitFuncs are the two ways, which must have the same effect.
 var visitFuncs = map[string]visitFunc{"Visit": (*colly.Request).Visit, "Follow": collyfetch.FollowLink}
 
-// linkFormsWeb is a site whose links are written in all ways that there are.
+// linkFormsWeb is a site with links in every form.
 func linkFormsWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
 	pages := map[string]crawltest.PageFunc{
@@ -39,7 +39,7 @@ func linkFormsWeb() *crawltest.Web {
 		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.PageFunc{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
 }
 
-// collectorSettings are those of a collector that say what it visits.
+// collectorSettings are the settings of a collector that limit what it visits.
 var collectorSettings = map[string]func(*colly.Collector){
 	"none":              func(*colly.Collector) {},
 	"MaxDepth":          func(c *colly.Collector) { c.MaxDepth = 3 },
@@ -54,8 +54,7 @@ var collectorSettings = map[string]func(*colly.Collector){
 	"Headers": func(c *colly.Collector) { colly.Headers(map[string]string{"Accept-Language": "cs"})(c) },
 }
 
-// errorClass returns err as far as both ways agree on it: one of colly's refusals, or
-// whether there is one.
+// errorClass reduces err to what both ways agree on: the refusals of colly, or that there is an error.
 func errorClass(err error) string {
 	for _, refusal := range []error{colly.ErrMaxDepth, colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch} {
 		if errors.Is(err, refusal) {
@@ -65,9 +64,9 @@ func errorClass(err error) string {
 	return fmt.Sprint(err != nil)
 }
 
-// TestFollowIsVisit: whatever a collector is set to, both ways lead to the same
-// requests, in the same order, of the same depth and context, and end in the same
-// errors; and so they do where no crawl was built around the collector.
+// TestFollowIsVisit: with any settings of a collector, FollowLink and Visit lead to the same requests, in the
+// same order, with the same depth and context, and to the same errors, also without a crawl around the
+// collector.
 func TestFollowIsVisit(t *testing.T) {
 	run := func(t *testing.T, visit visitFunc, set func(*colly.Collector), wrapped bool) (seen []string) {
 		web := linkFormsWeb()
@@ -85,7 +84,7 @@ func TestFollowIsVisit(t *testing.T) {
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("from", e.Text)
 			err := visit(e.Request, e.Attr("href"))
-			if e.Attr("class") == "none" && err != nil { // colly may mind its domain before its scheme
+			if e.Attr("class") == "none" && err != nil { // colly may refuse its domain before its scheme
 				err = decorum.Invalid
 			}
 			seen = append(seen, e.Text+" "+errorClass(err))
@@ -110,8 +109,8 @@ func TestFollowIsVisit(t *testing.T) {
 	}
 }
 
-// TestFollowKnowsTheBase: a link is relative to the page's base element, whichever
-// callback follows it, and to the page where there is no answer yet.
+// TestFollowKnowsTheBase: a link is relative to the page's base element in every kind of callback, and to
+// the page itself before there is a response.
 func TestFollowKnowsTheBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := linkFormsWeb()
@@ -130,13 +129,13 @@ func TestFollowKnowsTheBase(t *testing.T) {
 		got := requestedPaths(web)
 		slices.Sort(got)
 		if want := []string{"/deep/", "/deep/html", "/deep/response", "/deep/xml", "/quay/1", "/quay/request", "/robots.txt"}; !slices.Equal(got, want) {
-			t.Errorf("asked for %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	})
 }
 
-// TestFollowSkipsRequestCallbacks: callbacks for requests see a page once, right before it
-// is asked for, and its own URL is known.
+// TestFollowSkipsRequestCallbacks: callbacks for requests are called once for a page, right before it is
+// requested, and a link to a page itself is not queued.
 func TestFollowSkipsRequestCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -150,7 +149,7 @@ func TestFollowSkipsRequestCallbacks(t *testing.T) {
 		})
 		must(t, crawl.Run(t.Context()))
 		must(t, crawl.Visit("http://a.test/"))
-		delete(calls, "/") // by Visit: queued, and made
+		delete(calls, "/") // Visit calls them when it queues the URL and before the request
 		if want := map[string]int{"/church": 1, "/mill": 1}; !maps.Equal(calls, want) {
 			t.Errorf("OnRequest was called for %v, want %v", calls, want)
 		}
@@ -158,9 +157,9 @@ func TestFollowSkipsRequestCallbacks(t *testing.T) {
 	})
 }
 
-// TestFollowFromElsewhere: a callback of a collector that joined follows links to
-// itself; a context that cannot be kept is an error; and a goroutine that a callback
-// left behind is late, but not lost.
+// TestFollowFromElsewhere: a callback of a joined collector follows links for that collector; a context
+// that cannot be kept is an error; and a link from a leftover goroutine of a callback is queued late, but
+// not lost.
 func TestFollowFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -201,8 +200,8 @@ func TestFollowFromElsewhere(t *testing.T) {
 	})
 }
 
-// TestFollowWithinThePage: a link to a place within the page leads to no request, not
-// even where the page was asked for by POST, and its URL by GET is another one.
+// TestFollowWithinThePage: a link to a place within the page leads to no request, not even if the page was
+// requested by POST and a GET of its URL is a different page.
 func TestFollowWithinThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)

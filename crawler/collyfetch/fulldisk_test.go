@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A fullDiskStore takes nothing while its disk is full: whoever adds waits.
+// A fullDiskStore is a store whose disk is full: adding waits.
 type fullDiskStore struct {
 	*memory.Store
 	full atomic.Bool
@@ -33,8 +33,8 @@ func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPer
 	return s.Store.Add(ctx, entries, maxPerOrigin)
 }
 
-// TestFullDiskDoesNotBlockHalt: a crawl can be halted though a callback waits for the disk to
-// take a link. The page is visited again, and no link of it is lost.
+// TestFullDiskDoesNotBlockHalt: a crawl can be halted while a callback waits for disk space to queue a
+// link. The page is visited again, and none of its links is lost.
 func TestFullDiskDoesNotBlockHalt(t *testing.T) {
 	for name, visit := range visitFuncs {
 		t.Run(name, func(t *testing.T) { testFullDiskDoesNotBlockHalt(t, visit) })
@@ -43,7 +43,7 @@ func TestFullDiskDoesNotBlockHalt(t *testing.T) {
 
 func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 	synctest.Test(t, func(t *testing.T) {
-		const links, each = 200, 30_000 // more than is held until the page has been read
+		const links, each = 200, 30_000 // more than maxLinkBytes
 		var page strings.Builder
 		for i := range links {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestCrawlClosesItsConnections: none is kept beyond a crawl's Close.
+// TestCrawlClosesItsConnections: Close closes every connection of the crawl.
 func TestCrawlClosesItsConnections(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -33,7 +33,7 @@ func TestCrawlClosesItsConnections(t *testing.T) {
 	waitClosed(t, closed)
 }
 
-// waitClosed waits until a connection is closed, which would stay open for longer by itself.
+// waitClosed waits until a connection is closed. It fails the test if the connection stays open.
 func waitClosed(t *testing.T, closed <-chan struct{}) {
 	t.Helper()
 	select {

@@ -10,11 +10,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A ledgerWriter is the crawl's Ledger. It waits for no room on the disk: where there is
-// none, the run ends.
+// A ledgerWriter is the crawler.Ledger of a Crawl. It does not wait for space on a full disk: the run
+// ends.
 type ledgerWriter struct{ *ledger.Ledger }
 
-// openLedgerIfEnabled opens the ledger of the crawl, whose directory is locked.
+// openLedgerIfEnabled opens the ledger if o.KeepLedger is set. The caller has locked StateDir by opening
+// a store in it.
 func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 	if !o.KeepLedger {
 		return nil
@@ -28,17 +29,18 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 		return err
 	}
 	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, LastDurableExtent: extent,
-		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
+		OnRecovered: func(cut int64) { o.Log.Info("a ledger that the last run left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
 	}
 	return err
 }
 
-// ledgerDir is the ledger's directory below the crawl's, and its name in the state.
+// ledgerDir is the ledger's directory inside StateDir, and its name among the output files in the
+// store.
 const ledgerDir = "ledger"
 
-// readDurableLedgerExtent returns how much of the ledger is on the disk, as the state says.
+// readDurableLedgerExtent returns how much of the ledger in dir is on disk, according to the store.
 func readDurableLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	files, _, err := bolt.ReadOutputFileRecords(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
@@ -49,7 +51,7 @@ func readDurableLedgerExtent(dir string) (extent ledger.DurableExtent, err error
 	return extent, err
 }
 
-// durableFileExtents returns how much of the ledger is on the disk: see bolt.Options.ListOutputFiles.
+// durableFileExtents returns how much of the ledger is on disk, for bolt.Options.ListOutputFiles.
 func (p *ledgerWriter) durableFileExtents() []bolt.OutputFileExtent {
 	if p == nil {
 		return nil
@@ -71,7 +73,7 @@ func (p *ledgerWriter) StoreRobotsFile(_ context.Context, hash string, body []by
 	return p.Ledger.StoreRobotsFile(hash, body)
 }
 
-// sync returns when all that was written before is on the disk.
+// sync returns when all records appended so far are on disk. A nil p is valid.
 func (p *ledgerWriter) sync() error {
 	if p == nil {
 		return nil
@@ -79,7 +81,7 @@ func (p *ledgerWriter) sync() error {
 	return p.Sync()
 }
 
-// close ends the run of the ledger.
+// close ends the run in the ledger and closes its files. A nil p is valid.
 func (p *ledgerWriter) close() error {
 	if p == nil {
 		return nil
@@ -87,5 +89,5 @@ func (p *ledgerWriter) close() error {
 	return p.Close()
 }
 
-// errLedgerNeedsDir refuses a ledger in memory.
+// errLedgerNeedsDir is the error of KeepLedger without StateDir.
 var errLedgerNeedsDir = errors.New("collyfetch: a ledger needs WrapOptions.StateDir")

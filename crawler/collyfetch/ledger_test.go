@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// aiPolicyWeb is a site that asks that some of its pages not be used for training.
+// aiPolicyWeb is a site that disallows the use of some of its pages for training.
 func aiPolicyWeb() *crawltest.Web {
 	closed := crawltest.HTML("<h1>Noai</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
@@ -31,7 +31,7 @@ func aiPolicyWeb() *crawltest.Web {
 		}})
 }
 
-// crawlTitles crawls the press, and returns what the callbacks have seen.
+// crawlTitles crawls aiPolicyWeb and returns the titles that the callbacks got.
 func crawlTitles(t *testing.T, o collyfetch.WrapOptions) (titles []string) {
 	t.Helper()
 	c, err := collyfetch.Wrap(colly.NewCollector(), o)
@@ -52,9 +52,9 @@ func withPrefix(prefix string, paths ...string) []string {
 	return paths
 }
 
-// A collector that is wrapped for a purpose asks for no page that robots.txt or
-// tdmrep.json close to it, and its callbacks see nothing of one that objects itself.
-// What permitted each request is in the ledger, of each run.
+// With a purpose set, a wrapped collector requests no page that robots.txt or tdmrep.json closes to that
+// purpose, and its callbacks do not get a page that objects in its own headers or markup. The ledger
+// shows, for each run, what permitted each request.
 func TestWrapForAPurpose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,9 +67,9 @@ func TestWrapForAPurpose(t *testing.T) {
 		}
 		requested := requestedPaths(web)
 		if want := withPrefix("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai", "/open"); !slices.Equal(requested, want) {
-			t.Errorf("asked for %q, want %q", requested, want)
+			t.Errorf("requested %q, want %q", requested, want)
 		}
-		crawlTitles(t, o) // there is nothing left
+		crawlTitles(t, o) // nothing is left to visit
 		o.RobotsConfig.Purposes = []string{"baking"}
 		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), `purpose "baking"`) {
 			t.Errorf("%v, want an unknown purpose refused", err)
@@ -95,5 +95,6 @@ func TestWrapWithInvalidLedger(t *testing.T) {
 		t.Errorf("%v, want that the ledger cannot be opened", err)
 	}
 	must(t, os.Remove(filepath.Join(o.StateDir, "ledger")))
-	must(t, wrapCollector(t, colly.NewCollector(), o).Visit("http://press.test/open")) // nobody holds the files
+	// The files are closed, so another crawl can open them.
+	must(t, wrapCollector(t, colly.NewCollector(), o).Visit("http://press.test/open"))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// persistentOptions are WrapOptions of a crawl over real sockets to a server, with its state in dir.
+// persistentOptions returns WrapOptions of a crawl over real sockets, with its state in dir.
 func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyfetch.WrapOptions {
 	t.Helper()
 	o := quietOptions(nil)
@@ -32,8 +32,8 @@ func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyf
 	return o
 }
 
-// queuedRequest returns the request to a.test that a store in dir has, as who opens it
-// next would find it.
+// queuedRequest returns the request to a.test in the store in dir, as the next process that opens the store
+// would find it.
 func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "frontier.db"))
@@ -54,20 +54,19 @@ func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	return found
 }
 
-// TestMarkIsDurableBeforeAnyByte: when the first byte of a POST reaches the
-// server, the file says already that it is sent: what a process finds that is
-// started after this one was killed. Two are sent: one over a new connection, one
-// over one that was kept open.
+// TestMarkIsDurableBeforeAnyByte: when the first byte of a POST reaches the server, the store's file already
+// marks it as sent, for a process that is started after this one was killed. One POST uses a new
+// connection, the other a kept-open one.
 func TestMarkIsDurableBeforeAnyByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	var mu sync.Mutex
+	var mu sync.Mutex // guards marks
 	var marks []bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			http.NotFound(w, r)
 			return
 		}
-		e := queuedRequest(t, dir) // the body has not been read
+		e := queuedRequest(t, dir) // the server has yet to read the body
 		mu.Lock()
 		defer mu.Unlock()
 		marks = append(marks, e != nil && e.Sent)
@@ -83,14 +82,14 @@ func TestMarkIsDurableBeforeAnyByte(t *testing.T) {
 	}
 }
 
-// TestPostNotConnected: where no connection was made nothing was sent, nothing is
-// marked, and the request is made again later.
+// TestPostNotConnected: if no connection can be made, nothing is sent, the request is not marked as sent,
+// and it is repeated later.
 func TestPostNotConnected(t *testing.T) {
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.Listener.Close()
 		w.Header().Set("Connection", "close")
-		http.NotFound(w, r) // there is no robots.txt, and soon no server
+		http.NotFound(w, r) // no robots.txt, and soon no server
 	}))
 	defer server.Close()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -115,15 +114,15 @@ func TestPostNotConnected(t *testing.T) {
 		t.Errorf("acks %+v, want one that puts it off", acks)
 	}
 	if failed == nil || errors.Is(failed, decorum.InDoubt) || !strings.Contains(failed.Error(), "refused") {
-		t.Errorf("OnError was told %v", failed)
+		t.Errorf("OnError got %v", failed)
 	}
 	if e := queuedRequest(t, dir); e == nil || e.Sent || string(e.Request.Body) != "1" {
 		t.Errorf("queued is %+v, want the request, not sent", e)
 	}
 }
 
-// TestPostIsNotRepeatedByTheTransport: net/http takes a request with this header
-// for one that may be repeated, and would send it again over another connection.
+// TestPostIsNotRepeatedByTheTransport: net/http treats a request with this header as repeatable, and would
+// send it again over another connection.
 func TestPostIsNotRepeatedByTheTransport(t *testing.T) {
 	var posts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,6 +143,6 @@ func TestPostIsNotRepeatedByTheTransport(t *testing.T) {
 	h := http.Header{"Idempotency-Key": {"1"}, "User-Agent": {c.UserAgent}}
 	must(t, c.Request(http.MethodPost, "http://a.test/", strings.NewReader("x"), nil, h))
 	if n := posts.Load(); n != 1 || !errors.Is(failed, decorum.InDoubt) {
-		t.Errorf("it came %d times, OnError was told %v; want once, and in doubt", n, failed)
+		t.Errorf("it came %d times, OnError got %v; want once, and in doubt", n, failed)
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// formsWeb is a site with forms; the one at /private is closed by robots.txt. What
-// it is sent it says back, and keeps.
+// formsWeb is a site with forms; robots.txt disallows the one at /private. It records what it receives, and
+// sends it back.
 func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []string) {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards got
 	var got []string
 	record := func(next crawltest.PageFunc) crawltest.PageFunc {
 		return func(r crawltest.PageRequest) crawltest.Response {
@@ -51,8 +51,8 @@ func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []str
 		}
 }
 
-// TestMethods: what is sent by each method that is not GET, and that a callback
-// gets the answer, with its Ctx. robots.txt and the pace hold for all.
+// TestMethods: a request with each method other than GET is sent as the callback made it, and its response
+// reaches the callbacks with its Ctx. robots.txt and the host's delay apply to all.
 func TestMethods(t *testing.T) {
 	newContext := func() *colly.Context {
 		ctx := colly.NewContext()
@@ -100,7 +100,7 @@ func TestMethods(t *testing.T) {
 				})
 				c.OnError(func(r *colly.Response, err error) { t.Errorf("OnError: %d %v", r.StatusCode, err) })
 				must(t, tt.send(engine))
-				must(t, tt.send(engine)) // the same is made once
+				must(t, tt.send(engine)) // an identical request is sent once
 				must(t, c.Run(t.Context()))
 				method, _, _ := strings.Cut(tt.want, " ")
 				if !slices.Equal(got(), []string{tt.want}) || !slices.Equal(answers, []string{method}) {
@@ -112,8 +112,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestPostMultipart: colly's own form of several parts arrives, under a type with
-// its boundary.
+// TestPostMultipart: colly's multipart form arrives with a Content-Type that names its boundary.
 func TestPostMultipart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)
@@ -125,8 +124,8 @@ func TestPostMultipart(t *testing.T) {
 	})
 }
 
-// TestCrawlMethodsWait: on what Wrap returns every method returns when all that
-// follows has been visited, as colly's own do.
+// TestCrawlMethodsWait: every request method of a Crawl returns when all that follows from the request has
+// been visited, as with colly.
 func TestCrawlMethodsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)
@@ -148,9 +147,8 @@ func TestCrawlMethodsWait(t *testing.T) {
 	})
 }
 
-// TestPostsInCallbacks: what a page's callbacks post is queued, with depth and
-// Ctx; the same body to the same URL is sent once, and nothing where robots.txt
-// forbids it.
+// TestPostsInCallbacks: a POST that a callback makes is queued with depth and Ctx. The same body for the same
+// URL is sent once, and a URL that robots.txt disallows gets nothing.
 func TestPostsInCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)
@@ -178,7 +176,7 @@ func TestPostsInCallbacks(t *testing.T) {
 	})
 }
 
-// TestRefusedRequests: who asks for what cannot be had is told, and nothing is sent.
+// TestRefusedRequests: an unsupported request returns an error to its caller, and nothing is sent.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	web, _ := formsWeb(nil)
@@ -205,7 +203,7 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%s: %v, want Unticketed and %q", name, err, tt.want)
 		}
 	}
-	must(t, c.PostRaw("http://a.test/private", make([]byte, 10))) // as long as it may be
+	must(t, c.PostRaw("http://a.test/private", make([]byte, 10))) // of the greatest allowed length
 	if n := len(web.Log()); n != 1 {
 		t.Errorf("the server saw %d requests, want that for robots.txt", n)
 	}
@@ -215,21 +213,21 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestRedirectsOfPosts: what follows an answer to a POST, by its status.
+// TestRedirectsOfPosts: the status of a redirect decides the method and body of the request that follows.
 func TestRedirectsOfPosts(t *testing.T) {
 	const form = " application/x-www-form-urlencoded "
 	for _, tt := range []struct {
 		method string
 		status int
 		to     string
-		then   string // what the server gets next
+		then   string // the next request that the server gets
 	}{
 		{"POST", 301, "/form", `GET /form  ""`}, {"POST", 302, "/form", `GET /form  ""`}, {"POST", 303, "/form", `GET /form  ""`},
 		{"POST", 303, "http://b.test/form", `GET /form  ""`},
 		{"POST", 307, "/form", `POST /form` + form + `"x=1"`}, {"POST", 308, "/form", `POST /form` + form + `"x=1"`},
 		{"POST", 307, "http://b.test/form", ""}, {"POST", 308, "https://a.test/form", ""},
 		{"PUT", 302, "/form", `GET /form  ""`}, {"PUT", 308, "/form", `PUT /form` + form + `"x=1"`},
-		{"POST", 303, "/go", ""}, // a GET, of which there is no page
+		{"POST", 303, "/go", ""}, // the GET of /go gets a 404
 		{"OPTIONS", 302, "/form", `OPTIONS /form` + form + `"x=1"`},
 		{"OPTIONS", 302, "http://b.test/form", ""}, {"OPTIONS", 308, "http://b.test/form", ""},
 	} {
@@ -248,7 +246,7 @@ func TestRedirectsOfPosts(t *testing.T) {
 					want = append(want, tt.then)
 				case tt.to == "/go":
 					wantFailed = []int{404}
-				default: // it is not followed: that is for the callbacks to know
+				default: // the redirect is not followed; the callbacks get it
 					wantFailed = []int{tt.status}
 				}
 				if !slices.Equal(got(), want) || !slices.Equal(failed, wantFailed) {
@@ -260,9 +258,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 	}
 }
 
-// TestHead: the answer to HEAD has a header and no body, whatever the header
-// says of one; HEAD is repeated where it fails, as GET is, and stays HEAD where it
-// is redirected.
+// TestHead: the response to a HEAD has a header and no body, whatever Content-Length says. HEAD is repeated
+// after a failure, as GET is, and a redirected HEAD stays a HEAD.
 func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		packed := crawltest.HTML("<h1>long</h1>")
@@ -285,7 +282,7 @@ func TestHead(t *testing.T) {
 		}
 		for _, x := range web.Log()[1:] {
 			if x.Method != http.MethodHead {
-				t.Errorf("%s %s was asked for", x.Method, x.URL)
+				t.Errorf("%s %s was requested", x.Method, x.URL)
 			}
 		}
 		if n := len(web.Log()); n != 4 {
@@ -294,15 +291,15 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// TestPostIsSentOnce: however it fails, a POST is not repeated. OnError is told,
-// and where no whole answer came by an error that says so.
+// TestPostIsSentOnce: a POST is not repeated, however it fails. OnError gets the failure; without a complete
+// response the error says that the outcome is in doubt.
 func TestPostIsSentOnce(t *testing.T) {
-	// The programs do what many do: they call Retry in OnError.
+	// Like many programs, these call Retry in OnError.
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "1")
 	for name, tt := range map[string]struct {
 		answer crawltest.Response
-		status int // that OnError sees; 0: in doubt
+		status int // seen by OnError; 0: in doubt
 	}{
 		"500": {crawltest.Status(500), 500}, "503": {busy, 503}, "429": {crawltest.Status(429), 429},
 		"408": {crawltest.Status(408), 408}, "404": {crawltest.Status(404), 404},
@@ -338,8 +335,8 @@ func TestPostIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptedPost: a POST that was on its way when the crawl was halted is not
-// sent by the next run, which says so instead.
+// TestInterruptedPost: a POST that was being sent when the crawl was halted is not sent by the next run,
+// which reports it in doubt instead.
 func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(crawltest.Response{HeaderDelay: time.Hour})})
@@ -363,7 +360,7 @@ func TestInterruptedPost(t *testing.T) {
 		if len(errs) != 1 || !errors.Is(errs[0], decorum.InDoubt) || len(got()) != 1 || c.Stats().InDoubt != 1 {
 			t.Errorf("OnError %v, the server got %q, %d in doubt; want one of each", errs, got(), c.Stats().InDoubt)
 		}
-		must(t, c.Run(t.Context())) // it is told once
+		must(t, c.Run(t.Context())) // OnError is called once in all runs
 		if len(errs) != 1 {
 			t.Errorf("OnError %v", errs)
 		}

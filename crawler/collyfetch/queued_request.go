@@ -21,20 +21,20 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// queuedRequestMetadata is what a request takes along through the queue and over restarts:
-// its JSON is the CallbackData of its storage.Entry.
+// queuedRequestMetadata is the part of a request that only callbacks and this package use. It is kept
+// in the queue and over restarts: its JSON is the CallbackData of the request's storage.Entry.
 type queuedRequestMetadata struct {
-	CollectorName          string         `json:"collector,omitempty"` // as it joined; empty: the first
+	CollectorName          string         `json:"collector,omitempty"` // "": the Collector itself
 	ContextValues          map[string]any `json:"values,omitempty"`    // of the colly.Context
-	IntValueKeys           []string       `json:"ints,omitempty"`      // those of ContextValues that are int, for which JSON has no type
-	Header                 http.Header    `json:"header,omitempty"`    // beyond the collector's own
-	SecretHeadersHost      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
-	SecretHeadersHTTPSOnly bool           `json:"secure,omitempty"`    // and over https alone
+	IntValueKeys           []string       `json:"ints,omitempty"`      // keys of int ContextValues
+	Header                 http.Header    `json:"header,omitempty"`    // headers that the collector does not set itself
+	SecretHeadersHost      string         `json:"host,omitempty"`      // the only host that gets secretHeader
+	SecretHeadersHTTPSOnly bool           `json:"secure,omitempty"`    // the host gets it over https only
 }
 
-// encodeRequestMetadata returns the metadata of a request for u of the collector of that name, with
-// headers beyond the collector's own; nil if it has none. It returns an error if it
-// holds a value that would not come back as it was, or too much.
+// encodeRequestMetadata returns the metadata of a request for u by the collector called name, with the
+// headers that the collector does not set itself; nil if there is nothing to keep. It returns an
+// error if a value would not decode to itself, or the result exceeds storage.MaxCallbackDataBytes.
 func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra http.Header) ([]byte, error) {
 	b := queuedRequestMetadata{CollectorName: name, ContextValues: map[string]any{}, Header: extra}
 	ctx.ForEach(func(k string, v any) any {
@@ -44,6 +44,7 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 		return nil
 	})
 	for k, v := range b.ContextValues {
+		// JSON has one type for numbers, so the keys of ints are kept separately.
 		if _, isInt := v.(int); isInt {
 			b.IntValueKeys = append(b.IntValueKeys, k)
 		}
@@ -52,6 +53,7 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 	if b.CollectorName == "" && len(b.ContextValues) == 0 && len(b.Header) == 0 {
 		return nil, nil
 	}
+	// Credentials stay with this host, and with https if it is used now.
 	if len(b.Header[secretHeader]) > 0 {
 		b.SecretHeadersHost, b.SecretHeadersHTTPSOnly = u.Origin().Host(), u.Origin().Scheme() == "https"
 	}
@@ -78,14 +80,14 @@ func (b *queuedRequestMetadata) checkLosslessEncoding(data []byte) error {
 	}
 	for k, v := range b.Header {
 		if !slices.Equal(decoded.Header[k], v) {
-			return fmt.Errorf("the header %s holds bytes that are no UTF-8, and cannot be kept in the queue", k)
+			return fmt.Errorf("the header %s is not valid UTF-8, and cannot be kept in the queue", k)
 		}
 	}
 	return nil
 }
 
-// decodeRequestMetadata decodes what encodeRequestMetadata returned. It returns no metadata and
-// an error if data is something else.
+// decodeRequestMetadata decodes the result of encodeRequestMetadata. For any other data it returns an
+// error and empty metadata.
 func decodeRequestMetadata(data []byte) (queuedRequestMetadata, error) {
 	var b queuedRequestMetadata
 	if len(data) == 0 {
@@ -104,7 +106,7 @@ func decodeRequestMetadata(data []byte) (queuedRequestMetadata, error) {
 	return b, nil
 }
 
-// collyContext returns the colly.Context of the request.
+// collyContext returns a colly.Context with the values of the request.
 func (b *queuedRequestMetadata) collyContext() *colly.Context {
 	ctx := colly.NewContext()
 	for k, v := range b.ContextValues {
@@ -113,13 +115,12 @@ func (b *queuedRequestMetadata) collyContext() *colly.Context {
 	return ctx
 }
 
-// secretHeader is told only to the host that a callback tells it, and to none
-// that this one redirects to, as with net/http; nor in the clear what was for https.
+// secretHeader is sent only to the host for which a callback set it, and not to hosts that this one
+// redirects to, as in net/http. If it was set for https, it is not sent over http.
 const secretHeader = "Authorization"
 
-// headerFor returns the headers of the request, as far as they are for what t is
-// for: a redirect leads to hosts that may not know all of them, and to a request
-// without a body.
+// headerFor returns the headers that may be sent for t. A redirect may have led to a host that must
+// not get all of them, or to a request without a body.
 func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
 	h := filterAllowedHeaders(b.Header, t.Request())
 	if to := t.URL().Origin(); b.SecretHeadersHost != to.Host() || b.SecretHeadersHTTPSOnly && to.Scheme() != "https" {
@@ -128,8 +129,8 @@ func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
 	return h
 }
 
-// headerWithoutCollectorDefaults returns what of the headers of a request of m is the user's to set, and not
-// the collector's own.
+// headerWithoutCollectorDefaults returns the headers of a request that a program may set and that m
+// does not add to every request anyway.
 func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := filterAllowedHeaders(h, request)
 	if m.Headers != nil {
@@ -138,10 +139,9 @@ func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *
 	return extra
 }
 
-// filterAllowedHeaders returns what of the headers of a request is the user's to set: what
-// may go with every request (see httpheader.CheckCustom), and the secret for one host. HTTP
-// does not mind the case of names, and so all get the usual one. What is said of a
-// body is for a request that may have one.
+// filterAllowedHeaders returns the headers that a program may set: those that httpheader.CheckCustom
+// allows, secretHeader, and headers about a body if the request may have one. Names of headers are
+// case-insensitive in HTTP, so the result has their canonical form.
 func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
@@ -154,15 +154,15 @@ func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.He
 	return extra
 }
 
-// Reasons not to queue a request for what it is.
+// Errors of requests that cannot be queued.
 var (
-	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
-	errMethodNeedsHTTP   = errors.New("only http and https are fetched by another method than GET")
-	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
+	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they do not request a page")
+	errMethodNeedsHTTP   = errors.New("only http and https URLs can be requested with a method other than GET")
+	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would have no meaning (RFC 9110, section 9.3.1): use POST")
 )
 
-// storageRequest returns how r asks for its URL, nil if by GET. A body has at most so
-// many bytes.
+// storageRequest returns the method and body of r, or nil for a GET. It returns an error for a method
+// or body that is not sent, or a body of more than maxBytes.
 func storageRequest(r *colly.Request, maxBytes int64) (*storage.NonGETRequest, error) {
 	body, err := readRequestBody(r, maxBytes)
 	if err != nil {
@@ -182,7 +182,7 @@ func storageRequest(r *colly.Request, maxBytes int64) (*storage.NonGETRequest, e
 	return &storage.NonGETRequest{Method: r.Method, Body: body}, nil
 }
 
-// readRequestBody reads the body of r, from its beginning if it knows how.
+// readRequestBody reads the body of r, from its beginning if it is an io.Seeker.
 func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -202,13 +202,13 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 	return body, nil
 }
 
-// isSameRequest reports whether a and b ask for a URL in the same way.
+// isSameRequest reports whether a and b have the same method and body.
 func isSameRequest(a, b *storage.NonGETRequest) bool {
 	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
 }
 
-// isSettableBodyHeader reports whether a header is of the body of a request, and the user's
-// to set for one that may have a body.
+// isSettableBodyHeader reports whether a header describes the body of a request, and a program may set
+// it because r may have a body.
 func isSettableBodyHeader(name string, r *storage.NonGETRequest) bool {
 	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// TestSecretsStayWithTheirHost: what a callback tells one host in a header is
-// not told to another that it redirects to.
+// TestSecretsStayWithTheirHost: the Authorization header that a callback sets for one host is not sent to
+// another host that it redirects to.
 func TestSecretsStayWithTheirHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := func(u string) crawltest.PageFunc {
@@ -37,21 +37,21 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8",
 			"https://a.test/down": "Bearer secret 8", "http://a.test/clear": " 8"} {
 			if headers[u] != want {
-				t.Errorf("%s was told %q, want %q", u, headers[u], want)
+				t.Errorf("%s received %q, want %q", u, headers[u], want)
 			}
 		}
 	})
 }
 
-// TestHeadersByOtherNames: HTTP does not mind the case of a header's name, and
-// neither does the crawl where it is to be kept from callbacks.
+// TestHeadersByOtherNames: names of headers are case-insensitive, also when the crawl keeps callbacks from
+// setting one.
 func TestHeadersByOtherNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			for name, values := range r.Header {
 				if slices.Contains(values, "x") {
-					t.Errorf("%s was asked for with %s: x", r.URL, name)
+					t.Errorf("%s was requested with %s: x", r.URL, name)
 				}
 			}
 			return web.RoundTrip(r)
@@ -69,8 +69,8 @@ func TestHeadersByOtherNames(t *testing.T) {
 	})
 }
 
-// TestHeaderOfBytes: a header value that JSON cannot hold is refused by the Visit
-// it is for, and not sent otherwise.
+// TestHeaderOfBytes: a header value that is not valid UTF-8 is refused by the Visit that sets it, and nothing
+// is sent.
 func TestHeaderOfBytes(t *testing.T) {
 	crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
 	err := crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"caf\xe9"}})

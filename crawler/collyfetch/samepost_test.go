@@ -9,9 +9,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// TestAnotherBodyIsNoRetry: a callback that asks for the URL of its own page with
-// another body, as who turns the pages of an API does, asks for another request,
-// however it asks.
+// TestAnotherBodyIsNoRetry: a callback that requests the URL of its own page with another body, such as the
+// next page of an API, makes a new request, whichever method it calls.
 func TestAnotherBodyIsNoRetry(t *testing.T) {
 	for name, ask := range map[string]func(c *colly.Collector, r *colly.Request, body []byte) error{
 		"New and Do": func(_ *colly.Collector, r *colly.Request, body []byte) error {
@@ -50,8 +49,8 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 	}
 }
 
-// TestAnotherCollectorIsNoRetry: a collector that asks for the page that another one
-// has in hand asks for a URL that is known.
+// TestAnotherCollectorIsNoRetry: a collector that requests the page that a callback of another collector
+// handles requests a known URL.
 func TestAnotherCollectorIsNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestHeadersAreKept: those of the collector, and those given with a request,
-// which wait in the queue with it.
+// TestHeadersAreKept: the headers of the collector are sent, and so are those of a single request, which are
+// queued with it.
 func TestHeadersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -33,13 +33,13 @@ func TestHeadersAreKept(t *testing.T) {
 		must(t, crawl.Visit("http://a.test/"))
 		for path, want := range map[string]string{"/": "cs ", "/mill": "cs 7"} {
 			if want += " " + userAgent; sent[path] != want {
-				t.Errorf("%s was asked for with %q, want %q", path, sent[path], want)
+				t.Errorf("%s was requested with %q, want %q", path, sent[path], want)
 			}
 		}
 	})
 }
 
-// TestMaxRequests ends a run, and leaves the rest for the next.
+// TestMaxRequests: MaxRequests ends a run, and the next run visits the rest.
 func TestMaxRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -59,7 +59,7 @@ func TestMaxRequests(t *testing.T) {
 	})
 }
 
-// TestTraceHTTP: colly's trace sees the request that is sent.
+// TestTraceHTTP: colly's trace follows the request that is sent.
 func TestTraceHTTP(t *testing.T) {
 	web := smallWebWithDelay(10 * time.Millisecond)
 	o := quietOptions(nil)
@@ -74,8 +74,7 @@ func TestTraceHTTP(t *testing.T) {
 	}
 }
 
-// TestForeignContext: a URL that was queued with something else is visited, and
-// the log tells.
+// TestForeignContext: a URL with CallbackData of another program is visited, and the log reports it.
 func TestForeignContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -16,15 +16,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A signatureChecker checks the signatures of one key.
+// A signatureChecker verifies signatures made with one key.
 type signatureChecker struct {
 	t         *testing.T
 	publicKey string
-	mu        sync.Mutex
+	mu        sync.Mutex // guards nonces
 	nonces    map[string]bool
 }
 
-// newSignerAndChecker returns a Signer, and who checks what it signs.
+// newSignerAndChecker returns a Signer and a checker of its signatures.
 func newSignerAndChecker(t *testing.T) (*botauth.Signer, *signatureChecker) {
 	t.Helper()
 	k, err := botauth.GenerateKey()
@@ -42,7 +42,7 @@ func newSignerAndChecker(t *testing.T) (*botauth.Signer, *signatureChecker) {
 	return signer, &signatureChecker{t: t, publicKey: set.Keys[0].X, nonces: map[string]bool{}}
 }
 
-// check fails the test unless a request is signed, now, and by itself.
+// check fails the test unless r has a valid signature of its own, made now.
 func (n *signatureChecker) check(r *http.Request) {
 	s, err := authtest.VerifyRequest(r, n.publicKey, time.Now())
 	n.mu.Lock()
@@ -58,10 +58,8 @@ func (n *signatureChecker) check(r *http.Request) {
 	n.nonces[s.Nonce] = true
 }
 
-// TestSignatures: every request of a crawl has a signature of its own, that for
-// robots.txt, those that a redirect leads to, other methods and the next attempt
-// after a failure too, minutes later; and callbacks cannot put one of theirs in its
-// place.
+// TestSignatures: every request of a crawl has its own signature, including requests for robots.txt, after
+// redirects, with other methods, and minutes later after a failure. Callbacks cannot replace it.
 func TestSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failTwice := func(r crawltest.PageRequest) crawltest.Response {
@@ -94,12 +92,12 @@ func TestSignatures(t *testing.T) {
 		want := []string{"GET http://a.test/", "GET http://a.test/robots.txt", "GET https://b.test/end", "GET https://b.test/end",
 			"GET https://b.test/end", "GET https://b.test/robots.txt", "POST https://b.test/form"}
 		if !slices.Equal(requested, want) {
-			t.Errorf("asked for %q, want %q", requested, want)
+			t.Errorf("requested %q, want %q", requested, want)
 		}
 	})
 }
 
-// TestUnsigned: without a Signer nothing is said of signatures.
+// TestUnsigned: without a Signer, requests have no signature headers.
 func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()

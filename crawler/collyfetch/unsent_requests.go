@@ -11,22 +11,22 @@ import (
 	"github.com/decorum-crawler/decorum/internal/recent"
 )
 
-// unsentRequestsSize is how many requests are remembered, at least, that were not sent, and
-// half of the most. OnRequest is called again for those beyond.
+// unsentRequestsSize is how many unsent requests are remembered at least; at most twice as many are.
+// For requests beyond that, OnRequest is called again.
 const unsentRequestsSize = 1 << 14
 
-// unsentRequests are the requests for which OnRequest was called and that were refused
-// before anything was sent: the address of their host was busy, say. They are sent later
-// as the callbacks left them, and OnRequest is not called again.
+// unsentRequests holds the requests for which OnRequest was called, and which were refused before
+// anything was sent, for example because the address of their host was busy. They are sent later as
+// the callbacks left them, and OnRequest is not called again.
 type unsentRequests struct {
 	mu       sync.Mutex // guards requests
 	requests recent.Map[requestIdentity, *colly.Request]
 }
 
-// requestIdentity is the identity of a page that is to be visited.
+// A requestIdentity identifies a page to visit.
 type requestIdentity struct {
 	url         decorum.URL
-	fingerprint uint64
+	fingerprint uint64 // of path, method and body: see storage.Entry.RequestFingerprint
 }
 
 func requestIdentityOf(t crawler.Ticket) requestIdentity {
@@ -34,16 +34,16 @@ func requestIdentityOf(t crawler.Ticket) requestIdentity {
 	return requestIdentity{t.URL(), lease.RequestFingerprint()}
 }
 
-// put remembers a request that was not sent.
+// put remembers req, which was not sent for t.
 func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	copied := *req
-	copied.Body = nil // it comes again with the lease
+	copied.Body = nil // the lease has the body
 	a.requests.Put(requestIdentityOf(t), &copied, unsentRequestsSize)
 }
 
-// take returns the request for what t is for, and forgets it; nil if none was put.
+// take removes and returns the request that was remembered for t, or nil.
 func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,8 +52,8 @@ func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	return req
 }
 
-// isUnsent reports whether r was refused before it was sent, or failed on this
-// machine; the crawl then queues it again.
+// isUnsent reports whether r was refused before it was sent, or failed on this machine. The crawl then
+// queues it again.
 func (r *callbackRun) isUnsent() bool {
 	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
 }

@@ -28,69 +28,77 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// WrapOptions are how a wrapped collector crawls. Agent and Contact are compulsory;
-// the zero value of any other field is the default of its package.
+// WrapOptions configures the crawl around a wrapped collector. Agent and Contact are compulsory; the
+// zero value of any other field is the default of its package.
 type WrapOptions struct {
-	// Agent is the product token that robots.txt is searched for, or
-	// product/version. Letters, "_" and "-" only (RFC 9309, section 2.2.1).
+	// Agent is the product token that robots.txt rules are looked up by, or product/version. A
+	// token has only letters, "_" and "-" (RFC 9309, section 2.2.1).
 	Agent string
-	// Contact is a URL or mailto: that a site's owner can reach you by. It is
-	// part of the User-Agent header.
+	// Contact is a URL or mailto: by which a site's owner can reach you. It is part of the
+	// User-Agent header.
 	Contact string
-	// StateDir keeps the state of the crawl, so that a program that was stopped, or
-	// killed, goes on where it was when it is started again. It holds
-	// frontier.db and robots.db; delete it to start anew. Empty: the state is
-	// in memory, and ends with the process.
+	// StateDir is the directory that keeps the state of the crawl, frontier.db and robots.db. A
+	// program that was stopped or killed resumes where it was when it is started again. Delete the
+	// directory to start over. Empty: the state is in memory, and ends with the process.
 	StateDir string
-	// KeepLedger writes down what permits each request before its first byte leaves, in the
-	// directory ledger of StateDir: "decorum ledger verify --data StateDir" checks it. A run ends
-	// where that cannot be written.
+	// KeepLedger records what permits each request, before its first byte is sent, in the directory
+	// ledger of StateDir. "decorum ledger verify --data StateDir" checks the ledger. A run ends if
+	// the ledger cannot be written.
 	KeepLedger bool
-	// KeepCookies shows to sites the cookies that they set, and keeps them in the state
-	// of the crawl. Without it, cookies are ignored.
+	// KeepCookies sends sites the cookies that they set, and keeps them in the state of the crawl.
+	// Otherwise cookies are ignored.
 	KeepCookies bool
-	// MaxRequestBody is how many bytes the body of a request may have: see Collector.
+	// MaxRequestBody bounds the body of a request, in bytes: see Collector.MaxRequestBody.
 	MaxRequestBody int64
 
-	Policy         politeness.Policy        // how long hosts rest
-	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
-	RobotsConfig   gate.Config              // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
-	FrontierConfig frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	FetchConfig    httpfetch.Config         // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
-	Settings       crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
+	Policy politeness.Policy // the delay between visits to a host
+	// LimiterConfig limits the whole crawl and each address. IPConcurrency 0 is 2.
+	LimiterConfig politeness.LimiterConfig
+	// RobotsConfig says how robots.txt is read, and what the pages are used for (Purposes: see
+	// docs/ai-use.md). Wrap sets its Agent from Agent.
+	RobotsConfig gate.Config
+	// FrontierConfig says which URLs belong to the crawl, and their order. Scope nil: the URLs
+	// that the collector allows.
+	FrontierConfig frontier.Config
+	// FetchConfig says how requests are sent. Wrap sets UserAgent and From from Agent and Contact,
+	// and Cookies if KeepCookies is set.
+	FetchConfig httpfetch.Config
+	// Settings are the limits of a run. Workers 0 is one worker, so that callbacks run one at a
+	// time, unless the collector is Async. Sitemaps are not read: the callbacks say what to visit.
+	Settings crawler.Settings
 
 	Hooks    crawler.Hooks
-	Recorder crawler.Recorder // nil: none
+	Recorder crawler.Recorder // nil: pages are not recorded
 	Log      *slog.Logger     // nil: slog.Default
 }
 
-// A Crawl is a collector that a crawl of its own was built around.
+// A Crawl is a collector with a complete crawl around it. Wrap makes one.
 type Crawl struct {
 	*Collector
 
 	crawler          *crawler.Crawler
 	gateNotes        storage.NoteStore
 	frontierStore    storage.Store
-	ledger           *ledgerWriter   // nil: none
-	ctx              context.Context // of colly.StdlibContext
-	async            atomic.Bool     // of colly.Async
-	workerCount      int             // as the WrapOptions say
-	mustReleaseHolds bool            // the state is of an earlier process, and has not been looked at yet
-	isRunning        atomic.Bool
+	ledger           *ledgerWriter   // nil: the crawl keeps no ledger
+	ctx              context.Context // from colly.StdlibContext
+	async            atomic.Bool     // from colly.Async
+	workerCount      int             // WrapOptions.Settings.Workers
+	mustReleaseHolds bool            // suspensions of an earlier process have yet to be reviewed
+	isRunning        atomic.Bool     // Run, or a Visit that waits, is under way
 }
 
-// Wrap makes a collector polite, persistent and resumable: from now on what it
-// visits is enqueued, and requested when robots.txt allows it and its host is
-// due. Callbacks that it has, and will get, work as before. The Crawl is the
-// collector too: where it takes its place, the rest of a program stays as it
-// was, and ends with Visit, or, where Async is set, with Wait. Close it at the
-// end.
+// Wrap builds a polite, persistent and resumable crawl around c. From then on, the URLs that c visits
+// are queued, and requested when robots.txt allows it and their host is due. Callbacks registered
+// before or after Wrap work as they do in colly. The Crawl is a collector, too: use it in place of c.
+// The rest of a program stays the same and ends with Visit or, if c is Async, with Wait. Call Close
+// at the end.
 //
-// Wrap returns an error for settings of the collector that cannot be had, and
-// for WrapOptions that make no sense. docs/colly.md tells of each.
+// Wrap returns an error for settings of c that decorum cannot support, and for invalid WrapOptions.
+// docs/colly.md lists them.
 func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
+	// Derive the crawl's identity from Agent and Contact.
 	product, userAgent, err := httpheader.BuildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -106,6 +114,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.KeepLedger && o.StateDir == "" {
 		return nil, errLedgerNeedsDir
 	}
+	// Open the files of the crawl, and close them if a later step fails.
 	if err := crawl.openStores(o); err != nil {
 		return nil, err
 	}
@@ -117,6 +126,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.KeepCookies {
 		o.FetchConfig.Cookies = httpfetch.NewCookies(crawl.frontierStore)
 	}
+	// Connect fetcher, crawler and collector.
 	fetcher, err := httpfetch.New(o.FetchConfig)
 	if err != nil {
 		return nil, err
@@ -130,22 +140,22 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	return crawl, nil
 }
 
-// withDefaults sets what the WrapOptions leave open, by the collector's own
-// settings where it has them.
+// withDefaults sets the fields that o leaves empty, from the collector's settings where it has them.
 func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.LimiterConfig.IPConcurrency = cmp.Or(o.LimiterConfig.IPConcurrency, 2)
 	o.Settings.NoSitemaps = true
 	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
 	o.FetchConfig.MaxBody = cmp.Or(o.FetchConfig.MaxBody, int64(c.MaxBodySize))
-	if o.FrontierConfig.Scope == nil { // MaxDepth is the collector's own affair
+	if o.FrontierConfig.Scope == nil { // the collector checks MaxDepth itself
 		scope := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxDepth: math.MaxInt, CurrentYear: time.Now().Year()}
 		o.FrontierConfig.Scope = frontier.NewScope(scope, nil)
 	}
 	return o
 }
 
-// openStores opens the state of the crawl.
+// openStores opens the stores of the crawl, in StateDir or in memory, and the ledger if the crawl keeps
+// one. It closes them if it returns an error.
 func (c *Crawl) openStores(o WrapOptions) error {
 	if o.StateDir == "" {
 		c.gateNotes, c.frontierStore = memory.New(memory.Config{}), memory.New(memory.Config{})
@@ -156,17 +166,17 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	}
 	opts := bolt.Options{PostInterruptionDelay: o.Policy.WithDefaults().Delay,
 		OnStallChange: func(err error) {
-			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
+			o.Log.Warn("the state of the crawl cannot be written (error nil: it can be again)", "error", err)
 		},
-		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
+		OnDamaged: func(err error) { o.Log.Error("a record of the crawl's state is damaged", "error", err) }}
 	notes, err := bolt.OpenNotes(filepath.Join(o.StateDir, "robots.db"), opts)
 	if err == nil {
 		c.gateNotes = notes
 		err = c.openLedgerIfEnabled(o)
 	}
 	if err == nil {
-		// What was learnt of robots.txt files, and what permitted requests, is on the disk
-		// before the frontier says that they have been made.
+		// The robots.txt files and the ledger must be on disk before the frontier says that the
+		// requests they permitted have been made.
 		opts.BeforeWrite = func() error { return errors.Join(notes.Flush(context.Background()), c.ledger.sync()) }
 		opts.ListOutputFiles = c.ledger.durableFileExtents
 		var s *bolt.Store
@@ -181,7 +191,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	return nil
 }
 
-// assembleCrawler makes the Crawler from its parts.
+// assembleCrawler creates the Crawler from the options and the open stores.
 func (c *Crawl) assembleCrawler(o WrapOptions) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
@@ -198,11 +208,11 @@ func (c *Crawl) assembleCrawler(o WrapOptions) {
 	}
 }
 
-// errAlreadyRunning refuses to run a crawl twice at a time.
+// errAlreadyRunning is the error of a second Run at the same time.
 var errAlreadyRunning = errors.New("collyfetch: the crawl is running")
 
-// Run crawls until nothing is left to visit, and returns what Crawler.Run does.
-// It may be called again when there is more to visit.
+// Run crawls until no URL is left to visit, and returns the error of Crawler.Run. Call it again when
+// there are more URLs to visit.
 func (c *Crawl) Run(ctx context.Context) error {
 	if !c.isRunning.CompareAndSwap(false, true) {
 		return errAlreadyRunning
@@ -217,6 +227,8 @@ func (c *Crawl) Run(ctx context.Context) error {
 // run is Run, for callers that have set isRunning and called rereadSettings.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
+		// The settings may differ from those of the last run: end its suspensions, except for hosts
+		// that are not due and need a longer delay than this run waits for.
 		if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {
 			return err
 		}
@@ -224,13 +236,13 @@ func (c *Crawl) run(ctx context.Context) error {
 	}
 	c.crawler.Settings.Workers = c.workerCount
 	if c.workerCount == 0 && !c.async.Load() {
-		c.crawler.Settings.Workers = 1 // the callbacks of a sync program do not expect each other
+		c.crawler.Settings.Workers = 1 // callbacks of a synchronous program do not run concurrently
 	}
 	defer c.hasRequestedPage.Store(false)
 	return c.crawler.Run(ctx)
 }
 
-// rereadSettings looks at what the program has set since the last time.
+// rereadSettings applies what the program has changed in the collectors since the last run.
 func (c *Crawl) rereadSettings() error {
 	if c.Async {
 		c.async.Store(true)
@@ -238,17 +250,16 @@ func (c *Crawl) rereadSettings() error {
 	return c.Collector.reapplyOverrides()
 }
 
-// Wait crawls until nothing is left to visit, as colly's Wait returns when the
-// requests of an Async collector have ended. Use Run to get its error, which
-// Wait logs.
+// Wait crawls until no URL is left to visit, as colly's Wait does for an Async collector. It logs the
+// error of the crawl; use Run to get it.
 func (c *Crawl) Wait() {
 	if err := c.warnIfOnlySuspendedLeft(c.Run(c.ctx)); err != nil {
 		c.Log.Error("the crawl ended early", "error", err)
 	}
 }
 
-// warnIfOnlySuspendedLeft logs an end of the crawl that colly's users expect to be none: origins
-// are left that do not answer.
+// warnIfOnlySuspendedLeft logs frontier.ErrOnlySuspendedLeft and returns nil for it, because colly's
+// users do not expect an error when origins do not answer. It returns any other err.
 func (c *Crawl) warnIfOnlySuspendedLeft(err error) error {
 	if errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		c.Log.Warn("not all was visited", "why", err)
@@ -257,16 +268,15 @@ func (c *Crawl) warnIfOnlySuspendedLeft(err error) error {
 	return err
 }
 
-// Stats returns what the crawl has done so far.
+// Stats returns the counts of the crawl so far.
 func (c *Crawl) Stats() crawler.Stats { return c.crawler.Stats() }
 
-// Close makes all of the crawl durable, and closes its files, and the
-// connections that were kept for a next visit.
+// Close flushes the state of the crawl to disk, and closes its files and idle connections.
 func (c *Crawl) Close() (err error) {
 	if c.Collector != nil {
 		c.fetcher.CloseIdleConnections()
 	}
-	if c.frontierStore != nil { // it waits for the gate's notes, and is closed before
+	if c.frontierStore != nil { // closed first: it flushes gateNotes before it writes
 		err = c.frontierStore.Close()
 	}
 	if c.gateNotes != nil {
@@ -275,48 +285,48 @@ func (c *Crawl) Close() (err error) {
 	return errors.Join(err, c.ledger.close())
 }
 
-// Visit enqueues a URL. Like colly's, it returns when all that follows from it
-// has been visited, unless the collector is Async, or the crawl is running, as
-// it is for a callback. What follows from earlier visits that were cut short is
-// visited as well. Origins that do not answer are logged, and no error.
+// Visit queues a URL. Like colly's Visit, it returns when that URL and all URLs that follow from it
+// have been visited. If the collector is Async or the crawl is running, as during a callback, it
+// returns at once. Visit also completes earlier visits that were interrupted. It logs origins that
+// do not answer, and returns no error for them.
 func (c *Crawl) Visit(url string) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.Visit(url) })
 }
 
-// Head is Visit by HEAD.
+// Head is Visit with the method HEAD.
 func (c *Crawl) Head(url string) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.Head(url) })
 }
 
-// Post is Visit by POST, with a form for a body. It is sent once at most, however
-// the program ends: see docs/colly.md.
+// Post is Visit with the method POST and a form as the body. The request is sent at most once, even
+// if the program is killed: see docs/colly.md.
 func (c *Crawl) Post(url string, form map[string]string) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.Post(url, form) })
 }
 
-// PostRaw is Post with a body of any kind.
+// PostRaw is Post with an arbitrary body.
 func (c *Crawl) PostRaw(url string, body []byte) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.PostRaw(url, body) })
 }
 
-// PostMultipart is Post with a form of several parts.
+// PostMultipart is Post with a multipart form.
 func (c *Crawl) PostMultipart(url string, form map[string][]byte) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.PostMultipart(url, form) })
 }
 
-// Request is Visit by any method but TRACE and CONNECT. By one that is not safe
-// (RFC 9110, section 9.2.1) it is sent once at most, as by Post.
+// Request is Visit with any method but TRACE and CONNECT. A request with an unsafe method (RFC 9110,
+// section 9.2.1) is sent at most once, like that of Post.
 func (c *Crawl) Request(method, url string, body io.Reader, ctx *colly.Context, header http.Header) error {
 	return c.enqueueAndRunUnlessAsync(func() error { return c.Collector.Request(method, url, body, ctx, header) })
 }
 
-// enqueueAndRunUnlessAsync enqueues and then, unless the crawl is Async or running, crawls.
+// enqueueAndRunUnlessAsync calls enqueue and then crawls, unless the crawl is Async or running.
 func (c *Crawl) enqueueAndRunUnlessAsync(enqueue func() error) error {
 	if c.async.Load() || !c.isRunning.CompareAndSwap(false, true) {
 		return enqueue()
 	}
 	defer c.isRunning.Store(false)
-	if err := c.rereadSettings(); err != nil { // Async may have been set
+	if err := c.rereadSettings(); err != nil { // the program may have set Async
 		return err
 	}
 	if err := enqueue(); err != nil || c.async.Load() {

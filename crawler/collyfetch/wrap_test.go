@@ -28,7 +28,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// quietOptions are WrapOptions for a web in memory.
+// quietOptions returns WrapOptions for a web in memory, without a log.
 func quietOptions(web http.RoundTripper) collyfetch.WrapOptions {
 	return collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", Policy: politeness.Policy{Delay: 2 * time.Second},
@@ -36,7 +36,7 @@ func quietOptions(web http.RoundTripper) collyfetch.WrapOptions {
 	}
 }
 
-// wrapCollector wraps c, for the length of the test.
+// wrapCollector wraps c, and closes the crawl when the test ends.
 func wrapCollector(t *testing.T, c *colly.Collector, o collyfetch.WrapOptions) *collyfetch.Crawl {
 	t.Helper()
 	crawl, err := collyfetch.Wrap(c, o)
@@ -51,7 +51,7 @@ func wrapCollector(t *testing.T, c *colly.Collector, o collyfetch.WrapOptions) *
 	return crawl
 }
 
-// must fails the test for an error that it does not expect.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -59,10 +59,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// smallWeb is a site of four pages, one of which robots.txt closes.
+// smallWeb is a site of four pages; robots.txt disallows one.
 func smallWeb() *crawltest.Web { return smallWebWithDelay(3 * time.Second) }
 
-// smallWebWithDelay is village with another Crawl-delay.
+// smallWebWithDelay is smallWeb with another Crawl-delay.
 func smallWebWithDelay(delay time.Duration) *crawltest.Web {
 	pages := map[string]crawltest.PageFunc{}
 	for path, body := range map[string]string{
@@ -84,9 +84,8 @@ func checkPolite(t *testing.T, web *crawltest.Web) {
 	}
 }
 
-// TestWrap: a program of colly's kind, sync and Async, with the crawl in the
-// place of the collector. The callbacks see what they would of colly; the server
-// sees robots.txt kept and the pace.
+// TestWrap: a colly program, synchronous or Async, runs with the Crawl in place of the collector. The
+// callbacks get what they would get from colly; the server sees robots.txt and the delay honoured.
 func TestWrap(t *testing.T) {
 	for _, async := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -116,8 +115,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestNoRequestPastTheTransport: whatever a program puts under the collector, nothing is
-// sent without a ticket, and whoever asked is told.
+// TestNoRequestPastTheTransport: with any transport that a program gives the collector, nothing is sent
+// without a ticket, and the caller gets an error.
 func TestNoRequestPastTheTransport(t *testing.T) {
 	web := smallWeb()
 	server, err := web.Start("")
@@ -146,8 +145,8 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 			other.OnError(func(_ *colly.Response, err error) { visitErr = err })
 			before := len(web.Log())
 			err := errors.Join(other.Visit(address+"church"), crawl.Run(t.Context()))
-			if visitErr == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the transport under the collector was replaced") {
-				t.Errorf("Visit and Run returned %v, OnError was told %v; want Unticketed, or why in the log:\n%s", err, visitErr, &log)
+			if visitErr == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the collector's transport was replaced") {
+				t.Errorf("Visit and Run returned %v, OnError got %v; want Unticketed, or why in the log:\n%s", err, visitErr, &log)
 			}
 			for _, x := range web.Log()[before:] {
 				if !strings.HasSuffix(x.URL, "/robots.txt") {
@@ -158,8 +157,8 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 	}
 }
 
-// TestWrapResumes: a crawl that was stopped goes on in another process, with
-// what the callbacks put into contexts, and visits nothing twice.
+// TestWrapResumes: a crawl that was stopped resumes in another process, with the contexts of the callbacks,
+// and visits no page twice.
 func TestWrapResumes(t *testing.T) {
 	web := smallWebWithDelay(50 * time.Millisecond)
 	server, err := web.Start("")
@@ -193,8 +192,7 @@ func TestWrapResumes(t *testing.T) {
 	}
 }
 
-// TestContext: what goes through the queue and comes back as it was, and what
-// is refused, where it is put.
+// TestContext: context values pass through the queue unchanged, or are refused when they are queued.
 func TestContext(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -234,8 +232,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestRequestCallbacks: OnRequest, and colly's extensions, may abort a request
-// and set its headers before it is sent; the crawl's identity they may not.
+// TestRequestCallbacks: OnRequest, and colly's extensions, may abort a request and set its headers before it
+// is sent, but cannot change the crawl's identity.
 func TestRequestCallbacks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -291,8 +289,8 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPanicsOfCallbacks: wherever a callback panics, the crawl goes on, and the
-// panic is counted and logged with its URL and its place.
+// TestPanicsOfCallbacks: after a panic in any kind of callback the crawl continues, and the panic is counted
+// and logged with its URL and stack.
 func TestPanicsOfCallbacks(t *testing.T) {
 	for name, register := range map[string]func(*collyfetch.Crawl, func()){
 		"OnRequest":         func(c *collyfetch.Crawl, f func()) { c.OnRequest(func(*colly.Request) { f() }) },
@@ -322,8 +320,7 @@ func TestPanicsOfCallbacks(t *testing.T) {
 	}
 }
 
-// TestRetry: Request.Retry asks for the page again, after a rest, and so often
-// as the crawl allows.
+// TestRetry: Request.Retry visits the page again after the host's delay, up to MaxAttempts times.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -347,8 +344,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestErrorsReachOnError: what colly tells of by OnError is told, and an address
-// that is busy is not.
+// TestErrorsReachOnError: OnError gets the errors that colly reports, but not that an address was busy.
 func TestErrorsReachOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -363,7 +359,7 @@ func TestErrorsReachOnError(t *testing.T) {
 				t.Errorf("%v, want Unreachable", err)
 			}
 			if r.Request.URL.Path == "/reset" {
-				must(t, r.Request.Visit("/gone")) // of a page that was not answered
+				must(t, r.Request.Visit("/gone")) // from a page without a response
 			}
 		})
 		must(t, crawl.Visit("http://a.test/reset"))
@@ -373,7 +369,7 @@ func TestErrorsReachOnError(t *testing.T) {
 	})
 }
 
-// TestDetach: a callback that is detached is not called any more.
+// TestDetach: a detached callback is not called again.
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
@@ -388,7 +384,7 @@ func TestDetach(t *testing.T) {
 	})
 }
 
-// TestAbortAfterHeaders: the page counts as visited, and is not read.
+// TestAbortAfterHeaders: a page aborted in OnResponseHeaders counts as visited, and its body is not read.
 func TestAbortAfterHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -399,15 +395,16 @@ func TestAbortAfterHeaders(t *testing.T) {
 		crawl.OnResponseHeaders(func(r *colly.Response) { r.Request.Abort() })
 		crawl.OnResponse(func(*colly.Response) { t.Error("the page was read") })
 		must(t, crawl.Visit("http://a.test/mill"))
-		if want := []storage.AckOutcome{storage.Requeue, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
+		// The acks are of robots.txt and the page.
+		if want := []storage.AckOutcome{storage.Requeue, storage.Done}; !slices.Equal(acks, want) {
 			t.Errorf("acks %v, want %v", acks, want)
 		}
 		checkPolite(t, web)
 	})
 }
 
-// TestJoin: requests of a Clone come to its own callbacks, also after a restart,
-// and share the crawl's seen set.
+// TestJoin: the responses to a joined Clone's requests reach that Clone's callbacks, also after a restart, and
+// the Clone shares the crawl's seen set.
 func TestJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -433,8 +430,8 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// TestRefusedSettings: what a collector is set to and cannot have is refused by
-// name, whenever it is set.
+// TestRefusedSettings: an unsupported setting of a collector is refused with its name, whenever the program
+// sets it.
 func TestRefusedSettings(t *testing.T) {
 	for name, set := range map[string]func(*colly.Collector){
 		"CheckHead": func(c *colly.Collector) { c.CheckHead = true },
@@ -462,7 +459,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// TestStdlibContext ends a crawl.
+// TestStdlibContext: canceling the context of colly.StdlibContext ends the crawl.
 func TestStdlibContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -27,9 +27,8 @@ func TestWrapTwice(t *testing.T) {
 	}
 }
 
-// TestTwoCrawlsOfClones: colly has Clones share their transport, so that a Clone
-// that is wrapped takes it away. The other crawl's visits then fail; no page goes
-// to callbacks that it is not for.
+// TestTwoCrawlsOfClones: Clones share their transport in colly, so wrapping a Clone takes the transport away
+// from the first crawl. The first crawl's visits then fail; no page reaches the wrong callbacks.
 func TestTwoCrawlsOfClones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := colly.NewCollector()
@@ -45,7 +44,7 @@ func TestTwoCrawlsOfClones(t *testing.T) {
 		}
 		first.OnResponse(check("Church"))
 		second.OnResponse(check("Mill"))
-		second.OnRequest(func(*colly.Request) { // while a page of the second is in hand
+		second.OnRequest(func(*colly.Request) { // during a visit of the second crawl
 			if err := first.Visit("http://a.test/church"); err != nil {
 				t.Error(err)
 			}
