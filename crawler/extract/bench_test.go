@@ -14,7 +14,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkNextTag is the scanner without the URLs: what finding the links costs.
+// BenchmarkNextTag measures the scanner without URLs: the cost of finding the tags.
 func BenchmarkNextTag(b *testing.B) {
 	page := samplePage()
 	b.ReportAllocs()
@@ -37,7 +37,7 @@ func BenchmarkNextTag(b *testing.B) {
 	}
 }
 
-// BenchmarkTokenizer does the same as ScanPage with the tokenizer of x/net/html.
+// BenchmarkTokenizer does what ScanPage does with the tokenizer of x/net/html, for comparison.
 func BenchmarkTokenizer(b *testing.B) {
 	page, home := samplePage(), mustParse(b, "http://example.com/dir/page")
 	b.ReportAllocs()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// unescape returns an attribute's value with its references decoded. It
-// returns raw itself if there is nothing to decode.
+// unescape returns the value of an attribute with character references decoded. It returns raw itself if there
+// is nothing to decode.
 func unescape(raw []byte) []byte {
 	if bytes.IndexByte(raw, '&') < 0 && bytes.IndexByte(raw, 0) < 0 {
 		return raw
@@ -17,8 +17,7 @@ func unescape(raw []byte) []byte {
 	return appendUnescaped(make([]byte, 0, len(raw)), raw)
 }
 
-// appendUnescaped appends an attribute's value to dst with its references
-// decoded.
+// appendUnescaped appends the value of an attribute, with character references decoded, to dst.
 func appendUnescaped(dst, raw []byte) []byte {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		raw = bytes.ReplaceAll(raw, []byte{0}, []byte("\uFFFD"))
@@ -35,10 +34,10 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// decodeCharReference decodes the character reference that s may begin with, and
-// returns its text and its length. In an attribute, unlike in text, a name
-// without a semicolon counts only if no letter, digit or "=" follows it, so
-// that "?a=1&copy=2" keeps its parameter.
+// decodeCharReference decodes the character reference at the start of s, which begins with "&". It returns its
+// text and its length in s; if s begins with no reference, it returns the "&". In an attribute, unlike in
+// text, a name without a semicolon counts only if no letter, digit or "=" follows it, so that "?a=1&copy=2"
+// keeps its parameter.
 func decodeCharReference(s []byte) (text string, n int) {
 	if bytes.HasPrefix(s, []byte("&amp;")) {
 		return "&", len("&amp;")
@@ -54,6 +53,8 @@ func decodeCharReference(s []byte) (text string, n int) {
 	if numeric {
 		return decodeNumericCharReference(s[:n], s)
 	}
+	// A named reference. html.UnescapeString knows the names, but follows the rules for text: it also
+	// decodes a prefix of an unterminated name, as in "&notit".
 	closed := n < len(s) && s[n] == ';'
 	if closed {
 		n++
@@ -70,7 +71,8 @@ func decodeCharReference(s []byte) (text string, n int) {
 	return "&", 1
 }
 
-// decodeNumericCharReference decodes a numeric reference; its digits may end before word does.
+// decodeNumericCharReference decodes a numeric reference at the start of s. word is the reference up to the
+// last letter or digit; its digits may end earlier.
 func decodeNumericCharReference(word, s []byte) (text string, n int) {
 	n = len("&#")
 	digits := "0123456789"
@@ -78,6 +80,7 @@ func decodeNumericCharReference(word, s []byte) (text string, n int) {
 		n++
 		digits = "0123456789abcdefABCDEF"
 	}
+	// The reference ends with its last digit; a semicolon after it is optional.
 	first := n
 	for n < len(word) && strings.IndexByte(digits, word[n]) >= 0 {
 		n++

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A markupSyntax says which syntax a body is written in.
+// A markupSyntax is the syntax of a body.
 type markupSyntax uint8
 
 const (
@@ -18,8 +18,7 @@ const (
 	xhtmlSyntax
 )
 
-// detectSyntaxAndCharset returns the syntax of the body and the name of the encoding that
-// the content type gives, if it gives one.
+// detectSyntaxAndCharset returns the syntax of body, and the encoding that contentType names, or "".
 func detectSyntaxAndCharset(contentType string, body []byte) (m markupSyntax, charset string) {
 	sniffed := strings.TrimSpace(contentType) == ""
 	if sniffed {
@@ -32,14 +31,14 @@ func detectSyntaxAndCharset(contentType string, body []byte) (m markupSyntax, ch
 	case strings.EqualFold(kind, "application/xhtml+xml"):
 		m = xhtmlSyntax
 	}
-	if !sniffed { // the sniffer always says utf-8: it has not looked
+	if !sniffed { // the sniffer says utf-8 without having checked
 		charset = charsetFromContentType([]byte(parameters))
 	}
 	return m, charset
 }
 
-// charsetFromContentType returns the charset that the value of a content type names, as
-// the standard finds it in meta elements; "" if there is none.
+// charsetFromContentType returns the charset in the value of a content type, by the standard's rules for meta
+// elements; "" if it has none.
 func charsetFromContentType(s []byte) string {
 	for {
 		i := indexFold(s, "charset")
@@ -53,8 +52,7 @@ func charsetFromContentType(s []byte) string {
 	}
 }
 
-// readCharsetValue returns the value at the start of s, in quotes or up to a blank or
-// a semicolon.
+// readCharsetValue returns the value at the start of s: quoted, or up to white space or a semicolon.
 func readCharsetValue(s []byte) string {
 	if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
 		if end := bytes.IndexByte(s[1:], s[0]); end >= 0 {
@@ -65,8 +63,8 @@ func readCharsetValue(s []byte) string {
 	return string(s[:indexAnyOrEnd(s, whitespace+";")])
 }
 
-// byteOrderMark returns the length of the body's byte order mark and the encoding it
-// stands for.
+// byteOrderMark returns the length of the body's byte order mark and the encoding that it means; 0 and "" if the
+// body has none.
 func byteOrderMark(body []byte) (length int, charset string) {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
@@ -79,8 +77,7 @@ func byteOrderMark(body []byte) (length int, charset string) {
 	return 0, ""
 }
 
-// encodingByName returns the encoding of that name, which is nil for UTF-8, and
-// whether there is one.
+// encodingByName returns the encoding called charset, and whether it is known. The encoding is nil for UTF-8.
 func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	if strings.EqualFold(charset, "utf-8") {
 		return nil, true
@@ -95,13 +92,13 @@ func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	return enc, true
 }
 
-// decodeToUTF8 returns the body in UTF-8.
+// decodeToUTF8 returns body in UTF-8. enc is its encoding, nil for UTF-8.
 func decodeToUTF8(body []byte, enc encoding.Encoding) []byte {
 	if enc == nil {
 		return body
 	}
 	decoded, err := enc.NewDecoder().Bytes(body)
-	if err != nil { // an encoding that HTML forbids: what is ASCII can be read
+	if err != nil { // HTML forbids this encoding; read the ASCII parts
 		return body
 	}
 	return decoded

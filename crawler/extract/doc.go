@@ -1,25 +1,28 @@
-// Package extract reads from an HTML page, and from the header it came with,
-// what a crawler needs: its links, its title, its canonical URL and what it says
-// to robots.
+// Package extract reads what a crawler needs from an HTML page and its response header: the links,
+// the title, the canonical URL and the directives for robots.
 //
-// It makes one pass over the bytes and builds no tree, and finds the links that
-// a full parser finds. Tags, attributes, comments and the elements whose content
-// is text (script, style, title, textarea, iframe and their kin) are read by the
-// rules of the HTML standard's tokenizer, so a link in a comment or in a script
-// is none; svg and math by those for foreign content. It leaves these rules
-// where a crawler must:
+//	scanner := new(extract.Scanner)
+//	doc := scanner.ScanPage(body, "text/html", pageURL) // nil if the page is not HTML
+//	for _, link := range doc.Links {
+//		fmt.Println(link.Kind, link.URL)
+//	}
 //
-//   - it runs no scripts, so the content of noscript is content;
-//   - a frame counts wherever it stands, and so does what stands in a frameset;
-//   - in XHTML a script, style or title that closes itself is empty, and CDATA
-//     sections are text anywhere.
+// The package makes one pass over the bytes, builds no tree, and finds the links that a full parser
+// finds. It follows the rules of the HTML standard's tokenizer for tags, attributes, comments and
+// elements whose content is text (script, style, title, textarea, iframe and similar ones), so it
+// ignores links in comments and scripts. In svg and math it follows the rules for foreign content.
+// It deviates from these rules where a crawler must:
 //
-// Begin reading at Scanner.ScanPage. A Scanner reads one page after the other, by settings
-// that say whether images are links, and how many links are taken. It returns a ScanResult:
-// links in the order of the page, each with what points to it. Header fields that link, Link
-// and Refresh, are read by Scanner.ScanHeaderLinks, and X-Robots-Tag with the page's own meta
-// elements by ScanResult.RobotsDirectivesFor. IsFeedContentType tells a feed by its content type.
+//   - It runs no scripts, so the content of noscript counts as content.
+//   - A frame counts anywhere in the page, and so does the content of a frameset.
+//   - In XHTML, a self-closing script, style or title is empty, and CDATA sections are text anywhere.
 //
-// It decides nothing: which links to follow is the frontier's part, and
-// whether a page may be indexed is for whoever asks ScanResult.RobotsDirectivesFor.
+// Begin reading at Scanner.ScanPage. A Scanner reads one page after the other; its fields say whether
+// images count as links, and how many links it takes. Its ScanResult has the links in the order of the
+// page, each with the kind of element that mentions it. Scanner.ScanHeaderLinks reads the header fields
+// Link and Refresh. ScanResult.RobotsDirectivesFor combines X-Robots-Tag with the page's meta elements.
+// IsFeedContentType recognises a feed by its content type.
+//
+// The package decides nothing: the frontier decides which links to follow, and the caller of
+// RobotsDirectivesFor decides whether the page may be indexed. It starts no goroutine and has no lock.
 package extract

@@ -17,9 +17,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// linksByDOM finds the links of a page, images too, in the tree that a full parser
-// builds: that of x/net/html, which is goquery's. Scripts do not run. It returns
-// false if the parser gives up.
+// linksByDOM returns the links of a page, images included, from the tree that x/net/html builds with scripts off;
+// goquery uses the same parser. It returns false if the parser fails.
 func linksByDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
 	if err != nil {
@@ -39,8 +38,8 @@ func linksByDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
 	return resolveMentions(home, base, mentions), true
 }
 
-// mentionsInElement returns what one element of the tree mentions. The attributes of
-// a node may be from other namespaces, and those of HTML may be spelt as such.
+// mentionsInElement returns the links of one element of the tree. It also looks at attributes of other
+// namespaces, because HTML attributes may be spelt like them.
 func mentionsInElement(n *html.Node) (found []oracleMention) {
 	get := func(namespace, name string) string {
 		for _, a := range n.Attr {
@@ -90,7 +89,7 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 	return found
 }
 
-// A domException is where a page may be read differently from its tree, and why.
+// A domException matches pages that may be read differently from their tree, and says why.
 type domException struct {
 	reason  string
 	pattern *regexp.Regexp
@@ -105,8 +104,8 @@ var domExceptions = []domException{
 	{"font breaks out of foreign content if it has some attributes: not followed", regexp.MustCompile(`(?i)<(svg|math).*<font`)},
 }
 
-// compareDOM fails if ScanPage and the tree have different links, and reports
-// whether they were compared: exceptions are not.
+// compareDOM fails the test if ScanPage and the tree have different links. It returns false without comparing if
+// the page matches a domException.
 func compareDOM(t *testing.T, name string, body []byte) bool {
 	t.Helper()
 	if slices.ContainsFunc(domExceptions, func(e domException) bool { return e.pattern.Match(body) }) {
@@ -116,8 +115,7 @@ func compareDOM(t *testing.T, name string, body []byte) bool {
 	return true
 }
 
-// mustCompareDOM is compareDOM for pages that are no exceptions. It returns how
-// many links they have.
+// mustCompareDOM is compareDOM for pages without exceptions. It returns the number of links.
 func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	t.Helper()
 	home := mustParse(t, "http://example.com/dir/page")
@@ -127,7 +125,7 @@ func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	}
 	got := (&Scanner{IncludeImages: true}).ScanPage(body, utf8HTML, home).Links
 	order := func(a, b Link) int { return cmp.Compare(a.URL.String(), b.URL.String()) }
-	slices.SortFunc(got, order) // a parser moves what stands between the cells of a table
+	slices.SortFunc(got, order) // a parser moves misplaced content out of tables
 	slices.SortFunc(want, order)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\n got %v\nwant %v", name, got, want)
@@ -135,8 +133,8 @@ func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	return len(want)
 }
 
-// TestSameAsDOM holds the scanner to the tree of every page of the tables, and
-// of pages strung together from their pieces.
+// TestSameAsDOM compares the scanner with the tree of every page in the test tables, and of random combinations of
+// their pieces.
 func TestSameAsDOM(t *testing.T) {
 	for _, page := range oddPages {
 		compareDOM(t, page, []byte(page))
@@ -161,7 +159,7 @@ func TestSameAsDOM(t *testing.T) {
 	}
 }
 
-// foreignContentPages are pages at the borders of foreign content.
+// foreignContentPages are pages with edge cases of foreign content.
 var foreignContentPages = []string{
 	`<svg><style><a href=/1></style></svg><style><a href=/2></style>`, `<svg><script><a href=/1></script><a href=/2></svg>`,
 	`<svg><title><a href=/1></a></title><style><a href=/2></style></svg>`, `<svg><desc><style><a href=/1></style></desc><a href=/2></svg>`,
@@ -179,7 +177,7 @@ var foreignContentPages = []string{
 	`<noscript><style><a href=/1></style><a href=/2></noscript>`, `<template><a href=/1></template>`,
 }
 
-// randomPage strings pieces of pages together.
+// randomPage returns a random combination of pieces of pages.
 func randomPage(rng *rand.Rand) []byte {
 	pieces := slices.Concat(oddPages, foreignContentPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n"+
@@ -187,10 +185,10 @@ func randomPage(rng *rand.Rand) []byte {
 	return randomMixture(rng, pieces)
 }
 
-// pythonDocs is where Debian keeps the Python documentation.
+// pythonDocs is the directory of the Python documentation in Debian.
 const pythonDocs = "/usr/share/doc/python3-doc/html"
 
-// TestSameAsDOMOnPythonDocs holds the scanner to the trees of some 500 real pages.
+// TestSameAsDOMOnPythonDocs compares the scanner with the trees of about 500 real pages.
 func TestSameAsDOMOnPythonDocs(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(pythonDocs)
 	if err != nil {

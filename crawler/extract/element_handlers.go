@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An elementKind is an element that matters.
+// An elementKind is an element that affects the result.
 type elementKind uint8
 
 const (
@@ -18,11 +18,11 @@ const (
 	math
 	meta
 	svg
-	img // from here to source links by setting
+	img // img, image and source are links only with IncludeImages
 	image
 	source
-	plaintext
-	iframe // from here on the content is text
+	plaintext // plaintext and the kinds below have text as their content
+	iframe
 	noembed
 	noframes
 	script
@@ -32,7 +32,7 @@ const (
 	xmp
 )
 
-// elementNames are the names of the elements.
+// elementNames has the tag name of each elementKind.
 var elementNames = [...]string{
 	anchor: "a", area: "area", base: "base", frame: "frame", link: "link",
 	math: "math", meta: "meta", svg: "svg", img: "img", image: "image", source: "source",
@@ -41,10 +41,11 @@ var elementNames = [...]string{
 	textarea: "textarea", title: "title", xmp: "xmp",
 }
 
+// maxElementName is the length of the longest of elementNames.
 const maxElementName = len("plaintext")
 
-// initialsByLength holds, for every length, with which letters names of it begin: one
-// bit each. Most tags of a page are told apart from those that matter by it.
+// initialsByLength has, for each length, the set of letters with which an element name of that length
+// begins, one bit each. It quickly rules out most tags of a page.
 var initialsByLength = func() (table [maxElementName + 1]uint32) {
 	for _, name := range elementNames[unknownElement+1:] {
 		table[len(name)] |= 1 << (name[0] & 31)
@@ -52,7 +53,7 @@ var initialsByLength = func() (table [maxElementName + 1]uint32) {
 	return table
 }()
 
-// elementKindByName returns the element of that name, which is not empty.
+// elementKindByName returns the element with the given name, which must not be empty.
 func elementKindByName(name []byte) elementKind {
 	if len(name) > maxElementName || initialsByLength[len(name)]&(1<<(name[0]&31)) == 0 {
 		return unknownElement
@@ -65,8 +66,8 @@ func elementKindByName(name []byte) elementKind {
 	return unknownElement
 }
 
-// handleStartTag reads an element whose start tag was just passed, and says whether
-// the page must be read again.
+// handleStartTag processes the start tag that was just read, and the element's content if that is text. It
+// reports whether the page must be read again.
 func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 	a := &p.attrs
 	switch e {
@@ -78,7 +79,7 @@ func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 		p.addLinkFromAttribute(Frame, a.src, 0)
 	case iframe:
 		p.addLinkFromAttribute(IFrame, a.src, 0)
-	case img, image: // a parser makes an img of image
+	case img, image: // HTML parsers treat image as img
 		p.addLinkFromAttribute(Image, a.src, 0)
 		p.addSrcset()
 	case source:
@@ -100,7 +101,7 @@ func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 	return false
 }
 
-// handleForeignTag is element inside svg and math, where only links count.
+// handleForeignTag is handleStartTag for a tag inside svg or math, where only links count.
 func (p *pageParser) handleForeignTag(e elementKind) {
 	switch a := &p.attrs; e {
 	case anchor:
@@ -114,14 +115,14 @@ func (p *pageParser) handleForeignTag(e elementKind) {
 	}
 }
 
-// addSrcset adds the images of a srcset attribute.
+// addSrcset adds the images of the current tag's srcset attribute.
 func (p *pageParser) addSrcset() {
 	for url := range srcsetURLs(unescape(p.attrs.srcset)) {
 		p.addLink(Image, url, 0)
 	}
 }
 
-// consumeTextContent passes over content that is text.
+// consumeTextContent skips the content of an element whose content is text. It keeps the first title.
 func (p *pageParser) consumeTextContent(e elementKind) {
 	switch e {
 	case plaintext:
@@ -133,7 +134,7 @@ func (p *pageParser) consumeTextContent(e elementKind) {
 		if !p.hasTitle && len(p.foreignElements) == 0 {
 			p.result.Title, p.hasTitle = titleText(text), true
 		}
-		if len(p.foreignElements) > 0 { // its end tag is not that of an svg's title
+		if len(p.foreignElements) > 0 { // the end tag must not close a title element of svg
 			p.nextTag()
 			p.readAttributes(nil)
 		}
@@ -142,8 +143,8 @@ func (p *pageParser) consumeTextContent(e elementKind) {
 	}
 }
 
-// linkRelKind returns what kind of link a link element is, or a Link field, by
-// its relations and the type of its target, and whether it is one at all.
+// linkRelKind returns the kind of a link element or Link field, given its relations and the type of its
+// target. It returns false if no relation is of interest, or the target is a style sheet.
 func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 	var canonical, alternate, next, prev, amp, stylesheet bool
 	for token := range bytes.FieldsSeq(rel) {
@@ -155,6 +156,7 @@ func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 		stylesheet = stylesheet || equalFold(token, "stylesheet")
 	}
 	switch {
+	// An alternate style sheet is not a page.
 	case stylesheet:
 		return 0, false
 	case canonical:
@@ -171,9 +173,9 @@ func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 	return AMP, amp
 }
 
-// IsFeedContentType reports whether a content type, of a link's target or of an answer, is
-// that of a feed: RSS, Atom or JSON Feed. application/json is not: it is the type of
-// many an alternate form of a page that is no feed.
+// IsFeedContentType reports whether the content type of a link's target or of a response is that of a feed:
+// RSS, Atom or JSON Feed. It excludes application/json, because many other alternate forms of pages have
+// that type.
 func IsFeedContentType(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.Trim(mediaType, whitespace)
@@ -181,7 +183,7 @@ func IsFeedContentType(contentType string) bool {
 		strings.EqualFold(mediaType, "application/feed+json")
 }
 
-// parseRel returns what the rel of an anchor says of whom the link is from.
+// parseRel returns the NoFollowRels in the rel attribute of an anchor.
 func parseRel(raw []byte) (rel NoFollowRels) {
 	for token := range bytes.FieldsSeq(unescape(raw)) {
 		switch {
@@ -196,7 +198,7 @@ func parseRel(raw []byte) (rel NoFollowRels) {
 	return rel
 }
 
-// handleMeta reads a meta element.
+// handleMeta processes a meta element, and reports whether the page must be read again.
 func (p *pageParser) handleMeta() (restart bool) {
 	a := &p.attrs
 	content := unescape(a.content)
@@ -213,8 +215,8 @@ func (p *pageParser) handleMeta() (restart bool) {
 	return false
 }
 
-// refreshTarget returns the URL in "5; url='/next'", nil if there is none:
-// then the page only reloads itself.
+// refreshTarget returns the URL in a refresh value such as "5; url='/next'". It returns nil if the value has
+// no URL, so that the page only reloads itself.
 func refreshTarget(s []byte) []byte {
 	s = trimLeft(s)
 	rest := bytes.TrimLeft(s, "0123456789.")

@@ -24,7 +24,7 @@ func ExampleScanner_ScanPage() {
 	// a https://ads.example/ true
 }
 
-// A Scanner reads one page after the other by settings of its own.
+// A Scanner reads one page after the other with its settings.
 func ExampleScanner() {
 	home, _ := decorum.ParseURL("https://example.com/")
 	scanner := extract.Scanner{IncludeImages: true, MaxLinks: 2}

@@ -1,30 +1,30 @@
 package extract
 
-// Inside svg and math other rules hold (HTML standard §13.2.6.5, "parsing
-// tokens in foreign content"): elements are not those of HTML even if their
-// names are, none has text for content, and CDATA sections are text. A full
-// parser knows where it is from its stack of open elements. To know it without
-// a tree, only the elements are remembered that lead into foreign content and
-// out of it again. HTML that is left open in an integration point is not: there
-// the standard ignores end tags that close the island here.
+// Different rules apply inside svg and math (HTML standard §13.2.6.5, "parsing tokens in foreign content"):
+// elements are not those of HTML even if they share their names, none of them has text as its content, and
+// CDATA sections are text. A full parser knows where it is from its stack of open elements. Without a tree,
+// the parser remembers only the elements that lead into foreign content and back out of it. It does not
+// remember HTML elements that are left open in an integration point; the standard would ignore some end tags
+// there, which close the foreign element here.
 
-// A foreignElement is such an element, while it is open.
+// A foreignElement is an open element that leads into foreign content or, as an integration point, back to
+// HTML.
 type foreignElement struct {
 	name               string
-	isSVG              bool // its namespace is SVG's, else MathML's
-	isIntegrationPoint bool // an integration point: what is in it is HTML again
+	isSVG              bool // the namespace is SVG; else MathML
+	isIntegrationPoint bool // the content is HTML
 }
 
-// maxForeignDepth is how deep islands nest; deeper ones are passed over.
+// maxForeignDepth bounds the nesting of foreign elements; deeper ones are not tracked.
 const maxForeignDepth = 64
 
-// inForeignContent reports whether the walk is in foreign content.
+// inForeignContent reports whether the parser is in foreign content.
 func (p *pageParser) inForeignContent() bool {
 	n := len(p.foreignElements)
 	return n > 0 && !p.foreignElements[n-1].isIntegrationPoint
 }
 
-// pushForeignElement remembers an island whose start tag was passed.
+// pushForeignElement opens i, whose start tag was just read, unless the tag was self-closing.
 func (p *pageParser) pushForeignElement(i foreignElement) {
 	if !p.selfClosing && len(p.foreignElements) < maxForeignDepth {
 		p.foreignElements = append(p.foreignElements, i)
@@ -32,14 +32,14 @@ func (p *pageParser) pushForeignElement(i foreignElement) {
 	}
 }
 
-// popForeignElements forgets the islands from the n-th on.
+// popForeignElements closes the foreign elements from index n on.
 func (p *pageParser) popForeignElements(n int) {
 	p.foreignElements = p.foreignElements[:n]
 	p.allowCDATA = p.isXHTML || p.inForeignContent()
 }
 
-// enterForeignRoot remembers an svg or math element. In foreign content it is but one more
-// element of the namespace that it stands in.
+// enterForeignRoot opens an svg or math element. Inside foreign content, it is an element of the surrounding
+// namespace.
 func (p *pageParser) enterForeignRoot(e elementKind) {
 	svg := e == svg
 	if p.inForeignContent() {
@@ -48,8 +48,8 @@ func (p *pageParser) enterForeignRoot(e elementKind) {
 	p.pushForeignElement(foreignElement{name: elementNames[e], isSVG: svg})
 }
 
-// trackForeignTag follows a tag of that name, passed while an island is open. It reports
-// whether the element is a foreign one, if the tag is a start tag.
+// trackForeignTag updates the open foreign elements for the tag called name. It must be called only while
+// one is open. For a start tag, it reports whether the element is foreign.
 func (p *pageParser) trackForeignTag(name []byte, end bool) (foreign bool) {
 	top := p.foreignElements[len(p.foreignElements)-1]
 	var buffer [maxForeignName]byte
@@ -67,7 +67,7 @@ func (p *pageParser) trackForeignTag(name []byte, end bool) (foreign bool) {
 		p.closeForeignElement(lower)
 		return false
 	case top.isIntegrationPoint:
-		p.allowCDATA = p.isXHTML // until here it was text of the point itself
+		p.allowCDATA = p.isXHTML // up to here, CDATA was allowed as text of the point
 		return false
 	case isBreakoutTag(lower):
 		p.breakOutOfForeignContent()
@@ -79,7 +79,7 @@ func (p *pageParser) trackForeignTag(name []byte, end bool) (foreign bool) {
 	return true
 }
 
-// closeForeignElement follows an end tag.
+// closeForeignElement updates the open foreign elements for an end tag.
 func (p *pageParser) closeForeignElement(name []byte) {
 	if p.inForeignContent() && (string(name) == "p" || string(name) == "br") {
 		p.breakOutOfForeignContent()
@@ -93,7 +93,7 @@ func (p *pageParser) closeForeignElement(name []byte) {
 	}
 }
 
-// breakOutOfForeignContent goes back to where HTML was last.
+// breakOutOfForeignContent closes foreign elements up to the innermost integration point, or all of them.
 func (p *pageParser) breakOutOfForeignContent() {
 	n := len(p.foreignElements)
 	for n > 0 && !p.foreignElements[n-1].isIntegrationPoint {
@@ -102,16 +102,17 @@ func (p *pageParser) breakOutOfForeignContent() {
 	p.popForeignElements(n)
 }
 
+// maxForeignName is the length of the longest name that affects foreign content.
 const maxForeignName = len("foreignobject")
 
-// Elements in which HTML goes on. annotation-xml would be one more, with some
-// encodings; the HTML in it breaks out of math as a rule, which comes to the same.
+// Elements whose content is HTML. The standard adds annotation-xml with some encodings; usually the HTML in it
+// breaks out of math, with the same effect.
 var (
 	svgIntegrationPoints  = []string{"foreignobject", "desc", "title"}
 	mathIntegrationPoints = []string{"mi", "mo", "mn", "ms", "mtext"}
 )
 
-// integrationPointName returns the name of such an element, "" for others.
+// integrationPointName returns name if it is an integration point of svg or math, else "".
 func integrationPointName(name []byte, svg bool) string {
 	points := mathIntegrationPoints
 	if svg {
@@ -125,9 +126,8 @@ func integrationPointName(name []byte, svg bool) string {
 	return ""
 }
 
-// isBreakoutTag reports whether a start tag of that name cannot stand in foreign
-// content, but ends it: somebody forgot an end tag. The standard has font
-// with some attributes, too.
+// isBreakoutTag reports whether a start tag called name ends foreign content, in which it is invalid: an end
+// tag is missing. The standard also lists font with some attributes.
 func isBreakoutTag(name []byte) bool {
 	switch string(name) {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",

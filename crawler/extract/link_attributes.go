@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor
-// only a fragment, and its scheme, if it has one, is one that is crawled.
+// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor just a fragment, and its
+// scheme, if it has one, is http, https or ftp.
 func isCrawlableHref(ref []byte) bool {
 	if len(ref) == 0 || ref[0] == '#' {
 		return false
@@ -23,8 +23,8 @@ func isCrawlableHref(ref []byte) bool {
 	return true
 }
 
-// srcsetURLs yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2).
-// What is said of each, its width or density, does not matter here.
+// srcsetURLs yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2), without their widths and
+// densities.
 func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -34,15 +34,15 @@ func srcsetURLs(s []byte) iter.Seq[[]byte] {
 			if len(url) == 0 || !yield(url) {
 				return
 			}
-			if s = s[end:]; len(url) == end { // no comma behind it: it has descriptors
+			if s = s[end:]; len(url) == end { // no comma follows the URL, so descriptors do
 				s = skipDescriptors(s)
 			}
 		}
 	}
 }
 
-// skipDescriptors returns what follows the descriptors at the start of s: they
-// end at a comma that is in no parentheses.
+// skipDescriptors returns what follows the descriptors at the start of s. They end at a comma outside
+// parentheses.
 func skipDescriptors(s []byte) []byte {
 	nested := false
 	for i, c := range s {

@@ -7,11 +7,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ScanHeaderLinks returns what the fields Link (RFC 8288) and Refresh of an answer
-// for page say, whatever its content type: links of the kinds that link
-// elements have, and Refresh. A link with an anchor that is not on the page
-// speaks of another page, and is passed over. The title and the rules for
-// robots stay empty: ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
+// ScanHeaderLinks returns the links in the header fields Link (RFC 8288) and Refresh of a response for the page
+// base, whatever its content type. A Link field has the same kinds of links as a link element. A link whose anchor
+// parameter is another page is ignored. The result has no title and no RobotsMeta:
+// ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
 func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanResult {
 	p := s.newPageParser(base)
 	p.reset()
@@ -24,8 +23,7 @@ func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanRes
 	return p.document()
 }
 
-// addLinkHeader reads one Link field, which may hold several links, up to where it
-// is no longer one (RFC 8288 §B.2).
+// addLinkHeader adds the links of one Link field, up to the first syntax error (RFC 8288 §B.2).
 func (p *pageParser) addLinkHeader(s []byte) {
 	for {
 		s = bytes.TrimLeft(s, optionalWhitespace+",")
@@ -44,17 +42,17 @@ func (p *pageParser) addLinkHeader(s []byte) {
 	}
 }
 
-// resolvesToPageURL reports whether the anchor of a link is the page itself.
+// resolvesToPageURL reports whether the anchor parameter of a link refers to the page itself.
 func (p *pageParser) resolvesToPageURL(anchor []byte) bool {
 	u, err := p.pageURL.ResolveBytes(anchor)
 	return err == nil && u == p.pageURL
 }
 
-// linkHeaderParams are those of a link that matter.
+// linkHeaderParams has the parameters of a link that affect the result; nil if absent.
 type linkHeaderParams struct{ rel, typ, anchor []byte }
 
-// readLinkParams reads the parameters of a link, and returns what follows them
-// (RFC 8288 §B.3). The first of a name counts.
+// readLinkParams reads the parameters of a link, and returns what follows them (RFC 8288 §B.3). Of duplicates the
+// first counts.
 func readLinkParams(s []byte) (params linkHeaderParams, rest []byte) {
 	for {
 		s = bytes.TrimLeft(s, optionalWhitespace)
@@ -72,7 +70,7 @@ func readLinkParams(s []byte) (params linkHeaderParams, rest []byte) {
 	}
 }
 
-// setKnownIfUnset keeps the value, if the parameter matters.
+// setKnownIfUnset sets the field for the parameter called name, if there is one and it is unset.
 func (p *linkHeaderParams) setKnownIfUnset(name, value []byte) {
 	switch {
 	case equalFold(name, "rel"):
@@ -84,8 +82,8 @@ func (p *linkHeaderParams) setKnownIfUnset(name, value []byte) {
 	}
 }
 
-// readParamValue reads a parameter's value, a token or a quoted string, and returns
-// what follows it. A string that is never closed ends with s.
+// readParamValue reads the value of a parameter, a token or a quoted string, and returns what follows it. An
+// unterminated string extends to the end of s.
 func readParamValue(s []byte) (value, rest []byte) {
 	if len(s) == 0 || s[0] != '"' {
 		end := indexAnyOrEnd(s, ";,")
@@ -104,5 +102,5 @@ func readParamValue(s []byte) (value, rest []byte) {
 	return value, nil
 }
 
-// optionalWhitespace is the white space of header fields.
+// optionalWhitespace has the white space characters of header fields.
 const optionalWhitespace = " \t"

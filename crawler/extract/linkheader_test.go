@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// headerTests are fields of an answer for http://example.com/dir/page, and the
-// links they hold.
+// headerTests are header fields of a response for http://example.com/dir/page, and their links.
 var headerTests = []struct {
 	name   string
 	header http.Header
@@ -43,7 +42,7 @@ var headerTests = []struct {
 
 func TestScanHeader(t *testing.T) {
 	home := mustParse(t, "http://example.com/dir/page")
-	var s Scanner // of one page, then of the next
+	var s Scanner // reused for every page
 	for _, test := range headerTests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := linkStrings(s.ScanHeaderLinks(test.header, home)); !slices.Equal(got, test.want) {

@@ -23,9 +23,8 @@ type oracleMention struct {
 	rel  NoFollowRels
 }
 
-// An oracle reads a page with the tokenizer of x/net/html, which follows
-// the same standard. It is told that scripts do not run. Where svg and math
-// begin and end a tokenizer cannot know: pages with them are left to TestSameAsDOM.
+// An oracle reads a page with the tokenizer of x/net/html, which follows the same standard, with scripts off. A
+// tokenizer cannot know where svg and math begin and end: TestSameAsDOM covers pages that have them.
 type oracle struct {
 	mentions []oracleMention
 	title    string
@@ -70,7 +69,7 @@ func (r *oracle) handleStartTag(z *html.Tokenizer, t html.Token) {
 	}
 }
 
-// readTitle looks at what follows a title's start tag without moving on.
+// readTitle returns the text after the start tag of a title, without consuming it.
 func (r *oracle) readTitle(z *html.Tokenizer) {
 	r.hasTitle = true
 	rest := slices.Clone(z.Buffered())
@@ -134,13 +133,13 @@ func tokenAttr(t html.Token, name string) (string, bool) {
 	return "", false
 }
 
-// links resolves the mentions once the whole page is known.
+// links resolves the mentions once the whole page has been read.
 func (r *oracle) links(home decorum.URL) []Link {
 	return resolveMentions(home, r.base, r.mentions)
 }
 
-// resolveMentions resolves mentions against the base, if there is one, and folds those
-// of one URL. It shares no code with page.addLink.
+// resolveMentions resolves mentions against the base, if there is one, and merges mentions of the same URL. It
+// shares no code with pageParser.addLink.
 func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) []Link {
 	base := home
 	if href != nil {
@@ -150,7 +149,7 @@ func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) [
 	}
 	var links []Link
 	index := map[decorum.URL]int{}
-	withoutRel := map[decorum.URL]bool{} // mentioned without a rel that matters
+	withoutRel := map[decorum.URL]bool{} // URLs with a mention without NoFollowRels
 	for _, m := range mentions {
 		ref := strings.Trim(m.ref, whitespace)
 		if !isCrawlableHref([]byte(ref)) || len(ref) > maxRefBytes {
@@ -178,16 +177,15 @@ func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) [
 	return links
 }
 
-// scriptBugPages matches pages on which x/net/html leaves the standard: a "<" in an
-// escaped script that begins no tag makes it forget that the script is
-// escaped, where the standard says "reconsume in the script data escaped
-// state". TestScript has the standard's answers.
+// scriptBugPages matches pages on which x/net/html deviates from the standard. A "<" in an escaped script that does
+// not begin a tag makes it leave the escaped state, where the standard says "reconsume in the script data
+// escaped state". TestScript has the results of the standard.
 var scriptBugPages = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
-// foreignContentRE matches pages that the tokenizer cannot judge alone.
+// foreignContentRE matches pages that a tokenizer alone cannot read correctly.
 var foreignContentRE = regexp.MustCompile(`(?i)<(svg|math)`)
 
-// compareWithOracle fails if ScanPage and the oracle read the page differently.
+// compareWithOracle fails the test if ScanPage and the oracle read the page differently.
 func compareWithOracle(t *testing.T, body []byte) {
 	t.Helper()
 	if foreignContentRE.Match(body) {
@@ -214,7 +212,7 @@ func mustParse(t testing.TB, s string) decorum.URL {
 	return u
 }
 
-// oddPages are pages at the borders of the tokenizer's rules.
+// oddPages are pages with edge cases of the tokenizer's rules.
 var oddPages = []string{
 	`<a href="/x">`, `<a href='/x'>`, `<a href=/x>`, `<A HREF=/x>`, `<a href = "/x" >`, "<a\nhref\t=\f/x>",
 	`<a href=/x/>`, `<a/href=/x>`, `<a href="/x"rel="nofollow">`, `<a href=/x rel=nofollow/>`,
@@ -258,7 +256,7 @@ func TestSameAsTokenizer(t *testing.T) {
 	}
 }
 
-// randomMixture strings some pieces together, whole or not.
+// randomMixture returns a random combination of pieces, which may be cut.
 func randomMixture(rng *rand.Rand, pieces []string) (page []byte) {
 	for range 1 + rng.IntN(8) {
 		piece := pieces[rng.IntN(len(pieces))]
@@ -270,8 +268,8 @@ func randomMixture(rng *rand.Rand, pieces []string) (page []byte) {
 	return page
 }
 
-// TestSameAsTokenizerOnMixtures strings pieces of pages together at random:
-// the state that one leaves behind is where the next is read.
+// TestSameAsTokenizerOnMixtures compares the scanner and the oracle on random combinations of pieces of pages: each
+// piece is read in the state that the one before leaves.
 func TestSameAsTokenizerOnMixtures(t *testing.T) {
 	pieces := slices.Concat(oddPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n", ","))

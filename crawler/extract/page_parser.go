@@ -11,26 +11,27 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A pageParser is one page while it is being read.
+// A pageParser reads one page.
 type pageParser struct {
 	tokenizer
 	scanner          *Scanner
 	result           ScanResult
-	pageURL          decorum.URL // the page's own
-	baseURL          decorum.URL // what links are relative to
-	maxLinks         int         // links
-	maxTotalURLBytes int         // bytes of their URLs
-	linkURLBytes     int         // bytes of those that there are
+	pageURL          decorum.URL // URL of the page
+	baseURL          decorum.URL // links are relative to it
+	maxLinks         int         // limit of the number of links
+	maxTotalURLBytes int         // limit of linkURLBytes
+	linkURLBytes     int         // length of all URLs in the scanner's links
 	isXHTML          bool
 
 	attrs           attributes       // of the current tag
-	foreignElements []foreignElement // of svg and math that are open
-	hasTitle        bool             // the title was seen
-	hasBase         bool             // a base element was seen
-	encodingKnown   bool             // the encoding is known
+	foreignElements []foreignElement // open foreign elements, outermost first
+	hasTitle        bool             // a title element has been read
+	hasBase         bool             // a base element has been read
+	encodingKnown   bool             // no later declaration can change the encoding
 }
 
-// decodeInputToUTF8 settles how the body is encoded, if its mark or the content type says.
+// decodeInputToUTF8 sets the input to body in UTF-8, if its byte order mark or the content type names the
+// encoding; else to body as it is.
 func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 	n, markCharset := byteOrderMark(body)
 	if n > 0 {
@@ -40,9 +41,9 @@ func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 	p.input, p.encodingKnown = decodeToUTF8(body[n:], enc), known
 }
 
-// readDocument walks over the page until nothing is learnt too late: a base element
-// after the first link, or an encoding that only the page itself tells, makes
-// it begin again. Each does so once.
+// readDocument reads the page. It starts over if it learns something that affects what it has read: a
+// base element after the first link, or an encoding that only the page declares. Each happens at most
+// once.
 func (p *pageParser) readDocument() *ScanResult {
 	for {
 		p.reset()
@@ -53,18 +54,18 @@ func (p *pageParser) readDocument() *ScanResult {
 	return p.document()
 }
 
-// document returns what was read.
+// document returns the result of the reading.
 func (p *pageParser) document() *ScanResult {
 	doc := p.result
 	doc.Links, doc.BaseURL = slices.Clone(p.scanner.links), p.baseURL
 	return &doc
 }
 
-// reset forgets what was read, but not what was learnt.
+// reset drops what the last pass found, and keeps the base and the encoding.
 func (p *pageParser) reset() {
 	s := p.scanner
 	s.links = s.links[:0]
-	const maxReused = 4096 // clearing a map costs what it has ever held
+	const maxReused = 4096 // the cost of clear grows with the most entries a map has had
 	if s.linkIndexByURL == nil || len(s.linkIndexByURL) > maxReused {
 		s.linkIndexByURL = make(map[decorum.URL]int)
 	}
@@ -73,7 +74,7 @@ func (p *pageParser) reset() {
 	p.popForeignElements(0)
 }
 
-// walkTags reads the page, and says whether that must be done again.
+// walkTags reads the page from its start to its end, and reports whether it must be read again.
 func (p *pageParser) walkTags() (restart bool) {
 	for {
 		name, end, ok := p.nextTag()
@@ -81,6 +82,7 @@ func (p *pageParser) walkTags() (restart bool) {
 			return p.switchToWindows1252IfNotUTF8()
 		}
 		e := elementKindByName(name)
+		// Skip tags without meaning for the result, except that foreign content must be tracked.
 		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
 			if !p.readAttributes(nil) {
 				return p.switchToWindows1252IfNotUTF8()
@@ -90,6 +92,7 @@ func (p *pageParser) walkTags() (restart bool) {
 			}
 			continue
 		}
+		// Start tags with meaning: in foreign content, only some have it.
 		p.attrs = attributes{}
 		if !p.readAttributes(&p.attrs) {
 			return p.switchToWindows1252IfNotUTF8()
@@ -102,7 +105,8 @@ func (p *pageParser) walkTags() (restart bool) {
 	}
 }
 
-// switchToWindows1252IfNotUTF8 judges the bytes of a page that nowhere named its encoding.
+// switchToWindows1252IfNotUTF8 decides the encoding at the end of a page that does not declare one. It
+// reports whether the page must be read again.
 func (p *pageParser) switchToWindows1252IfNotUTF8() (restart bool) {
 	if p.encodingKnown || utf8.Valid(p.input) {
 		return false
@@ -111,13 +115,14 @@ func (p *pageParser) switchToWindows1252IfNotUTF8() (restart bool) {
 	return true
 }
 
-// switchEncoding settles how the body is encoded after part of it was read.
+// switchEncoding sets the encoding after part of the page was read.
 func (p *pageParser) switchEncoding(enc encoding.Encoding) {
 	p.input, p.encodingKnown = decodeToUTF8(p.input, enc), true
-	p.baseURL, p.hasBase = p.pageURL, false // it may have been read wrongly
+	p.baseURL, p.hasBase = p.pageURL, false // the base may have been read in the wrong encoding
 }
 
-// applyDeclaredEncoding learns the encoding that a meta element names.
+// applyDeclaredEncoding applies the encoding that a meta element names, if none is known. It reports
+// whether the page must be read again.
 func (p *pageParser) applyDeclaredEncoding(charset string) (restart bool) {
 	if p.encodingKnown {
 		return false
@@ -128,18 +133,19 @@ func (p *pageParser) applyDeclaredEncoding(charset string) (restart bool) {
 		return false
 	}
 	if name, _ := htmlindex.Name(enc); strings.HasPrefix(name, "utf-16") {
-		return false // a page whose meta element could be read is not written in it
+		return false // the meta element was readable as ASCII, so the page is not UTF-16
 	}
 	p.switchEncoding(enc)
 	return true
 }
 
-// setBase learns from a base element what links are relative to.
+// setBase applies the first base element. It reports whether the page must be read again, because links
+// came before the element.
 func (p *pageParser) setBase(href []byte) (restart bool) {
 	if href == nil || p.hasBase {
 		return false
 	}
-	p.hasBase = true // whatever it says
+	p.hasBase = true // even if href is invalid
 	u, err := p.pageURL.ResolveBytes(trim(unescape(href)))
 	if err != nil || u == p.baseURL || len(u.String()) > maxRefBytes {
 		return false
@@ -148,7 +154,8 @@ func (p *pageParser) setBase(href []byte) (restart bool) {
 	return len(p.scanner.links) > 0
 }
 
-// addLinkKeepingFirstCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
+// addLinkKeepingFirstCanonical adds the link ref, whose references are decoded. The first canonical link
+// becomes the page's canonical URL.
 func (p *pageParser) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
 	if ok && kind == Canonical && p.result.CanonicalURL.IsZero() {
@@ -156,13 +163,13 @@ func (p *pageParser) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	}
 }
 
-// addLinkFromAttribute adds the link that an attribute holds.
+// addLinkFromAttribute adds the link in an attribute, as written.
 func (p *pageParser) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollowRels) {
 	p.addLink(kind, p.unescapedRef(raw), rel)
 }
 
-// unescapedRef returns what an attribute that holds a link says, nil if that is too
-// long to be one. It is good until the next call.
+// unescapedRef returns the value of a link attribute with references decoded, or nil if it is too long. The
+// result is valid until the next call.
 func (p *pageParser) unescapedRef(raw []byte) []byte {
 	if len(raw) > maxRefBytes {
 		return nil
@@ -172,7 +179,8 @@ func (p *pageParser) unescapedRef(raw []byte) []byte {
 	return s.linkBuf
 }
 
-// addLink adds a link, unless it leads nowhere.
+// addLink adds a link, or another mention of it. It returns its URL, and false if ref is not a link that
+// can be crawled. A link beyond the page's limits is counted as truncated.
 func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false
@@ -182,6 +190,7 @@ func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u dec
 		return u, false
 	}
 	s := p.scanner
+	// A known URL gets another mention; a new one must fit the limits of the page.
 	if i, seen := s.linkIndexByURL[u]; seen {
 		s.links[i].addMention(kind, rel)
 		return u, true

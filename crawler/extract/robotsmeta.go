@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RobotsDirectives are what a page asks of robots beyond robots.txt. The zero value
-// asks nothing.
+// RobotsDirectives are a page's directives for robots, which add to robots.txt. The zero value restricts
+// nothing.
 type RobotsDirectives struct {
 	NoIndex      bool // do not show the page in results
 	NoFollow     bool // do not follow its links
@@ -18,16 +18,16 @@ type RobotsDirectives struct {
 	NoImageAI    bool // do not train models on its images
 }
 
-// A RobotsMeta is what meta elements of one name ask.
+// A RobotsMeta has the directives of the page's meta elements with one name.
 type RobotsMeta struct {
-	Agent string // in lower case; "robots" speaks to all
+	Agent string // in lower case; "robots" addresses all agents
 	RobotsDirectives
 }
 
-// RobotsDirectivesFor returns what the page asks of the agent with that product token:
-// all that its meta elements and the X-Robots-Tag fields of the header ask of
-// every robot or of this one. The stricter always wins, so nothing takes a
-// directive back. d may be nil: what is not HTML can still have a header.
+// RobotsDirectivesFor returns the page's directives for the agent with the product token: those of its meta
+// elements and of the X-Robots-Tag fields in header that address every robot or this one. The result is the
+// union of all directives, so no directive can lift another. d may be nil, because responses that are not
+// HTML can have a header.
 func (d *ScanResult) RobotsDirectivesFor(token string, header http.Header) RobotsDirectives {
 	var sum RobotsDirectives
 	if d != nil {
@@ -43,8 +43,8 @@ func (d *ScanResult) RobotsDirectivesFor(token string, header http.Header) Robot
 	return sum
 }
 
-// parseRobotsTag reads one X-Robots-Tag field. An agent's name and a colon
-// before a directive limit it, and those after it, to that agent.
+// parseRobotsTag returns the directives of one X-Robots-Tag field for token. An agent's name and a colon before a
+// directive limit that directive, and all after it, to the agent.
 func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 	agent := ""
 	for part := range strings.SplitSeq(field, ",") {
@@ -59,8 +59,8 @@ func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 	return sum
 }
 
-// isAgentName reports whether what stands before a colon names an agent. The
-// directives that have values do not, and neither does half a date.
+// isAgentName reports whether the text before a colon is the name of an agent, rather than a directive that has a
+// value, or part of a date.
 func isAgentName(name string) bool {
 	switch strings.ToLower(name) {
 	case "", "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
@@ -69,8 +69,7 @@ func isAgentName(name string) bool {
 	return !strings.ContainsAny(name, " \t")
 }
 
-// appliesToAgent reports whether what is said to agent is said to the one with that
-// product token.
+// appliesToAgent reports whether a directive for agent applies to the agent with the product token.
 func appliesToAgent(agent, token string) bool {
 	agent, _, _ = strings.Cut(agent, "/")
 	switch {
@@ -80,7 +79,7 @@ func appliesToAgent(agent, token string) bool {
 	return strings.EqualFold(agent, token)
 }
 
-// parseRobotsDirectives reads a list of directives. What is unknown is ignored.
+// parseRobotsDirectives returns the directives in list. Unknown ones are ignored.
 func parseRobotsDirectives(list string) (d RobotsDirectives) {
 	separator := func(r rune) bool { return strings.ContainsRune(whitespace+",;", r) }
 	for word := range strings.FieldsFuncSeq(list, separator) {
@@ -108,7 +107,7 @@ func parseRobotsDirectives(list string) (d RobotsDirectives) {
 	return d
 }
 
-// union returns what either asks.
+// union returns the directives that are in d or e.
 func (d RobotsDirectives) union(e RobotsDirectives) RobotsDirectives {
 	return RobotsDirectives{
 		NoIndex:      d.NoIndex || e.NoIndex,
@@ -122,7 +121,7 @@ func (d RobotsDirectives) union(e RobotsDirectives) RobotsDirectives {
 	}
 }
 
-// String returns the directives as a meta element would say them.
+// String returns the directives as in a meta element, separated by commas.
 func (d RobotsDirectives) String() string {
 	var words []string
 	for _, w := range [...]struct {
@@ -140,7 +139,7 @@ func (d RobotsDirectives) String() string {
 	return strings.Join(words, ", ")
 }
 
-// handleNamedMeta reads a meta element of that name.
+// handleNamedMeta processes a meta element with the given name attribute.
 func (p *pageParser) handleNamedMeta(name string, content []byte) {
 	switch {
 	case strings.EqualFold(name, "tdm-reservation"):
@@ -156,9 +155,9 @@ func (p *pageParser) handleNamedMeta(name string, content []byte) {
 	}
 }
 
-// addRobotsMeta keeps what a meta element of that name asks. Which names are agents
-// cannot be told, so whatever asks something is kept. Most metas can be passed
-// over at once: every directive begins with "no".
+// addRobotsMeta keeps the directives of a meta element called name. Any name may be that of an agent, so it keeps
+// all elements that have directives. Most meta elements are ruled out quickly, because every directive contains
+// "no".
 func (p *pageParser) addRobotsMeta(name string, content []byte) {
 	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return

@@ -6,47 +6,47 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A ScanResult is what a crawler needs of one HTML page.
+// A ScanResult is what a crawler needs to know of one HTML page.
 type ScanResult struct {
-	Title          string       // of the first title element: blanks folded, at most 512 bytes
-	CanonicalURL   decorum.URL  // of the first link rel=canonical; zero if there is none
-	BaseURL        decorum.URL  // what links are relative to: the page's URL, unless a base element says otherwise
+	Title          string       // text of the first title element, white space folded, at most 512 bytes
+	CanonicalURL   decorum.URL  // of the first link rel=canonical; zero if the page has none
+	BaseURL        decorum.URL  // links are relative to it: the first base element, or the page's URL
 	Links          []Link       // in the order of the page, each URL once
-	LinksTruncated bool         // there were more links than Scanner.MaxLinks, or longer ones: those are not here
-	RobotsMeta     []RobotsMeta // what meta elements say to robots
-	// TDMReservation and TDMPolicyMeta are what the meta elements tdm-reservation and
-	// tdm-policy say (TDM Reservation Protocol, TDM Metadata in HTML Content), as they are written:
-	// of several the first, but "1" goes before all else.
+	LinksTruncated bool         // the page has links beyond the limits of Scanner.MaxLinks, which Links lacks
+	RobotsMeta     []RobotsMeta // directives of meta elements, by agent
+	// TDMReservationMeta and TDMPolicyMeta are the contents of the meta elements tdm-reservation
+	// and tdm-policy (TDM Reservation Protocol, TDM Metadata in HTML Content), as written. If there
+	// are several, the first counts, but a reservation of "1" takes precedence.
 	TDMReservationMeta, TDMPolicyMeta string
 }
 
-// A Link is a URL that the page points to.
+// A Link is a URL that the page mentions once or more.
 type Link struct {
 	URL  decorum.URL
-	Kind LinkKind
-	// FollowableKind is the lowest kind of the mentions that bear no NoFollowRels; if each bears one, of
-	// the first. What is named by a nofollow anchor and, without one, as an alternate
-	// may be followed as an alternate only.
+	Kind LinkKind // lowest kind of all mentions
+	// FollowableKind is the lowest kind of the mentions without NoFollowRels; if every mention has
+	// some, the kind of the first mention. For example, a URL in a nofollow anchor and in a link
+	// rel=alternate may be followed as an alternate only.
 	FollowableKind LinkKind
-	Rel            NoFollowRels // if every mention of the URL bears one: all of them; else none
-	IsFeed         bool         // one of the mentions announces it as a feed, whatever its Kind
+	Rel            NoFollowRels // all rels of the mentions if every mention has one, else 0
+	IsFeed         bool         // a mention announces the URL as a feed, whatever Kind is
 }
 
-// NoFollow reports whether the page asks not to follow the link: whatever it
-// says of why, every mention of the URL bears nofollow, ugc or sponsored.
+// NoFollow reports whether the page asks robots not to follow the link: every mention has nofollow,
+// ugc or sponsored.
 func (l Link) NoFollow() bool { return l.Rel != 0 }
 
-// A NoFollowRels is a set of what an anchor's rel says of whom a link is from.
+// A NoFollowRels is the set of rel tokens of an anchor that qualify the origin of a link.
 type NoFollowRels uint8
 
-// What rel says.
+// Tokens of rel.
 const (
-	NoFollow  NoFollowRels = 1 << iota // the page does not vouch for it
-	UGC                                // from a user of the site
-	Sponsored                          // paid for
+	NoFollow  NoFollowRels = 1 << iota // the page does not vouch for the link
+	UGC                                // a user of the site contributed the link
+	Sponsored                          // somebody paid for the link
 )
 
-// addMention adds another mention of the link.
+// addMention updates l with another mention of its URL.
 func (l *Link) addMention(kind LinkKind, rel NoFollowRels) {
 	l.Kind = min(l.Kind, kind)
 	l.IsFeed = l.IsFeed || kind == Feed
@@ -60,12 +60,12 @@ func (l *Link) addMention(kind LinkKind, rel NoFollowRels) {
 	}
 }
 
-// A LinkKind says what points to a link. If several things do, the lowest counts.
+// A LinkKind says which element mentions a link. If several elements do, the lowest kind counts.
 type LinkKind uint8
 
 // Kinds of links.
 const (
-	Anchor    LinkKind = iota // a, that of an svg too
+	Anchor    LinkKind = iota // a, also in svg
 	Area                      // area of an image map
 	Frame                     // frame
 	IFrame                    // iframe
@@ -76,10 +76,10 @@ const (
 	Alternate                 // link rel=alternate: another language or form of the page
 	Feed                      // link rel=alternate of an RSS or Atom feed
 	AMP                       // link rel=amphtml: the page in AMP
-	Image                     // img, and source of a picture: src and srcset; see Scanner.IncludeImages
+	Image                     // img, and source of a picture, src and srcset; only with Scanner.IncludeImages
 )
 
-// String returns the name of the kind.
+// String returns the name of the element or relation.
 func (k LinkKind) String() string {
 	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical", "alternate", "feed", "amphtml", "img"}
 	if int(k) < len(names) {
@@ -88,43 +88,41 @@ func (k LinkKind) String() string {
 	return "unknown"
 }
 
-// DefaultMaxLinks is how many links ScanPage takes from one page.
+// DefaultMaxLinks is the default of Scanner.MaxLinks.
 const DefaultMaxLinks = 50_000
 
-// Limits of what is kept of a page.
+// Limits of what a ScanResult keeps.
 const (
 	maxTitleBytes       = 512  // bytes of the title
-	maxRefBytes         = 8192 // bytes of a link as written, or of a base; a longer one is none
-	maxRobotsMetaAgents = 64   // agents that meta elements address
+	maxRefBytes         = 8192 // bytes of a link as written, or of a base; longer ones are ignored
+	maxRobotsMetaAgents = 64   // agents with meta elements
 	maxAgentBytes       = 128  // bytes of an agent's name
 )
 
-// Bounds of the URLs of a page, added up: a long base would make a link of many
-// bytes of each that is written with two.
+// Limits of the total length of a page's URLs. Without them, a long base would expand each link of two
+// bytes to thousands.
 const (
-	avgURLBytes      = 512     // bytes of each link that is taken
-	minTotalURLBytes = 1 << 20 // bytes that there are in any case
+	avgURLBytes      = 512     // bytes per link that MaxLinks allows
+	minTotalURLBytes = 1 << 20 // bytes that are always allowed
 )
 
-// A Scanner reads pages one after the other and reuses its buffers. The zero
-// Scanner is ready to use. It is not safe for use by several goroutines.
+// A Scanner reads pages one after the other and reuses its buffers. The zero Scanner is ready to use. It
+// is not safe for concurrent use.
 type Scanner struct {
-	MaxLinks      int  // links taken from one page, of 512 bytes on average; 0 means DefaultMaxLinks
-	IncludeImages bool // images are links, too
+	MaxLinks      int  // links taken from one page, with 512 bytes each on average; 0: DefaultMaxLinks
+	IncludeImages bool // images count as links
 
-	linkBuf        []byte // the link being read, decoded
-	links          []Link
-	linkIndexByURL map[decorum.URL]int // where in links a URL stands
+	linkBuf        []byte              // the link being read, with references decoded; reused
+	links          []Link              // of the current page
+	linkIndexByURL map[decorum.URL]int // index in links
 }
 
-// ScanPage returns what the page says, or nil if the content type is not that of
-// HTML. base is the URL of the page. If contentType is empty, the body
-// decides. ScanPage keeps nothing of body, which may be reused.
+// ScanPage returns what the page says, or nil if contentType is not HTML. An empty contentType is detected
+// from body. base is the URL of the page. ScanPage keeps no reference to body.
 //
-// The page is read in the encoding that its byte order mark, the content type
-// or a meta element names, in this order; failing these as UTF-8 if it is
-// valid, and else as windows-1252. Titles and links are UTF-8, query strings
-// too: the standard would write those in the page's own encoding.
+// ScanPage reads the page in the encoding that its byte order mark, contentType or a meta element names,
+// in this order. Without any of these it uses UTF-8 if the page is valid UTF-8, and else windows-1252.
+// Titles and links are UTF-8, including query strings, which the standard would encode like the page.
 func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
 	syntax, charset := detectSyntaxAndCharset(contentType, body)
 	if syntax == notHTML {
@@ -136,7 +134,7 @@ func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *S
 	return p.readDocument()
 }
 
-// newPageParser returns a page at home that nothing was read of yet.
+// newPageParser returns a parser for the page at home, without input.
 func (s *Scanner) newPageParser(home decorum.URL) *pageParser {
 	p := &pageParser{scanner: s, pageURL: home, baseURL: home, maxLinks: cmp.Or(max(s.MaxLinks, 0), DefaultMaxLinks)}
 	p.maxTotalURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// linkStrings returns the links as strings, relative to the home of the tests.
+// linkStrings returns the links as strings, relative to the tests' page.
 func linkStrings(doc *ScanResult) []string {
 	var refs []string
 	for _, l := range doc.Links {
@@ -67,7 +67,7 @@ var linkTests = []struct {
 	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRefBytes) + `"><a href=/y>`, []string{"/y a"}},
 }
 
-// imageTests are pages with images, and the links where these count.
+// imageTests are pages with images, and their links with IncludeImages.
 var imageTests = []struct {
 	name string
 	page string
@@ -83,8 +83,8 @@ var imageTests = []struct {
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
 }
 
-// TestKindWithoutRel: a mention that bears nofollow says nothing of how a URL that others name
-// may be followed.
+// TestKindWithoutRel: a nofollow mention does not affect how a URL may be followed that other mentions name without
+// nofollow.
 func TestKindWithoutRel(t *testing.T) {
 	for page, want := range map[string]LinkKind{
 		`<link rel=alternate href=/x><a rel=nofollow href=/x>`:                   Alternate,
@@ -99,7 +99,7 @@ func TestKindWithoutRel(t *testing.T) {
 	}
 }
 
-// TestBase: links of the page are relative to it, whoever resolves them.
+// TestBase: links are relative to the base element, also when the caller resolves them with BaseURL.
 func TestBase(t *testing.T) {
 	for page, want := range map[string]string{
 		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
@@ -111,7 +111,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestLongBase: short links that a long base makes long do not fill the memory.
+// TestLongBase: short links that a long base expands do not fill the memory.
 func TestLongBase(t *testing.T) {
 	const written, wanted = 600, 1000
 	var b strings.Builder
@@ -126,7 +126,7 @@ func TestLongBase(t *testing.T) {
 		size += len(l.URL.String())
 	}
 	if maxBytes := max(wanted*avgURLBytes, minTotalURLBytes); !doc.LinksTruncated || size > maxBytes || size < maxBytes-maxRefBytes {
-		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.LinksTruncated, maxBytes)
+		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and LinksTruncated", len(doc.Links), size, doc.LinksTruncated, maxBytes)
 	}
 	short := (&Scanner{MaxLinks: 2}).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {
@@ -146,7 +146,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestRel pins what is kept apart, and what several mentions come to.
+// TestRel: a link has the NoFollowRels of all its mentions, or none if one of its mentions has none.
 func TestRel(t *testing.T) {
 	page := `<a href=/1 rel=nofollow><a href=/2 rel="UGC external"><area href=/3 rel="sponsored nofollow"><a href=/4 rel=me>
 		<a href=/5 rel=ugc><a href=/5 rel=sponsored><a href=/6 rel=ugc><a href=/6><a href=/6 rel=ugc><link rel="next nofollow" href=/7>`
@@ -216,7 +216,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// What a page in windows-1251, Shift_JIS or UTF-16 says, whoever tells.
+// encodingTests are pages in windows-1251, Shift_JIS, UTF-16 and others, and their titles and links.
 var encodingTests = []struct{ name, contentType, page, title, link string }{
 	{"UTF-8 in the header", "text/html;charset=UTF-8", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"UTF-8 by its bytes", "text/html", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
@@ -308,8 +308,7 @@ func TestMaxLinks(t *testing.T) {
 	}
 }
 
-// TestScannerKeepsNothing pins that what ScanPage returned survives the next page
-// and the reuse of the body.
+// TestScannerKeepsNothing: a ScanResult survives the scan of the next page and the reuse of the body.
 func TestScannerKeepsNothing(t *testing.T) {
 	var s Scanner
 	home := mustParse(t, "http://example.com/dir/page")
@@ -322,8 +321,8 @@ func TestScannerKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestLinear pins that no page is read in more than linear time: each of these
-// would take hours if something were searched for again and again.
+// TestLinear: every page is read in linear time. Each of these pages would take hours if the scanner searched the
+// same bytes again and again.
 func TestLinear(t *testing.T) {
 	for _, piece := range []string{
 		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>", "<script><!--", "<script><!--<script>",

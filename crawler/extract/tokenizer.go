@@ -2,24 +2,23 @@ package extract
 
 import "bytes"
 
-// tokenizer walks over the tags of a page. It looks at text and comments only to
-// pass over them.
+// A tokenizer reads the tags of a page. It skips text and comments.
 type tokenizer struct {
-	input       []byte
-	pos         int  // what comes next
-	selfClosing bool // the last tag closed itself: <br/>
-	allowCDATA  bool // CDATA sections are text
+	input       []byte // the page in UTF-8
+	pos         int    // index in input of the next byte to read
+	selfClosing bool   // the last tag ended in "/>"
+	allowCDATA  bool   // "<![CDATA[" begins a CDATA section, whose content is text
 }
 
 // Classes of bytes.
 const (
-	classBlank       = 1 << iota // what separates attributes
-	classLetter                  // what a tag's name begins with
-	classTagNameEnd              // what ends a tag's name
-	classAttrNameEnd             // what ends an attribute's name
+	classBlank       = 1 << iota // separates attributes
+	classLetter                  // begins the name of a tag
+	classTagNameEnd              // ends the name of a tag
+	classAttrNameEnd             // ends the name of an attribute
 )
 
-// byteClasses holds the classes of every byte.
+// byteClasses has the set of classes of every byte.
 var byteClasses = newByteClasses()
 
 func newByteClasses() (table [256]uint8) {
@@ -35,8 +34,8 @@ func newByteClasses() (table [256]uint8) {
 	return table
 }
 
-// nextTag returns the name of the next tag and whether it is an end tag. The
-// attributes must be read before next is called again.
+// nextTag returns the name of the next tag, and whether it is an end tag; ok is false at the end of the page.
+// The caller must call readAttributes before the next call.
 func (t *tokenizer) nextTag() (name []byte, end, ok bool) {
 	for {
 		i := bytes.IndexByte(t.input[t.pos:], '<')
@@ -53,7 +52,7 @@ func (t *tokenizer) nextTag() (name []byte, end, ok bool) {
 			if t.pos < len(t.input) && byteClasses[t.input[t.pos]]&classLetter != 0 {
 				return t.readTagName(), true, true
 			}
-			t.skipPast('>')
+			t.skipPast('>') // "</" without a name begins a bogus comment
 		case c == '!':
 			t.pos++
 			t.skipMarkupDeclaration()
@@ -63,7 +62,7 @@ func (t *tokenizer) nextTag() (name []byte, end, ok bool) {
 	}
 }
 
-// readTagName reads the name of a tag.
+// readTagName returns the name of the tag at pos, and moves past it.
 func (t *tokenizer) readTagName() []byte {
 	p := t.pos
 	for p < len(t.input) && byteClasses[t.input[p]]&classTagNameEnd == 0 {
@@ -83,7 +82,7 @@ func (t *tokenizer) skipPast(c byte) {
 	}
 }
 
-// skipMarkupDeclaration moves past what began with "<!".
+// skipMarkupDeclaration moves past a comment, CDATA section or declaration. pos is behind its "<!".
 func (t *tokenizer) skipMarkupDeclaration() {
 	switch rest := t.input[t.pos:]; {
 	case bytes.HasPrefix(rest, []byte("--")):
@@ -95,7 +94,7 @@ func (t *tokenizer) skipMarkupDeclaration() {
 	}
 }
 
-// skipCDATA moves past a CDATA section.
+// skipCDATA moves past a CDATA section, which ends in "]]>".
 func (t *tokenizer) skipCDATA() {
 	for t.pos < len(t.input) {
 		t.skipPast('>')
@@ -105,7 +104,7 @@ func (t *tokenizer) skipCDATA() {
 	}
 }
 
-// skipComment moves past a comment.
+// skipComment moves past a comment, which ends in "-->" or "--!>".
 func (t *tokenizer) skipComment() {
 	start := t.pos + len("--")
 	for t.pos = start; t.pos < len(t.input); {
@@ -119,13 +118,13 @@ func (t *tokenizer) skipComment() {
 	}
 }
 
-// readAttributes moves past the attributes of a tag and its ">", and puts those
-// that a has a place for into it. It returns false if the page ends before
-// the tag does: then there was no tag.
+// readAttributes moves past the attributes of a tag and its ">". It sets the attributes that a has a field
+// for; a may be nil. It returns false if the page ends inside the tag, which then does not count as a tag.
 func (t *tokenizer) readAttributes(a *attributes) bool {
 	b, p := t.input, t.pos
 	for {
 		t.selfClosing = false
+		// Separators; a slash right before ">" closes the element.
 		for p < len(b) && (byteClasses[b[p]]&classBlank != 0 || b[p] == '/') {
 			t.selfClosing = b[p] == '/'
 			p++
@@ -138,7 +137,7 @@ func (t *tokenizer) readAttributes(a *attributes) bool {
 			return true
 		}
 		start := p
-		p++ // whatever it is, even "=", it begins a name
+		p++ // any byte can begin a name, even "="
 		for p < len(b) && byteClasses[b[p]]&classAttrNameEnd == 0 {
 			p++
 		}
@@ -160,7 +159,8 @@ func (t *tokenizer) readAttributes(a *attributes) bool {
 	return false
 }
 
-// readAttributeValue returns the value that begins at p, and what follows it.
+// readAttributeValue returns the value that begins at b[p], and the index of what follows it: len(b) if the
+// page ends inside the value.
 func readAttributeValue(b []byte, p int) (value []byte, next int) {
 	for p < len(b) && byteClasses[b[p]]&classBlank != 0 {
 		p++
@@ -182,13 +182,12 @@ func readAttributeValue(b []byte, p int) (value []byte, next int) {
 	return b[start:p], p
 }
 
-// attributes are the values of the attributes that matter, as written; nil if
-// there is none.
+// attributes has the values of the attributes that affect the result, as written; nil if absent.
 type attributes struct {
 	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv []byte
 }
 
-// setIfKnown keeps the value, if the attribute matters. The first of several wins.
+// setIfKnown sets the field for the attribute called name, if there is one. Of duplicates the first counts.
 func (a *attributes) setIfKnown(name, value []byte) {
 	switch {
 	case equalFold(name, "href"):
@@ -214,14 +213,15 @@ func (a *attributes) setIfKnown(name, value []byte) {
 	}
 }
 
+// setIfUnset sets dst if it is nil.
 func setIfUnset(dst *[]byte, value []byte) {
 	if *dst == nil {
 		*dst = value
 	}
 }
 
-// readRawText returns the content of an element that holds text and no elements, and
-// moves to its end tag, or to the end of the page.
+// readRawText returns the content of an element whose content is text, and moves to its end tag, or to the
+// end of the page.
 func (t *tokenizer) readRawText(element string) []byte {
 	start := t.pos
 	for t.pos < len(t.input) {
@@ -239,8 +239,8 @@ func (t *tokenizer) readRawText(element string) []byte {
 	return t.input[start:]
 }
 
-// skipScript moves to the end tag of a script. Inside "<!-- -->" a script may
-// itself write a script element, whose end tag is not the end.
+// skipScript moves to the end tag of a script. Inside "<!-- -->", a script may write another script element,
+// whose end tag does not end the outer one.
 func (t *tokenizer) skipScript() {
 	start := t.pos
 	content := t.readRawText("script")
@@ -248,6 +248,7 @@ func (t *tokenizer) skipScript() {
 		return
 	}
 	t.pos = start
+	// escaped: inside "<!--". nested: inside a script element there.
 	escaped, nested := false, false
 	for t.pos < len(t.input) {
 		i := bytes.IndexAny(t.input[t.pos:], "<-")
@@ -258,7 +259,7 @@ func (t *tokenizer) skipScript() {
 		switch rest := t.input[t.pos:]; {
 		case !escaped && bytes.HasPrefix(rest, []byte("<!--")):
 			escaped = true
-			t.pos += len("<!") // the dashes may belong to the end: <!-->
+			t.pos += len("<!") // leaves the dashes, which may belong to the end, as in "<!-->"
 		case bytes.HasPrefix(rest, []byte("-->")):
 			escaped, nested = false, false
 			t.pos += len("-->")
@@ -278,14 +279,14 @@ func (t *tokenizer) skipScript() {
 	t.pos = len(t.input)
 }
 
-// startsWithTag reports whether b begins with open and the element's name, whole.
+// startsWithTag reports whether b begins with open, such as "</", and the complete name of element.
 func startsWithTag(b []byte, open, element string) bool {
 	n := len(open) + len(element)
 	return len(b) > n && string(b[:len(open)]) == open &&
 		equalFold(b[len(open):n], element) && byteClasses[b[n]]&classTagNameEnd != 0
 }
 
-// equalFold reports whether b is the word, which is in lower case, in any case.
+// equalFold reports whether b equals word, ignoring ASCII case. word must be in lower case.
 func equalFold(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// scriptTests are the states of a script that the standard calls escaped and
-// double escaped, and whether the link after them is one.
+// scriptTests are scripts in the standard's escaped and double escaped states, and whether the link after them
+// counts.
 var scriptTests = []struct {
 	page string
 	link bool

@@ -212,6 +212,7 @@ func (m *gzipMembersReader) Read(p []byte) (int, error) {
 		case n > 0:
 			return n, nil
 		}
+		// The member has ended. Another one may follow; other data is ignored.
 		magic, err := m.src.Peek(2)
 		switch {
 		case err != nil && err != io.EOF:

@@ -179,6 +179,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 	}
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if p.conn != nil {
+			// net/http sends the request again.
 			p.refuseConn(info.Conn, errConnBroken)
 			return
 		}
