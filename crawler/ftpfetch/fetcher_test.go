@@ -19,7 +19,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/tickettest"
 )
 
-// newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
+// newFetcher returns a Fetcher whose connections go to addr through an httpfetch.Fetcher, as in a
+// crawl.
 func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
 	web, err := httpfetch.New(httpfetch.Config{
@@ -45,7 +46,7 @@ func mustURL(t *testing.T, s string) decorum.URL {
 	return u
 }
 
-// ticketFor returns a ticket for url. What does not end in /robots.txt is a page of an origin
+// ticketFor returns a ticket for url. If url does not end in /robots.txt, it is a page of an origin
 // without rules.
 func ticketFor(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
@@ -53,7 +54,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	return tickettest.New(t, tickettest.Config{URL: url, ForRobots: u == u.Origin().RobotsURL()})
 }
 
-// writeFiles writes files: a name that ends in a slash is a directory.
+// writeFiles writes files into a new directory. A name that ends in a slash is a directory.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +73,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestFetch: what a server has, and what becomes of it.
+// TestFetch: each kind of file, directory and failure becomes the status with the same meaning.
 func TestFetch(t *testing.T) {
 	const limit = 1000
 	dir := writeFiles(t, map[string]string{
@@ -128,7 +129,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestListing: the names of a directory lead to its files, whatever they are.
+// TestListing: the links of a listing lead to its files, whatever characters their names have.
 func TestListing(t *testing.T) {
 	files := map[string]string{
 		"a b.txt": "1", "100%.txt": "2", "%41.txt": "3", "what?.txt": "4", "#1.txt": "5", "a:b.txt": "6", "žluť.txt": "7",
@@ -159,15 +160,15 @@ func TestListing(t *testing.T) {
 			t.Errorf("no link leads to %s", name)
 		}
 	}
-	// A listing is cut where it would be longer than a body may be.
+	// A listing is cut at the limit of a body.
 	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
 	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 || len(new(extract.Scanner).ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
 }
 
-// TestNothingIsSent for URLs that name no file: the path that was shown to
-// robots.txt is the path that is asked for, and never more than a path.
+// TestNothingIsSent: a URL that does not name a file is refused before anything is sent. The path
+// that robots.txt was checked for is the path in the command, which has nothing but a path.
 func TestNothingIsSent(t *testing.T) {
 	server := ftptest.Start(t, writeFiles(t, map[string]string{"secret/x": "x"}), nil)
 	f := newFetcher(t, server.Addr, ftpfetch.Config{}, true)

@@ -18,19 +18,19 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 )
 
-// A scriptedServer is a server that says what it likes.
+// A scriptedServer is a server with scripted replies.
 type scriptedServer struct {
-	replies      map[string]string       // to commands by their first word, "" to the connection; what is not here is answered as usual
-	writeData    func(net.Conn)          // sends over the data connection, which is then closed
-	floodControl func(w io.Writer) error // sends over the control connection instead of the answer to FEAT
-	silent       bool                    // it says nothing at all
+	replies      map[string]string       // by the first word of a command, "" for the greeting; else defaultReplies
+	writeData    func(net.Conn)          // writes to the data connection, which is closed afterwards
+	floodControl func(w io.Writer) error // writes to the control connection instead of a reply to FEAT
+	silent       bool                    // the server sends nothing
 
 	addr  string
-	conns atomic.Int32 // control connections that are open
+	conns atomic.Int32 // open control connections
 	wg    sync.WaitGroup
 }
 
-// defaultReplies are the replies of a server that has one file. %d is the port of the data.
+// defaultReplies are the replies of a server with one file. %d is the port of the data connection.
 var defaultReplies = map[string]string{
 	"": "220 here", "USER": "331 who", "PASS": "230 in", "FEAT": "211 none", "TYPE": "200 ok", "EPSV": "229 (|||%d|)", "CWD": "250 ok",
 	"RETR": "150 comes", "LIST": "150 comes", "sent": "226 sent",
@@ -101,7 +101,7 @@ func (s *scriptedServer) serve(conn net.Conn) {
 	}
 }
 
-// serveData sends over the data connection.
+// serveData calls writeData with the data connection.
 func (s *scriptedServer) serveData(l net.Listener) {
 	conn, err := l.Accept()
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *scriptedServer) serveData(l net.Listener) {
 	}
 }
 
-// writeEndlessly writes a line again and again until the other side has enough.
+// writeEndlessly writes line until the client closes the connection.
 func writeEndlessly(w io.Writer, line string) error {
 	block := []byte(strings.Repeat(line, 1000))
 	for {
@@ -123,7 +123,7 @@ func writeEndlessly(w io.Writer, line string) error {
 	}
 }
 
-// startCountingServer is a service that must not be visited by way of another.
+// startCountingServer starts a service that no other server must make the crawler visit.
 func startCountingServer(t *testing.T, addr string) (l net.Listener, visits *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
@@ -146,7 +146,7 @@ func startCountingServer(t *testing.T, addr string) (l net.Listener, visits *ato
 	return l, visits
 }
 
-// TestHostile: whatever a server does, the visit ends with an error that says so.
+// TestHostile: whatever a server does, the visit ends with a specific error.
 func TestHostile(t *testing.T) {
 	pasv := func(reply string) map[string]string { return map[string]string{"EPSV": "500 no", "PASV": reply} }
 	on := func(command, reply string) map[string]string { return map[string]string{command: reply} }
@@ -158,10 +158,10 @@ func TestHostile(t *testing.T) {
 	}{
 		{"silence", &scriptedServer{silent: true}, "no whole answer within 300ms"},
 		{"data that does not come", &scriptedServer{writeData: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}, "no whole answer within 300ms"},
-		{"another port", &scriptedServer{replies: on("EPSV", "229 (|||22|)")}, "the server names no port above 1023"},
-		{"no port", &scriptedServer{replies: on("EPSV", "229 (|||99999|)")}, "the server names no port above 1023"},
-		{"a port below zero", &scriptedServer{replies: on("EPSV", "229 (|||-1|)")}, "the server names no port above 1023"},
-		{"a port of PASV beyond all", &scriptedServer{replies: pasv("227 (127,0,0,1,999,999)")}, "the server names no port above 1023"},
+		{"another port", &scriptedServer{replies: on("EPSV", "229 (|||22|)")}, "the server did not name a port above 1023"},
+		{"no port", &scriptedServer{replies: on("EPSV", "229 (|||99999|)")}, "the server did not name a port above 1023"},
+		{"a port below zero", &scriptedServer{replies: on("EPSV", "229 (|||-1|)")}, "the server did not name a port above 1023"},
+		{"a port of PASV beyond all", &scriptedServer{replies: pasv("227 (127,0,0,1,999,999)")}, "the server did not name a port above 1023"},
 		{"parentheses the wrong way round", &scriptedServer{replies: pasv("227 )(")}, "a reply of the server cannot be read"},
 		{"no data port", &scriptedServer{replies: pasv("502 no")}, `the server says 502 "no"`},
 		{"cut by its own word", &scriptedServer{writeData: half, replies: on("sent", "426 broken")}, `the server says 426 "broken"`},
@@ -191,8 +191,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBounce: a server that names another address for the data gets its own
-// visited, and nobody else.
+// TestBounce: if a server names another address for the data, only the server's own address is
+// connected to.
 func TestBounce(t *testing.T) {
 	other, visits := startCountingServer(t, "127.0.0.2:0")
 	port := other.Addr().(*net.TCPAddr).Port
@@ -205,7 +205,7 @@ func TestBounce(t *testing.T) {
 	}
 }
 
-// TestServiceUnavailable: 421 is the server's way to ask for less.
+// TestServiceUnavailable: reply 421 becomes a 503, which slows down the crawl.
 func TestServiceUnavailable(t *testing.T) {
 	for _, command := range []string{"", "PASS", "RETR", "sent"} {
 		s := &scriptedServer{replies: map[string]string{command: "421 too many"}, writeData: func(c net.Conn) { fmt.Fprint(c, "User-agent: *\n") }}
@@ -217,7 +217,7 @@ func TestServiceUnavailable(t *testing.T) {
 	}
 }
 
-// TestCompleteBy250: either reply says that the file is whole (RFC 959 §4.2.2).
+// TestCompleteBy250: replies 226 and 250 both say that the file is complete (RFC 959 §4.2.2).
 func TestCompleteBy250(t *testing.T) {
 	s := &scriptedServer{writeData: func(c net.Conn) { fmt.Fprint(c, "whole") }, replies: map[string]string{"sent": "250 sent"}}
 	s.start(t)
@@ -227,8 +227,8 @@ func TestCompleteBy250(t *testing.T) {
 	}
 }
 
-// TestEndlessData: files and listings without end are cut, in little memory, and
-// the server is left alone at once.
+// TestEndlessData: endless files and listings are cut, within little memory, and the connection is
+// closed at once.
 func TestEndlessData(t *testing.T) {
 	const limit = 1 << 20
 	line := "-rw-r--r-- 1 ftp ftp 1 Jan 01 00:00 a name that is always the same\r\n"
@@ -249,7 +249,7 @@ func TestEndlessData(t *testing.T) {
 	}
 }
 
-// TestFetchCancelled: a visit ends when the crawl does, and leaves no connection behind.
+// TestFetchCancelled: a visit ends when the crawl ends, and leaves no connection open.
 func TestFetchCancelled(t *testing.T) {
 	s := &scriptedServer{silent: true}
 	s.start(t)
@@ -266,6 +266,6 @@ func TestFetchCancelled(t *testing.T) {
 		t.Errorf("%v, want that it was halted", err)
 	}
 	for s.conns.Load() != 0 {
-		runtime.Gosched() // go test ends this if it never comes
+		runtime.Gosched() // if this never ends, the timeout of go test does
 	}
 }

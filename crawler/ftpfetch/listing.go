@@ -15,12 +15,12 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// entryMemoryFactor is how many bytes an entry of a listing takes, as it was parsed and in the
-// page that is made of it, for each byte of its line.
+// entryMemoryFactor is how many bytes of memory an entry of a listing takes, parsed and as part of
+// the page, for each byte of its line.
 const entryMemoryFactor = 4
 
-// fetchListing makes a page of the entries of a directory. It is listed from
-// within: some servers take a name for options or a pattern.
+// fetchListing sets res to a page with the entries of the directory name. It changes into the
+// directory first, because some servers interpret an argument of LIST as options or a pattern.
 func (s *session) fetchListing(name string, res *decorum.Response) error {
 	inside := strings.TrimSuffix(name, "/")
 	if err := s.client.ChangeDir(cmp.Or(inside, "/")); err != nil {
@@ -46,8 +46,8 @@ func (s *session) fetchListing(name string, res *decorum.Response) error {
 // listingContentType is the content type of a listing.
 const listingContentType = "text/html; charset=utf-8"
 
-// listingPage returns a page with a link to each entry of the directory, in the order
-// of their names, and whether it had to be cut to be no longer than limit.
+// listingPage returns a page with a link to each entry of the directory, sorted by name. truncated
+// says that the page was cut at limit bytes.
 func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []byte, truncated bool) {
 	title := html.EscapeString(strings.ToValidUTF8(directory, "\uFFFD"))
 	b := bytes.NewBufferString("<!DOCTYPE html>\n<title>" + title + "</title>\n")
@@ -62,8 +62,8 @@ func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []by
 	return b.Bytes(), false
 }
 
-// entryNames returns the names of the entries that a URL in the directory can have,
-// sorted; those of directories end in a slash.
+// entryNames returns the sorted names of the entries that a URL in the directory can name; those of
+// directories end in a slash.
 func entryNames(entries []*ftp.Entry) []string {
 	var names []string
 	for _, e := range entries {
@@ -80,7 +80,7 @@ func entryNames(entries []*ftp.Entry) []string {
 	return slices.Compact(names)
 }
 
-// escapeEntryName returns the path of a name.
+// escapeEntryName returns the URL path of name, relative to its directory.
 func escapeEntryName(name string) string {
 	name, isDir := strings.CutSuffix(name, "/")
 	name = url.PathEscape(name)

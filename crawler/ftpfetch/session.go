@@ -21,35 +21,35 @@ import (
 // A session is one visit: a control connection, and at most one data connection.
 type session struct {
 	cfg          Config
-	ctx          context.Context // of the visit: its end closes the connections
+	ctx          context.Context // the visit's; its end closes the connections
 	ticket       crawler.Ticket
-	maxBodyBytes int64                    // bytes of the body
-	memoryShare  bodymem.VisitShare       // of the memory for bodies
-	bodySpool    *bodymem.CompressedSpool // the body of a sitemap; nil: it is in the response
-	// memoryShareHeldByTicket is set when the crawl holds the share.
+	maxBodyBytes int64                    // limit of the body
+	memoryShare  bodymem.VisitShare       // the visit's share of the memory for bodies
+	bodySpool    *bodymem.CompressedSpool // body of a sitemap; nil: the body is in the response
+	// memoryShareHeldByTicket is set when the ticket keeps memoryShare until the visit is over.
 	memoryShareHeldByTicket bool
-	isListing               bool // of a directory; else of a file
+	isListing               bool // the data connection carries a listing, not a file
 
-	client     *ftp.ServerConn
-	serverAddr netip.AddrPort // of the server
-	dataConn   *limitedConn   // nil: none was made
+	client     *ftp.ServerConn // control connection; nil before it is open
+	serverAddr netip.AddrPort  // peer of the control connection; zero before it is open
+	dataConn   *limitedConn    // nil before it is open
 }
 
-// maxControlBytes is how many bytes of replies are read.
+// maxControlBytes bounds the bytes of replies in a session.
 const maxControlBytes = 64 << 10
 
-// Why a session ends that the server does not end.
+// Reasons for the client to end a session.
 var (
 	errControlTooLong  = errors.New("the replies of the server are longer than 64 KiB")
 	errSecondDataConn  = errors.New("the server asks for a second data connection")
-	errInvalidDataAddr = errors.New("the server names no port above 1023 of its own address for the data")
+	errInvalidDataAddr = errors.New("the server did not name a port above 1023 of its own address for the data")
 	errNotTCP          = errors.New("not a TCP connection")
 )
 
-// connectAndLogin connects and logs in.
+// connectAndLogin opens the control connection and logs in as anonymous.
 func (s *session) connectAndLogin() (err error) {
 	addr := s.ticket.URL().Origin().HostPort()
-	if _, _, err := net.SplitHostPort(addr); err != nil { // it has no port of its own
+	if _, _, err := net.SplitHostPort(addr); err != nil { // the URL names no port
 		addr = net.JoinHostPort(strings.Trim(addr, "[]"), "21")
 	}
 	s.client, err = ftp.Dial(addr, ftp.DialWithDialFunc(s.dialControlOrData))
@@ -59,18 +59,18 @@ func (s *session) connectAndLogin() (err error) {
 	return s.client.Login("anonymous", s.cfg.Password)
 }
 
-// close ends the session. It says so to the server, but waits for no reply.
+// close ends the session. It sends QUIT, and does not wait for a reply.
 func (s *session) close() {
 	if s.dataConn != nil {
 		s.dataConn.Close()
 	}
 	if s.client != nil {
-		_ = s.client.Quit() // all that was wanted is there, or never will be
+		_ = s.client.Quit() // nothing depends on the reply
 	}
 }
 
-// dialControlOrData makes the control connection when it is called first, then the data
-// connection.
+// dialControlOrData opens the control connection on the first call, and the data connection on the
+// second.
 func (s *session) dialControlOrData(_, addr string) (net.Conn, error) {
 	if s.serverAddr.IsValid() {
 		return s.dialData(addr)
@@ -84,15 +84,16 @@ func (s *session) dialControlOrData(_, addr string) (net.Conn, error) {
 		return nil, errors.Join(errNotTCP, conn.Close())
 	}
 	s.serverAddr = remote.AddrPort()
+	// From here on, commands may be sent.
 	if err := s.ticket.RecordSend(s.ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return s.newLimitedConn(conn, maxControlBytes, errControlTooLong), nil
 }
 
-// dialData makes the data connection. It leads to where the control connection
-// does, and not to a port of another service there: else a server could have
-// others visited by us (RFC 2577).
+// dialData opens the data connection. Its address must be that of the control connection, and its
+// port must not be that of another service. Otherwise a server could make the crawler visit others
+// (RFC 2577).
 func (s *session) dialData(addr string) (net.Conn, error) {
 	if s.dataConn != nil {
 		return nil, errSecondDataConn
@@ -105,14 +106,14 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.dataConn = s.newLimitedConn(conn, s.maxBodyBytes+1, io.EOF) // one more shows that there is more
+	s.dataConn = s.newLimitedConn(conn, s.maxBodyBytes+1, io.EOF) // one more byte shows that the body is longer
 	if s.isListing {
 		s.dataConn.reserveMemory = func(n int) error { return s.memoryShare.Reserve(s.ctx, entryMemoryFactor*int64(n)) }
 	}
 	return s.dataConn, nil
 }
 
-// retainBodyMemory has the body of res held until the visit is over.
+// retainBodyMemory keeps the body of res reserved until the visit is over.
 func (s *session) retainBodyMemory(res *decorum.Response) {
 	n := int64(cap(res.Body))
 	if s.bodySpool != nil {
@@ -124,7 +125,8 @@ func (s *session) retainBodyMemory(res *decorum.Response) {
 	s.ticket.RetainBodyMemoryForVisit(&s.memoryShare)
 }
 
-// bodyLimit returns how many bytes of a body are kept. A sitemap is not in memory as a whole.
+// bodyLimit returns how many bytes of a body are kept. A sitemap may exceed the memory, since it is
+// kept compressed.
 func (f *Fetcher) bodyLimit(t crawler.Ticket) int64 {
 	if t.StreamsBody() {
 		return t.BodyLimit(f.cfg.MaxBody)
@@ -132,31 +134,31 @@ func (f *Fetcher) bodyLimit(t crawler.Ticket) int64 {
 	return min(t.BodyLimit(f.cfg.MaxBody), f.cfg.BodyMemory.MaxBodyLen(1))
 }
 
-// maxMemoryNeeded returns how many bytes of memory the visit may need.
+// maxMemoryNeeded returns how many bytes of memory the visit may need at most.
 func (s *session) maxMemoryNeeded() int64 {
 	if s.ticket.StreamsBody() {
 		return bodymem.MaxSpoolBytesForBody(min(s.maxBodyBytes, s.cfg.BodyMemory.MaxBodyLen(1)))
 	}
-	return 2 * s.maxBodyBytes // while it grows there are two
+	return 2 * s.maxBodyBytes // a growing body has two buffers
 }
 
-// A limitedConn is a connection of a session. It gives up after so many bytes.
+// A limitedConn is a connection of a session that limits the bytes read.
 type limitedConn struct {
 	net.Conn
-	session   *session // which says whether anything may be sent
-	remaining int64
-	limitErr  error // what a reader gets who wants more
-	// reserveMemory is called with the bytes that were read; nil: it is not.
+	session   *session // says whether the visit may still send
+	remaining int64    // bytes that may still be read
+	limitErr  error    // error of a read beyond the limit
+	// reserveMemory is called with the number of bytes of each read. May be nil.
 	reserveMemory func(n int) error
 }
 
-// newLimitedConn returns a line on conn, which the end of the visit closes.
+// newLimitedConn wraps conn, and closes it at the end of the visit.
 func (s *session) newLimitedConn(conn net.Conn, limit int64, limitErr error) *limitedConn {
 	context.AfterFunc(s.ctx, func() { conn.Close() })
 	return &limitedConn{Conn: conn, session: s, remaining: limit, limitErr: limitErr}
 }
 
-// Write implements io.Writer. It sends nothing when the visit is canceled, or its lease has run out.
+// Write implements io.Writer. It sends nothing if the visit is canceled or its lease has expired.
 func (l *limitedConn) Write(p []byte) (int, error) {
 	if err := l.session.ticket.CheckMaySend(l.session.ctx); err != nil {
 		return 0, err
@@ -164,7 +166,7 @@ func (l *limitedConn) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It fails if the memory for the read bytes cannot be reserved.
 func (l *limitedConn) Read(p []byte) (int, error) {
 	if l.remaining <= 0 {
 		return 0, l.limitErr
@@ -179,12 +181,12 @@ func (l *limitedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errNotFound is in the error of a file that is not there.
+// errNotFound is part of the error of a missing file.
 var errNotFound = errors.New("not there")
 
-// markNotFound returns err with errNotFound, if it is a reply to a command that names a
-// file and says that there is none. 551 is meant for something else, but said.
-// Later, and at the login, the same codes mean something else.
+// markNotFound adds errNotFound to err if err is a reply that says that a file is missing. It must
+// be used only for commands that name a file: elsewhere the same codes have other meanings. 551 is
+// not meant for this, but servers send it.
 func markNotFound(err error) error {
 	switch replyCode(err) {
 	case ftp.StatusFileUnavailable, ftp.StatusPageTypeUnknown, ftp.StatusBadFileName:
@@ -193,7 +195,7 @@ func markNotFound(err error) error {
 	return err
 }
 
-// httpStatus returns the status for an error that is an answer, else 0.
+// httpStatus returns the status that an error means as a response, or 0.
 func httpStatus(err error) int {
 	switch {
 	case errors.Is(err, errNotFound):
@@ -204,7 +206,7 @@ func httpStatus(err error) int {
 	return 0
 }
 
-// replyCode returns the code of the reply that err is, 0 if it is none.
+// replyCode returns the code of the server's reply in err, or 0.
 func replyCode(err error) int {
 	if reply := new(textproto.Error); errors.As(err, &reply) {
 		return reply.Code
@@ -212,14 +214,14 @@ func replyCode(err error) int {
 	return 0
 }
 
-// maxErrorBytes is how many bytes are told of what a server says.
+// maxErrorBytes bounds the bytes of an error that are shown.
 const maxErrorBytes = 200
 
-// A printableError is why a visit failed, in words that are fit to be printed: they
-// may be the server's.
+// A printableError is the error of a visit with a printable text. The text may be a reply of the
+// server.
 type printableError struct{ err error }
 
-// Error returns the words.
+// Error returns at most maxErrorBytes of the error, with spaces for characters that are not printable.
 func (t printableError) Error() string {
 	text, prefix := t.err.Error(), ""
 	if reply := new(textproto.Error); errors.As(t.err, &reply) {
@@ -234,5 +236,5 @@ func (t printableError) Error() string {
 	}, text)
 }
 
-// Unwrap lets errors.Is and errors.As see the cause.
+// Unwrap returns the cause.
 func (t printableError) Unwrap() error { return t.err }

@@ -14,11 +14,11 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// connectAndFetch opens the session and fills res with what is at name. A reply of the
-// server that ends the visit is a *textproto.Error.
+// connectAndFetch opens the session and sets res to what is at name. Its error is a
+// *textproto.Error if a reply of the server ended the visit.
 func (s *session) connectAndFetch(name string, res *decorum.Response) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // the client stumbles over some replies
+		if p := recover(); p != nil { // the ftp client panics on some replies
 			err = fmt.Errorf("a reply of the server cannot be read: %v", p)
 		}
 	}()
@@ -29,6 +29,7 @@ func (s *session) connectAndFetch(name string, res *decorum.Response) (err error
 		return s.fetchListing(name, res)
 	}
 	err = s.fetchFile(name, res)
+	// A directory that is named like a file is redirected to its URL with a slash.
 	if replyCode(err)/100 == 5 && !s.ticket.Kind().IsRobots() && s.client.ChangeDir(name) == nil {
 		res.Status, res.Body = http.StatusMovedPermanently, nil
 		res.Header = http.Header{"Location": {res.URL.String() + "/"}}
@@ -37,10 +38,11 @@ func (s *session) connectAndFetch(name string, res *decorum.Response) (err error
 	return err
 }
 
-// sniffBytes is how many bytes of a file say of what type it is.
+// sniffBytes is how many bytes of a file its content type is detected from.
 const sniffBytes = 512
 
-// fetchFile fetches a file, if it is wanted and not as it was at the last visit.
+// fetchFile sets res to a file, unless the file is unmodified since the last visit or its type is
+// not wanted.
 func (s *session) fetchFile(name string, res *decorum.Response) error {
 	if !s.checkModified(name, res.Header) {
 		res.Status = http.StatusNotModified
@@ -50,6 +52,7 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 	if err != nil {
 		return markNotFound(err)
 	}
+	// Find the content type, from the name or else from the first bytes.
 	var head []byte
 	contentType := mime.TypeByExtension(path.Ext(name))
 	if contentType == "" {
@@ -64,6 +67,7 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 		res.BodyLimitExceeded = true
 		return nil // the end of the session ends the transfer
 	}
+	// Read the body, a sitemap into a spool, and check that the server sent all of it.
 	body := io.MultiReader(bytes.NewReader(head), answer)
 	if s.ticket.StreamsBody() {
 		if s.bodySpool, err = s.memoryShare.NewCompressedSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
@@ -79,17 +83,17 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 	return errorUnlessComplete(answer.Close())
 }
 
-// errorUnlessComplete returns err unless it says that the transfer is complete. Without that
-// reply it may have been cut.
+// errorUnlessComplete returns err, or nil if err is a reply that the transfer is complete. Without
+// such a reply the file may be cut.
 func errorUnlessComplete(err error) error {
-	if replyCode(err) == ftp.StatusRequestedFileActionOK { // as good as 226 (RFC 959 §4.2.2)
+	if replyCode(err) == ftp.StatusRequestedFileActionOK { // means the same as 226 (RFC 959 §4.2.2)
 		return nil
 	}
 	return err
 }
 
-// checkModified notes when a file was modified, and reports whether it is to be
-// fetched. Not every server knows; one that has gone does not answer RETR either.
+// checkModified sets Last-Modified to the file's time, and reports whether the file must be
+// fetched. It returns true if the server does not know the time.
 func (s *session) checkModified(name string, h http.Header) bool {
 	at, err := s.client.GetTime(name)
 	if err != nil {

@@ -1,4 +1,3 @@
-// Package ftptest runs a real ftp server on loopback, for tests.
 package ftptest
 
 import (
@@ -15,23 +14,23 @@ import (
 	"goftp.io/server/v2/driver/file"
 )
 
-// A Server serves a directory to anonymous users, and logs what it is told.
+// A Server serves a directory to anonymous users, and records the commands it receives.
 type Server struct {
 	Addr string // host and port
 
-	acceptPassword   func(password string) bool
-	mu               sync.Mutex
+	acceptPassword   func(password string) bool // nil: every password
+	mu               sync.Mutex                 // guards receivedCommands
 	receivedCommands []Command
 }
 
-// A Command is one line that a client sent: "RETR /a".
+// A Command is one line that a client sent, such as "RETR /a".
 type Command struct {
 	Text string
-	At   time.Time // when it came
+	At   time.Time // time of arrival
 }
 
-// Start serves dir until the test ends. login says which passwords of the user
-// anonymous are good; nil: all.
+// Start serves dir on a loopback port until the test ends. acceptPassword says which passwords of
+// the user anonymous are valid; nil: all.
 func Start(t testing.TB, dir string, acceptPassword func(password string) bool) *Server {
 	t.Helper()
 	driver, err := file.NewDriver(dir)
@@ -52,7 +51,7 @@ func Start(t testing.TB, dir string, acceptPassword func(password string) bool) 
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = srv.Serve(l) }) // it ends when l is closed
+	serving.Go(func() { _ = srv.Serve(l) }) // returns when l is closed
 	t.Cleanup(func() {
 		l.Close()
 		serving.Wait()
@@ -60,21 +59,20 @@ func Start(t testing.TB, dir string, acceptPassword func(password string) bool) 
 	return s
 }
 
-// advertisedCommand is a command that FEAT lists.
+// An advertisedCommand is a command that FEAT lists.
 type advertisedCommand struct{ server.Command }
 
 // IsExtend implements server.Command.
 func (advertisedCommand) IsExtend() bool { return true }
 
-// ReceivedCommands returns the commands that came so far.
+// ReceivedCommands returns the commands received so far.
 func (s *Server) ReceivedCommands() []Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.receivedCommands)
 }
 
-// CommandsNamed returns the texts of the commands that begin with one of these words, in
-// order.
+// CommandsNamed returns the received commands that begin with one of words, in order.
 func (s *Server) CommandsNamed(words ...string) (texts []string) {
 	for _, c := range s.ReceivedCommands() {
 		if word, _, _ := strings.Cut(c.Text, " "); slices.Contains(words, word) {
@@ -96,7 +94,7 @@ func (s *Server) PrintCommand(_, command, params string) {
 	s.receivedCommands = append(s.receivedCommands, Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
 }
 
-// Print, Printf and PrintResponse are the rest of server.Logger.
+// Print implements server.Logger.
 func (*Server) Print(string, any)                 {}
 func (*Server) Printf(string, string, ...any)     {}
 func (*Server) PrintResponse(string, int, string) {}
