@@ -1,15 +1,3 @@
-// Package bodymem bounds the memory that the bodies of answers take.
-//
-// All visits of a process share one Budget. Each visit has a VisitShare of it: the visit
-// reserves bytes before it reads them, and holds them until its body is no longer used.
-// A visit that needs more bytes than are free waits. If every visit that holds memory
-// waits, no visit could end; the youngest then ends with a *FullError, which charges
-// neither its host nor its URL. The URL keeps its age, and its next visit reserves all
-// that it may need before it sends the request. So a URL's visit is ended at most once,
-// and the oldest visit is never ended.
-//
-// An eighth of the memory is for the first 64 KiB of each visit, so that long bodies
-// do not keep short ones waiting.
 package bodymem
 
 import (
@@ -22,47 +10,49 @@ import (
 )
 
 const (
-	// MinSize is the least size of a Budget: it holds a robots.txt and its copies.
+	// MinSize is the least size of a Budget, in bytes: it holds a robots.txt and its copies.
 	MinSize = 8 << 20
 	// fallbackSize is the size of a Budget if the process's memory limit is unknown.
 	fallbackSize = 256 << 20
-	// firstBytes is how many bytes of a visit are reserved in the part for first bytes.
+	// firstBytes is how many bytes of each visit come from the part for first bytes.
 	firstBytes = 64 << 10
-	// stallTimeout is how long waiters may wait while no memory is given back.
+	// stallTimeout is how long visits wait while no memory is reserved or released; then one ends.
 	stallTimeout = time.Second
 	// reserveAheadTimeout is how long a visit waits for memory before its request is sent.
 	reserveAheadTimeout = 5 * time.Second
-	// maxDeniedURLs is how many URLs are remembered whose visit was ended.
+	// maxDeniedURLs is how many URLs with an ended visit are remembered.
 	maxDeniedURLs = 1 << 14
-	// warnInterval is how long no visit is ended before the next one ended is worth a warning.
+	// warnInterval is how long no visit must have ended for the next one to be worth a warning.
 	warnInterval = 10 * time.Minute
 )
 
-// A Budget is the memory that all bodies together may take. Its methods may be called
-// concurrently.
+// A Budget is the memory that all bodies together may take. Its methods are safe for concurrent use.
 type Budget struct {
 	size         int64
-	mainPoolSize int64 // bytes of size for what exceeds the first bytes
+	mainPoolSize int64 // part of size for bytes beyond the first bytes of each visit
 
-	mu                 sync.Mutex               // guards the fields below, and those of each VisitShare
-	firstBytesUsed     int64                    // bytes in use, of the part for the first bytes
-	mainPoolUsed       int64                    // bytes in use, of the other part
-	peak               int64                    // the most of both
-	mainPoolHolders    map[*VisitShare]struct{} // that hold bytes beyond the first
-	blockedHolderCount int                      // of the holders, those that wait
-	waiters            []*waiter                // the oldest first
-	changedSinceTick   bool                     // memory was reserved or given back since the last tick
-	stallTimer         *time.Timer              // calls tick while a share waits; nil: it does not run
-	lastArrivalNumber  uint64                   // of the last VisitShare
-	deniedURLAges      map[string]uint64        // ages of URLs whose visit was ended
-	deniedVisitCount   int64                    // visits that were ended
-	lastDenialTime     time.Time                // when the last of them was
+	// mu guards firstBytesUsed, mainPoolUsed, peak, mainPoolHolders, blockedHolderCount, waiters,
+	// changedSinceTick, stallTimer, lastArrivalNumber, deniedURLAges, deniedVisitCount, lastDenialTime
+	// and, of each VisitShare of the Budget, all fields but memory.
+	mu                 sync.Mutex
+	firstBytesUsed     int64                    // reserved bytes of the part for first bytes
+	mainPoolUsed       int64                    // reserved bytes of mainPoolSize
+	peak               int64                    // the largest sum of both
+	mainPoolHolders    map[*VisitShare]struct{} // shares that hold bytes of the main pool
+	blockedHolderCount int                      // mainPoolHolders that wait for more
+	waiters            []*waiter                // oldest visit first
+	changedSinceTick   bool                     // memory was reserved or released since stallTimer last fired
+	stallTimer         *time.Timer              // calls denyYoungestWaiterIfStalled; nil while no visit waits
+	lastArrivalNumber  uint64                   // arrival number of the newest VisitShare
+	deniedURLAges      map[string]uint64        // arrival numbers of URLs with an ended visit, for their next visit
+	deniedVisitCount   int64                    // ended visits
+	lastDenialTime     time.Time                // when the last visit was ended
 }
 
-// New returns a Budget of size bytes. A size below MinSize is an error.
+// New returns a Budget of size bytes. It returns an error if size is below MinSize.
 func New(size int64) (*Budget, error) {
 	if size < MinSize {
-		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, MinSize>>20)
+		return nil, fmt.Errorf("%d bytes are too few for the bodies of responses: at least %d MiB are needed", size, MinSize>>20)
 	}
 	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*VisitShare]struct{}{}, deniedURLAges: map[string]uint64{}}, nil
 }
@@ -71,14 +61,14 @@ func New(size int64) (*Budget, error) {
 func NewDefault() *Budget {
 	m, err := New(DefaultSize())
 	if err != nil {
-		panic(err) // never: it is at least MinSize
+		panic(err) // unreachable: DefaultSize is at least MinSize
 	}
 	return m
 }
 
-// DefaultSize returns a quarter of the memory that the process may use, by GOMEMLIMIT,
-// its control group or the machine, whichever is least, but not less than MinSize; 256 MiB
-// where that is unknown.
+// DefaultSize returns a quarter of the memory that the process may use, in bytes, but at least
+// MinSize. The memory is the least of GOMEMLIMIT, the control group and the machine. DefaultSize
+// returns 256 MiB if none of these is known.
 func DefaultSize() int64 {
 	if limit := memlimit.Get().Bytes; limit > 0 {
 		return max(limit/4, MinSize)
@@ -86,21 +76,21 @@ func DefaultSize() int64 {
 	return fallbackSize
 }
 
-// Size returns how many bytes bodies may take together.
+// Size returns how many bytes all bodies together may take.
 func (m *Budget) Size() int64 { return m.size }
 
-// MaxBodyLen returns the length of the longest body that the whole memory can hold in
-// copies copies, including the larger buffer into which a growing body is copied.
+// MaxBodyLen returns the length in bytes of the longest body that the whole memory can hold in the
+// given number of copies. It accounts for the larger buffer into which a growing body is copied.
 func (m *Budget) MaxBodyLen(copies int64) int64 { return m.mainPoolSize / (2 * copies) }
 
-// Usage is the present use of a Budget.
+// Usage is the current use of a Budget.
 type Usage struct {
-	Bytes, PeakBytes int64 // reserved now, and at most
+	Bytes, PeakBytes int64 // reserved now, and the most at any time
 	WaitingVisits    int   // visits that wait for memory
-	DeniedVisits     int64 // visits that got none and were ended
+	DeniedVisits     int64 // visits that were ended because they got no memory
 }
 
-// Usage returns the present use of the memory. That of a nil Budget is zero.
+// Usage returns the current use of the Budget. That of a nil Budget is zero.
 func (m *Budget) Usage() Usage {
 	if m == nil {
 		return Usage{}
@@ -110,28 +100,29 @@ func (m *Budget) Usage() Usage {
 	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedVisitCount}
 }
 
-// FullError is the error of a visit that got no memory for its body, because the wait took
-// too long or because all visits with memory waited. It is of Kind decorum.LocalFailure.
+// A FullError is the error of a visit that got no memory for its body, because it waited too long
+// or because all visits with memory waited. It is of Kind decorum.LocalFailure.
 type FullError struct {
-	MemorySize    int64 // of the Budget
-	FirstInSeries bool  // no visit was ended for ten minutes before this one
+	MemorySize    int64 // size of the Budget, in bytes
+	FirstInSeries bool  // no visit was ended in the ten minutes before
 }
 
-// Error says what is full.
+// Error says that the memory is full and what happens to the URL.
 func (f *FullError) Error() string {
 	return fmt.Sprintf("the bodies of other visits take all of their memory (%d MiB); the URL is visited again later",
 		f.MemorySize>>20)
 }
 
-// Unwrap lets errors.Is see the Kind.
+// Unwrap returns decorum.LocalFailure, for errors.Is.
 func (*FullError) Unwrap() error { return decorum.LocalFailure }
 
-// denyShare counts a visit that got no memory, and returns its error.
+// denyShare records that the visit of s got no memory, and returns its error. The caller holds m.mu.
 func (m *Budget) denyShare(s *VisitShare) error {
 	now := time.Now()
 	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() || now.Sub(m.lastDenialTime) > warnInterval}
 	m.lastDenialTime = now
 	m.deniedVisitCount++
+	// Remember the URL's age for its next visit; if there are too many URLs, drop arbitrary ones.
 	for key := range m.deniedURLAges {
 		if len(m.deniedURLAges) < maxDeniedURLs {
 			break

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestSpool: a body comes out as it went in, as often as wanted, and 50 MiB that repeat
-// themselves take few bytes.
+// TestSpool: a body is read back unchanged any number of times, and 50 MiB of repetition take few
+// bytes.
 func TestSpool(t *testing.T) {
 	m := newMemory(t, 64)
 	random := make([]byte, 300_000)
@@ -46,8 +46,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSpoolLimits: a body ends at the limit of the visit, and at what the whole memory
-// can hold.
+// TestSpoolLimits: a body is cut at the limit of the visit, and at what the whole memory can hold.
 func TestSpoolLimits(t *testing.T) {
 	m := newMemory(t, 8)
 	s := openShare(t, m, "url", 0)
@@ -81,8 +80,7 @@ func TestSpoolLimits(t *testing.T) {
 	}
 }
 
-// TestOtherGoroutinesRun: a body that is all computation lets others run at each block,
-// when it is written and when it is read.
+// TestOtherGoroutinesRun: writing and reading a body that is pure computation yields at each block.
 func TestOtherGoroutinesRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	m := newMemory(t, 8)
@@ -112,13 +110,13 @@ func TestOtherGoroutinesRun(t *testing.T) {
 	}
 }
 
-// zeroReader reads zeros without end.
+// zeroReader reads endless zeros.
 type zeroReader struct{}
 
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestSpoolBytes: no body takes more than MaxSpoolBytesForBody says, and one that cannot be
-// compressed takes about as much.
+// TestSpoolBytes: no body takes more than MaxSpoolBytesForBody, and an incompressible one takes
+// about as much.
 func TestSpoolBytes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	for _, n := range []int64{1, blockSize - 1, blockSize, blockSize + 1, 3*blockSize + 7, 2 * mib} {

@@ -18,7 +18,7 @@ import (
 
 const mib = 1 << 20
 
-// newMemory returns a Budget of so many MiB beyond the part for first bytes.
+// newMemory returns a Budget with a main pool of the given number of MiB.
 func newMemory(t *testing.T, size int64) *Budget {
 	t.Helper()
 	m, err := New(size * mib * 8 / 7)
@@ -56,8 +56,8 @@ func TestNewTooSmall(t *testing.T) {
 	}
 }
 
-// TestDeadlock: of two visits that hold all and want more, the younger is ended at once.
-// It is of Kind Local, comes back as old as it was, and reserves ahead.
+// TestDeadlock: if two visits hold all memory and need more, the younger one is ended at once. Its
+// error is of Kind LocalFailure, and its next visit has the same age and reserves ahead.
 func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
@@ -101,8 +101,8 @@ func TestDeadlock(t *testing.T) {
 	})
 }
 
-// TestShortBodiesDoNotWait: long bodies that take everything leave room for the first bytes
-// of others, and one that holds memory is served before one that has sent nothing.
+// TestShortBodiesDoNotWait: long bodies that take everything leave space for the first bytes of
+// others, and a visit that holds memory is served before one that has not sent its request.
 func TestShortBodiesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
@@ -129,15 +129,15 @@ func TestShortBodiesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestStall: where those who hold memory are slow, the youngest that waits is ended
-// after a second, and then the next; the oldest of all is not.
+// TestStall: if the visits that hold memory are slow, the youngest waiter is ended after a second,
+// and then the next; the oldest visit is not ended.
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
 		begin := time.Now()
 		oldest := openShare(t, m, "oldest", 1)
 		slow := openShare(t, m, "slow", 8)
-		slow.ShrinkTo(8*mib + firstBytes) // its handler takes long
+		slow.ShrinkTo(8*mib + firstBytes) // its handler is slow
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		ended := make(chan string, 3)
@@ -167,8 +167,8 @@ func TestStall(t *testing.T) {
 	})
 }
 
-// TestAnnouncedBytes: a server that announces a long body and sends little of it holds
-// memory for what it has sent.
+// TestAnnouncedBytes: a server that announces a long body and sends little of it holds memory for
+// what it has sent.
 func TestAnnouncedBytes(t *testing.T) {
 	m := newMemory(t, 64)
 	var s VisitShare
@@ -195,7 +195,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestStopped: a visit that is stopped while it waits ends for the reason of the stop.
+// TestStopped: a visit that is stopped while it waits ends with the cause of the stop.
 func TestStopped(t *testing.T) {
 	m := newMemory(t, 10)
 	defer openShare(t, m, "other", 10).Close()
@@ -209,8 +209,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItWaits: a visit that is over while a reservation for it waits, or that
-// reserves more, holds nothing.
+// TestClosedWhileItWaits: a share that is closed while it waits, or before it reserves more, holds
+// nothing.
 func TestClosedWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
@@ -218,7 +218,7 @@ func TestClosedWhileItWaits(t *testing.T) {
 		waited := make(chan error, 1)
 		go func() { waited <- s.Reserve(t.Context(), 2*mib) }()
 		synctest.Wait()
-		other.Release(mib / 2) // not enough
+		other.Release(mib / 2) // too little
 		s.Close()
 		if err := <-waited; err == nil {
 			t.Error("a visit that is over got memory")
@@ -233,8 +233,8 @@ func TestClosedWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestNeverEnded: a visit that must not be ended gets more than it reserved ahead without
-// waiting, and gives it back.
+// TestNeverEnded: a visit that must not be ended gets more than it reserved ahead without waiting,
+// and releases it.
 func TestNeverEnded(t *testing.T) {
 	m := newMemory(t, 10)
 	s := new(VisitShare)
@@ -255,9 +255,9 @@ func TestNeverEnded(t *testing.T) {
 	checkUnused(t, m)
 }
 
-// TestEveryVisitEnds: with memory for two long bodies, all URLs of many workers are
-// visited in the end, none is ended twice, unsafe ones never, and no more is ever
-// reserved than there is.
+// TestEveryVisitEnds: with memory for two long bodies, many workers visit all URLs in the end. No
+// visit is ended twice, unsafe ones are never ended, and the reserved bytes never exceed the
+// memory.
 func TestEveryVisitEnds(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
@@ -326,7 +326,7 @@ func TestEveryVisitEnds(t *testing.T) {
 
 var errDone = errors.New("done")
 
-// slowReader reads pieces, each after some time.
+// A slowReader reads pieces, each after a pause.
 type slowReader struct{ random *rand.Rand }
 
 func (r slowReader) Read(p []byte) (int, error) {
@@ -334,8 +334,8 @@ func (r slowReader) Read(p []byte) (int, error) {
 	return min(len(p), 256<<10), nil
 }
 
-// TestReadAll: bodies are read whole or to the limit, whatever was promised, and what is
-// reserved at the end is what they take.
+// TestReadAll: a body is read to its end or to the limit, whatever length was announced, and at the
+// end exactly its memory is reserved.
 func TestReadAll(t *testing.T) {
 	m := newMemory(t, 64)
 	text := make([]byte, 3*mib)

@@ -9,22 +9,23 @@ import (
 const (
 	// minBufferSize is the smallest capacity of a buffer made by this package.
 	minBufferSize = 4 << 10
-	// maxPresize is how many bytes are reserved at most for the length that a server
-	// announces, before they come: a server that announces a long body and sends it
-	// slowly must not keep the memory from others.
+	// maxPresize bounds the bytes that are reserved for the announced length of a body before they
+	// arrive: a server that announces a long body and sends it slowly must not keep memory from
+	// other visits.
 	maxPresize = 256 << 10
-	// growthFactor is by how much a buffer grows towards the announced length.
+	// growthFactor is by how much a buffer grows at a time towards the announced length.
 	growthFactor = 4
-	// eofSlack is the room that lets a read find the end of a body of the announced
-	// length.
+	// eofSlack is the extra space that lets a read find the end of a body of the announced length.
 	eofSlack = 512
 )
 
-// ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes
-// follow. size is the announced length of the body, 0 if it is unknown; ReadAll
-// reserves a part of it before it reads the first byte, and more as the body comes. It
-// reads into buf while the body fits.
-// The caller calls ShrinkTo afterwards.
+// ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes follow. size
+// is the announced length of the body, 0 if it is unknown. ReadAll reserves part of size before it
+// reads the first byte, and more as the body arrives. It reads into buf as long as the body fits.
+// The caller must call ShrinkTo afterwards.
+//
+// ReadAll returns what it has read along with an error. It returns a *FullError if the visit gets
+// no memory.
 func (s *VisitShare) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
 ) (body []byte, more bool, err error) {
@@ -32,6 +33,7 @@ func (s *VisitShare) ReadAll(
 	if size > 0 {
 		b.announcedLen = min(size+eofSlack, limit)
 	}
+	// The first reservation covers the first bytes of the visit, which rarely wait.
 	b.reserved = max(min(b.announcedLen, maxPresize), firstBytes)
 	if err := s.Reserve(ctx, b.reserved); err != nil {
 		return nil, false, err
@@ -46,7 +48,7 @@ func (s *VisitShare) ReadAll(
 			if err := b.grow(); err != nil {
 				return b.bytes, false, err
 			}
-			runtime.Gosched() // a long body takes much computation: see yielding
+			runtime.Gosched() // a long body takes much computation: see goschedReader
 			continue
 		}
 		n, err := r.Read(free)
@@ -60,26 +62,27 @@ func (s *VisitShare) ReadAll(
 	}
 }
 
-// A bodyBuffer holds the body that is being read. It reserves its capacity, or, if the
-// caller lent it, the bytes in use.
+// A bodyBuffer holds the body that is being read. It reserves its capacity or, while it uses the
+// caller's buffer, the bytes in use.
 type bodyBuffer struct {
 	share        *VisitShare
 	ctx          context.Context
 	bytes        []byte
-	limit        int64 // of the body
-	announcedLen int64 // announced length of the body; 0: unknown
-	reserved     int64
+	limit        int64 // of bytes
+	announcedLen int64 // expected length with slack, at most limit; 0: unknown
+	reserved     int64 // bytes reserved in share
 }
 
-// freeTail returns the free end of the buffer; empty: the buffer must grow.
+// freeTail returns the free part of the buffer that is reserved. If it is empty, the buffer must grow.
 func (b *bodyBuffer) freeTail() []byte {
 	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
 }
 
-// grow makes room for more.
+// grow makes space for more bytes: it reserves more of the caller's buffer, or replaces the buffer
+// by a larger one.
 func (b *bodyBuffer) grow() error {
 	full := int64(cap(b.bytes))
-	if b.reserved < full { // the buffer was lent
+	if b.reserved < full { // this is the caller's buffer
 		more := min(b.reserved, full-b.reserved)
 		b.reserved += more
 		return b.share.Reserve(b.ctx, more)
@@ -104,7 +107,7 @@ func (b *bodyBuffer) grow() error {
 	return nil
 }
 
-// hasMore reports whether anything follows in r.
+// hasMore reports whether r has another byte, which it consumes.
 func hasMore(r io.Reader) (bool, error) {
 	var one [1]byte
 	switch _, err := io.ReadFull(r, one[:]); err {

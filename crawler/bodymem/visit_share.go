@@ -12,21 +12,22 @@ import (
 // at any time.
 type VisitShare struct {
 	memory                  *Budget // nil: the share is not open
-	url                     string  // of the URL
-	arrivalNumber           uint64  // a lower age is older
+	url                     string  // URL of the visit
+	arrivalNumber           uint64  // smaller numbers are older
 	deniedBefore            bool    // an earlier visit to the URL was ended
-	isReservingAhead        bool    // the share waits before the request is sent
+	isReservingAhead        bool    // the share waits in ReserveAheadIfNeeded
 	hasReservedAhead        bool    // all bytes that the visit may need were reserved ahead
-	exemptFromLimit         bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
-	bytesFromFirstBytesPool int64   // bytes held of the part for first bytes
-	bytesFromMainPool       int64   // bytes held beyond
-	unusedReservedBytes     int64   // bytes of held that were reserved ahead and are still unused
-	waiterCount             int     // waiters of the share
-	err                     error   // why the visit was ended; nil: it was not
-	closed                  bool    // the share counts no more bytes
+	exemptFromLimit         bool    // the visit is never ended: it may overdraw the memory
+	bytesFromFirstBytesPool int64   // held bytes of the part for first bytes
+	bytesFromMainPool       int64   // held bytes of the main pool
+	unusedReservedBytes     int64   // part of bytesFromMainPool that was reserved ahead and is unused
+	waiterCount             int     // waits of the share, in Budget.waiters
+	err                     error   // the *FullError that ended the visit; nil: it was not ended
+	closed                  bool    // Close was called; the share can hold no more bytes
 }
 
-// OpenShare begins the share of a visit to url.
+// OpenShare makes s the share of a visit to url. If an earlier visit to url was ended, s has the
+// age of that visit.
 func (m *Budget) OpenShare(s *VisitShare, url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,10 +38,10 @@ func (m *Budget) OpenShare(s *VisitShare, url string) {
 	}
 }
 
-// ReserveAheadIfNeeded reserves n bytes, all that the visit may need, before the visit sends
-// its request. It does nothing unless always is set or an earlier visit to the URL was
-// ended. It waits some seconds at most, and then returns a *FullError. A visit with
-// always is never ended later: if it needs more than n bytes, it overdraws the memory.
+// ReserveAheadIfNeeded reserves n bytes, which must be all that the visit may need, before the
+// visit sends its request. It does nothing unless always is set or an earlier visit to the URL was
+// ended. It waits at most five seconds, and then returns a *FullError. A visit with always is not
+// ended later: if it needs more than n bytes, it overdraws the memory.
 func (s *VisitShare) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) error {
 	if !always && !s.deniedBefore {
 		return nil
@@ -56,8 +57,9 @@ func (s *VisitShare) ReserveAheadIfNeeded(ctx context.Context, n int64, always b
 	return err
 }
 
-// Reserve reserves n more bytes. It waits until they are free, and returns a *Full
-// error if the visit gets none, or if ctx is done first.
+// Reserve reserves n more bytes. It waits until they are free. It returns a *FullError if the visit
+// gets none, the cause of ctx if ctx is canceled first, and an error if n exceeds the whole memory
+// or s is closed.
 func (s *VisitShare) Reserve(ctx context.Context, n int64) error {
 	m := s.memory
 	m.mu.Lock()
@@ -73,9 +75,9 @@ func (s *VisitShare) Reserve(ctx context.Context, n int64) error {
 	return s.reserveBeyondFirstBytes(ctx, n, 0)
 }
 
-// reserveWithoutWait reserves as many of n bytes as it can without waiting, from the bytes reserved
-// ahead and from the part for first bytes. It returns how many are missing. It requires
-// the lock.
+// reserveWithoutWait reserves as many of n bytes as it can without waiting: from the bytes reserved
+// ahead, and from the part for first bytes. It returns how many are missing. The caller holds the
+// Budget's mu.
 func (s *VisitShare) reserveWithoutWait(n int64) int64 {
 	if s.closed {
 		return n
@@ -93,8 +95,8 @@ func (s *VisitShare) reserveWithoutWait(n int64) int64 {
 	return n
 }
 
-// reserveBeyondFirstBytes reserves n bytes beyond the first. The caller holds the lock, and grow releases
-// it.
+// reserveBeyondFirstBytes reserves n bytes of the main pool, or waits for them. The caller holds
+// the Budget's mu, which reserveBeyondFirstBytes releases.
 func (s *VisitShare) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
 	if s.err != nil || s.closed || s.bytesFromMainPool+n > m.mainPoolSize {
@@ -115,12 +117,12 @@ func (s *VisitShare) reserveBeyondFirstBytes(ctx context.Context, n int64, limit
 var (
 	// errTooLong is the error of a reservation that exceeds the whole Budget.
 	errTooLong = errors.New("the body is longer than the memory for all bodies")
-	// errClosed is the error of a reservation after the visit: a goroutine of net/http
-	// may read a connection for a moment longer than the visit lasts.
+	// errClosed is the error of a reservation after the visit: a goroutine of net/http may read
+	// from a connection for a moment longer than the visit lasts.
 	errClosed = errors.New("the visit is over")
 )
 
-// allocateFromMainPool gives n bytes beyond the first to s. It requires the lock.
+// allocateFromMainPool gives n bytes of the main pool to s, free or not. The caller holds m.mu.
 func (m *Budget) allocateFromMainPool(s *VisitShare, n int64) {
 	if s.bytesFromMainPool == 0 {
 		m.mainPoolHolders[s] = struct{}{}
@@ -134,10 +136,10 @@ func (m *Budget) allocateFromMainPool(s *VisitShare, n int64) {
 	m.updatePeak()
 }
 
-// updatePeak updates the peak of the bytes in use. It requires the lock.
+// updatePeak updates m.peak. The caller holds m.mu.
 func (m *Budget) updatePeak() { m.peak = max(m.peak, m.mainPoolUsed+m.firstBytesUsed) }
 
-// releaseToMainPool takes n bytes beyond the first back from s. It requires the lock.
+// releaseToMainPool takes n bytes of the main pool back from s. The caller holds m.mu.
 func (m *Budget) releaseToMainPool(s *VisitShare, n int64) {
 	if n == 0 {
 		return
@@ -153,9 +155,8 @@ func (m *Budget) releaseToMainPool(s *VisitShare, n int64) {
 	}
 }
 
-// Charge counts n bytes, for a copy of a body, without waiting. It may overdraw the
-// memory until other visits give bytes back. It does nothing on a nil or unopened
-// Share.
+// Charge counts n bytes for a copy of a body, without waiting. It may overdraw the memory until
+// other visits release bytes. It does nothing on a nil or unopened VisitShare.
 func (s *VisitShare) Charge(n int64) {
 	if s == nil || s.memory == nil {
 		return
@@ -170,8 +171,7 @@ func (s *VisitShare) Charge(n int64) {
 	}
 }
 
-// Release gives n reserved bytes back. If the visit reserved ahead, they become
-// available to this visit again.
+// Release releases n reserved bytes. If the visit reserved ahead, they stay reserved for this visit.
 func (s *VisitShare) Release(n int64) {
 	if s == nil || s.memory == nil {
 		return
@@ -187,8 +187,7 @@ func (s *VisitShare) Release(n int64) {
 	m.serveOrEndWaiters()
 }
 
-// ShrinkTo gives back all but n bytes, the length of the finished body. Close gives these
-// back.
+// ShrinkTo releases all but n bytes, the size of the finished body. Close releases these.
 func (s *VisitShare) ShrinkTo(n int64) {
 	m := s.memory
 	m.mu.Lock()
@@ -207,7 +206,7 @@ func (s *VisitShare) ShrinkTo(n int64) {
 	m.serveOrEndWaiters()
 }
 
-// Err returns the *FullError that ended the visit; nil if the visit was not ended.
+// Err returns the *FullError that ended the visit, or nil.
 func (s *VisitShare) Err() error {
 	if s == nil || s.memory == nil {
 		return nil
@@ -217,7 +216,7 @@ func (s *VisitShare) Err() error {
 	return s.err
 }
 
-// Close gives all bytes back and ends a wait for more. It may be called more than once.
+// Close releases all bytes and ends a wait for more. It may be called more than once.
 func (s *VisitShare) Close() {
 	if s == nil || s.memory == nil {
 		return

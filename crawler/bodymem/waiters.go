@@ -7,17 +7,19 @@ import (
 	"time"
 )
 
-// A waiter is a share that waits for memory.
+// A waiter is a wait of a share for memory.
 type waiter struct {
 	share             *VisitShare
-	bytes             int64
-	reservationResult chan error // receives nil once the bytes are reserved, or the reason why they are not
+	bytes             int64      // of the main pool
+	reservationResult chan error // receives nil when the bytes are reserved, or why they are not
 }
 
-// wait returns once the share has n more bytes beyond its first, or gets none. The
-// caller holds the lock, and wait releases it. If limit is 0, only ctx limits the wait.
+// wait returns when s has n more bytes of the main pool, or why it gets none: a *FullError, or the
+// cause of ctx if ctx was canceled. The caller holds m.mu, which wait releases. If limit is 0, only
+// ctx limits the wait.
 func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Duration) error {
 	w := &waiter{share: s, bytes: n, reservationResult: make(chan error, 1)}
+	// Join the queue behind all visits that are at least as old.
 	at, _ := slices.BinarySearchFunc(m.waiters, s.arrivalNumber, func(w *waiter, age uint64) int {
 		if w.share.arrivalNumber <= age {
 			return -1
@@ -25,6 +27,7 @@ func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Du
 		return 1
 	})
 	m.waiters = slices.Insert(m.waiters, at, w)
+	// A holder that waits may complete a deadlock; serveOrEndWaiters resolves it.
 	if s.waiterCount++; s.waiterCount == 1 && s.bytesFromMainPool > 0 {
 		m.blockedHolderCount++
 	}
@@ -33,6 +36,7 @@ func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Du
 		m.changedSinceTick, m.stallTimer = true, time.AfterFunc(stallTimeout, m.denyYoungestWaiterIfStalled)
 	}
 	m.mu.Unlock()
+	// Wait without the lock for the result, limit or ctx.
 	var timeout <-chan time.Time
 	if limit > 0 {
 		timeout = time.After(limit)
@@ -45,7 +49,8 @@ func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Du
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.waiters, w) { // it was answered in the meantime
+	// There was no result in time: leave the queue, and end the visit unless the crawl stops.
+	if !slices.Contains(m.waiters, w) { // the result arrived in the meantime
 		return <-w.reservationResult
 	}
 	m.removeWaiter(w)
@@ -56,7 +61,7 @@ func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Du
 	return m.denyShare(s)
 }
 
-// removeWaiter removes a waiter from the queue. It requires the lock.
+// removeWaiter removes w from the queue. The caller holds m.mu.
 func (m *Budget) removeWaiter(w *waiter) {
 	i := slices.Index(m.waiters, w)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
@@ -65,8 +70,8 @@ func (m *Budget) removeWaiter(w *waiter) {
 	}
 }
 
-// cancelWaitsOfShare ends the waits of a share that is closed, since such a share gives no bytes
-// back. It requires the lock.
+// cancelWaitsOfShare ends the waits of s, which is being closed and will not release bytes again.
+// The caller holds m.mu.
 func (m *Budget) cancelWaitsOfShare(s *VisitShare) {
 	for s.waiterCount > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
@@ -76,16 +81,17 @@ func (m *Budget) cancelWaitsOfShare(s *VisitShare) {
 }
 
 // serveOrEndWaiters gives memory to the waiters, oldest first. If every share that holds memory
-// waits, settle serves the oldest of these shares whose need is met by the free bytes,
-// before waiters that hold nothing. If the free bytes meet no need, settle ends the
-// youngest. It requires the lock.
+// waits, it serves the oldest of them whose demand fits the free bytes, before waiters that hold
+// nothing. If no demand fits, it ends the youngest of them. The caller holds m.mu.
 func (m *Budget) serveOrEndWaiters() {
 	for len(m.waiters) > 0 && m.fitsMainPool(m.waiters[0]) {
 		m.grant(m.waiters[0])
 	}
+	// Some holder does not wait, so memory will be released.
 	if len(m.waiters) == 0 || m.blockedHolderCount < len(m.mainPoolHolders) {
 		return
 	}
+	// All holders wait.
 	for _, w := range m.waiters {
 		if w.share.bytesFromMainPool > 0 && m.fitsMainPool(w) {
 			m.grant(w)
@@ -95,17 +101,18 @@ func (m *Budget) serveOrEndWaiters() {
 	m.denyYoungestEligibleWaiter(func(s *VisitShare) bool { return s.bytesFromMainPool > 0 })
 }
 
+// fitsMainPool reports whether w's demand fits the free bytes. The caller holds m.mu.
 func (m *Budget) fitsMainPool(w *waiter) bool { return m.mainPoolUsed+w.bytes <= m.mainPoolSize }
 
-// grant gives a waiter the bytes that it waits for. It requires the lock.
+// grant gives w the bytes that it waits for. The caller holds m.mu.
 func (m *Budget) grant(w *waiter) {
 	m.removeWaiter(w)
 	m.allocateFromMainPool(w.share, w.bytes)
 	w.reservationResult <- nil
 }
 
-// denyYoungestEligibleWaiter ends the youngest waiter that may accepts. Its memory is free once its visit
-// closes the share. It requires the lock.
+// denyYoungestEligibleWaiter ends the visit of the youngest waiter whose share is eligible. Its
+// memory is free when the visit closes the share. The caller holds m.mu.
 func (m *Budget) denyYoungestEligibleWaiter(isEligible func(*VisitShare) bool) {
 	for _, w := range slices.Backward(m.waiters) {
 		if isEligible(w.share) {
@@ -116,9 +123,9 @@ func (m *Budget) denyYoungestEligibleWaiter(isEligible func(*VisitShare) bool) {
 	}
 }
 
-// denyYoungestWaiterIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
-// or slow handlers hold the memory that it waits for. The oldest waiter of all keeps
-// waiting.
+// denyYoungestWaiterIfStalled is called by stallTimer. It ends the visit of the youngest waiter if
+// no memory was reserved or released since the last call, because slow visits or slow handlers hold
+// the memory. The oldest visit of all, and visits that reserve ahead, keep waiting.
 func (m *Budget) denyYoungestWaiterIfStalled() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
