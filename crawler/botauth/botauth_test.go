@@ -33,7 +33,7 @@ func newSigner(t testing.TB, k *botauth.Key, lifetime time.Duration) *botauth.Si
 	return s
 }
 
-// publicKeyOf returns the public half of a key.
+// publicKeyOf returns the public half of k as a JWK has it.
 func publicKeyOf(t testing.TB, k *botauth.Key) string {
 	t.Helper()
 	var set botauth.KeySet
@@ -43,8 +43,8 @@ func publicKeyOf(t testing.TB, k *botauth.Key) string {
 	return set.Keys[0].X
 }
 
-// TestSign: a signature is good for its authority and directory, for its time, and
-// for no other; each request has one of its own, whatever its header held before.
+// TestSign: a signature is valid for its authority, directory and lifetime only, and each request
+// gets a different one, whatever its header had before.
 func TestSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeyFromPrivate(t)
@@ -71,19 +71,19 @@ func TestSign(t *testing.T) {
 		} {
 			bad := r.Clone(t.Context())
 			spoil(bad)
-			if _, err := authtest.VerifyRequest(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
+			if _, err := authtest.VerifyRequest(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is invalid") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		time.Sleep(6 * time.Minute)
-		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
+		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is valid from") {
 			t.Errorf("after its time: %v", err)
 		}
 	})
 }
 
-// TestSignForm: the older form names the directory by a string, which the signature
-// covers; the form is not a matter of chance.
+// TestSignForm: the older form names the directory by a string, which the signature covers, and the
+// form is a deliberate choice.
 func TestSignForm(t *testing.T) {
 	k := newKeyFromPrivate(t)
 	for form, want := range map[botauth.SignatureAgentForm]string{botauth.DictionaryForm: `sig1="` + directoryOrigin + `"`, botauth.StringForm: `"` + directoryOrigin + `"`} {
@@ -113,8 +113,8 @@ func editHeader(r *http.Request, header, from, to string) {
 	r.Header.Set(header, strings.Replace(r.Header.Get(header), from, to, 1))
 }
 
-// TestNewSignerRefuses directories that are no origin on https, and times out of
-// range.
+// TestNewSignerRefuses: NewSigner refuses a directory that is not an https origin, and a lifetime
+// out of range.
 func TestNewSignerRefuses(t *testing.T) {
 	k := newKeyFromPrivate(t)
 	for _, directory := range []string{"", "bot.example.com", "http://bot.example.com", "https://bot.example.com/keys", "https://bot.example.com/?a",
@@ -133,8 +133,8 @@ func TestNewSignerRefuses(t *testing.T) {
 	}
 }
 
-// TestParseKey: a key comes back as it was written. What is none is refused, with
-// nothing of it in the error.
+// TestParseKey: a marshalled key is parsed back. Anything else is refused, and the error does not
+// repeat it.
 func TestParseKey(t *testing.T) {
 	k := newKeyFromPrivate(t)
 	text, err := k.PrivatePEM()
@@ -155,8 +155,8 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// TestDirectory: it holds each key under its thumbprint and signs with each, for its
-// own authority, whatever the request says.
+// TestDirectory: a directory lists each key under its thumbprint, signed by that key for the
+// directory's own authority, whatever the request says.
 func TestDirectory(t *testing.T) {
 	now, next := newKeyFromPrivate(t), newKeyFromPrivate(t)
 	d, err := botauth.NewKeyDirectory(directoryOrigin, now, next)

@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// DirectoryPath is where an origin serves its key directory, and DirectoryMediaType is
-// its media type.
+// DirectoryPath is the path at which an origin serves its key directory, and DirectoryMediaType is
+// the directory's media type.
 const (
 	DirectoryPath      = "/.well-known/http-message-signatures-directory"
 	DirectoryMediaType = "application/http-message-signatures-directory+json"
 )
 
-// How long verifiers may keep a directory, which is how soon a new key is known to
-// them and an old one is not, and how long its own signatures hold.
+// Lifetimes of a key directory. Verifiers may cache it for directoryMaxAge, which is how long they
+// may miss a new key and accept an old one. Its own signatures are valid for
+// directorySignatureLifetime.
 const (
 	directoryMaxAge            = time.Hour
 	directorySignatureLifetime = 7 * 24 * time.Hour
 )
 
-// A KeySet is what is in a key directory (RFC 7517, section 5).
+// A KeySet is the content of a key directory (RFC 7517, section 5).
 type KeySet struct {
 	Keys []JWK `json:"keys"`
 }
 
-// MarshalDirectory returns the key directory of the public halves of keys, for a
-// server that serves files.
+// MarshalDirectory returns the key directory with the public halves of keys, for a server of static
+// files.
 func MarshalDirectory(keys ...*Key) []byte {
 	set := KeySet{make([]JWK, len(keys))}
 	for i, k := range keys {
@@ -37,21 +38,22 @@ func MarshalDirectory(keys ...*Key) []byte {
 	}
 	text, err := json.Marshal(set)
 	if err != nil {
-		panic(err) // it is made of strings
+		panic(err) // unreachable: a KeySet has only strings
 	}
 	return text
 }
 
-// A KeyDirectory serves the keys of an origin. Each signs the answer, which proves that
-// who serves it has them, and for which authority: that of the origin, whatever a
-// request says. A proxy in front may have changed that, and nobody must be able to
-// have the keys sign for a name that is not theirs.
+// A KeyDirectory serves the public keys of an origin. Each key signs the response, which proves
+// that the server has the key, and for which authority. The authority is always that of the
+// configured origin, not that of a request: a proxy may have changed the latter, and no client must
+// be able to make the keys sign for another name.
 type KeyDirectory struct {
-	authority string
+	authority string // host and port of the origin
 	keys      []*Key
 }
 
-// NewKeyDirectory returns the directory of keys at an origin: see ParseKeyDirectoryOrigin.
+// NewKeyDirectory returns the directory of keys at origin. It returns an error if
+// ParseKeyDirectoryOrigin refuses origin.
 func NewKeyDirectory(origin string, keys ...*Key) (*KeyDirectory, error) {
 	origin, err := ParseKeyDirectoryOrigin(origin)
 	if err != nil {
@@ -72,10 +74,11 @@ func (d *KeyDirectory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	h.Set("Content-Digest", digest)
 	h.Set(SignatureInputHeader, inputs)
 	h.Set(SignatureHeader, signatures)
-	_, _ = w.Write(text) // who has gone away needs no answer
+	_, _ = w.Write(text) // an error means that the client has gone
 }
 
-// sign returns a signature of each key, at a time, over a directory of that digest.
+// sign returns the values of Signature-Input and Signature, with one signature per key at the time
+// now, for a directory with the given digest.
 func (d *KeyDirectory) sign(digest string, now time.Time) (inputs, signatures string) {
 	var in, out []string
 	for i, k := range d.keys {

@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
 )
 
-// A request is signed with a key whose public half is in the directory that the
-// signature names. There a site finds it.
+// A request is signed with a key whose public half is in the directory that the signature names,
+// where a site finds it.
 func Example() {
-	key, err := botauth.GenerateKey() // or ParseKey, of a file that decorum identity key has made
+	key, err := botauth.GenerateKey() // or ParseKey, for a file made by "decorum identity key"
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func Example() {
 	served := httptest.NewRecorder()
 	directory.ServeHTTP(served, httptest.NewRequest(http.MethodGet, "https://bot.example.org"+botauth.DirectoryPath, nil))
 
-	// The site's side, as authtest plays it.
+	// The site verifies the directory and the request; authtest does it here.
 	keys, err := authtest.VerifyKeyDirectory(served.Header(), served.Body.Bytes(), "bot.example.org", time.Now())
 	if err != nil {
 		log.Fatal(err)

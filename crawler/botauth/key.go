@@ -10,13 +10,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/ed25519pem"
 )
 
-// A Key is an Ed25519 key pair that requests are signed with.
+// A Key is an Ed25519 key pair for signing requests.
 type Key struct {
-	private ed25519.PrivateKey
+	private ed25519.PrivateKey // a secret
 	public  JWK
 }
 
-// A JWK is the public half of a key as key directories hold it (RFC 8037, section 2).
+// A JWK is a public key as key directories contain it (RFC 8037, section 2).
 type JWK struct {
 	Type  string `json:"kty"` // OKP
 	Curve string `json:"crv"` // Ed25519
@@ -25,7 +25,7 @@ type JWK struct {
 	Use   string `json:"use"` // sig
 }
 
-// exampleKeyID is the ID of the key that RFC 9421 prints in Appendix B.1.4.
+// exampleKeyID is the ID of the example key in RFC 9421, Appendix B.1.4.
 const exampleKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
 // GenerateKey returns a new key.
@@ -37,9 +37,9 @@ func GenerateKey() (*Key, error) {
 	return newKeyFromPrivate(private), nil
 }
 
-// ParseKey reads a private key in PEM (PKCS #8, RFC 8410), as openssl genpkey
-// -algorithm ed25519 writes it. Its errors repeat nothing of the text. The example
-// key of RFC 9421, which everybody has, is refused.
+// ParseKey parses a private key in PEM (PKCS #8, RFC 8410), as written by openssl genpkey
+// -algorithm ed25519. Its errors do not repeat any of text. It refuses the example key of RFC 9421,
+// whose private half is public.
 func ParseKey(text []byte) (*Key, error) {
 	private, err := ed25519pem.ParsePrivate(text)
 	if err != nil {
@@ -47,7 +47,7 @@ func ParseKey(text []byte) (*Key, error) {
 	}
 	k := newKeyFromPrivate(private)
 	if k.ID() == exampleKeyID {
-		return nil, errors.New("the key in it is the example of RFC 9421, which everybody has: make one of your own")
+		return nil, errors.New("the key is the example of RFC 9421, which everybody has: make one of your own")
 	}
 	return k, nil
 }
@@ -57,15 +57,15 @@ func newKeyFromPrivate(private ed25519.PrivateKey) *Key {
 	return &Key{private, JWK{Type: "OKP", Curve: "Ed25519", ID: thumbprint(x), X: x, Use: "sig"}}
 }
 
-// thumbprint returns the JWK thumbprint of the public key x, by SHA-256 in
-// base64url (RFC 7638, section 3; RFC 8037, appendix A.3).
+// thumbprint returns the JWK thumbprint of the public key x, with SHA-256 in base64url (RFC 7638,
+// section 3; RFC 8037, appendix A.3).
 func thumbprint(x string) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + x + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// ID returns what signatures call the key (keyid): its JWK thumbprint.
+// ID returns the name of the key in signatures (keyid): its JWK thumbprint.
 func (k *Key) ID() string { return k.public.ID }
 
-// PrivatePEM returns the private key as ParseKey reads it. It is a secret.
+// PrivatePEM returns the private key in the form that ParseKey reads. It is a secret.
 func (k *Key) PrivatePEM() ([]byte, error) { return ed25519pem.MarshalPrivate(k.private) }

@@ -13,32 +13,32 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// How long a signature may be valid. The profile recommends a day at most.
+// Lifetimes of a signature. The profile recommends at most a day.
 const (
 	DefaultLifetime = 5 * time.Minute
 	MinLifetime     = 10 * time.Second
 	MaxLifetime     = 24 * time.Hour
 )
 
-// The headers of a signed request.
+// Headers of a signed request.
 const (
 	SignatureAgentHeader = "Signature-Agent"
 	SignatureInputHeader = "Signature-Input"
 	SignatureHeader      = "Signature"
 )
 
-// A Signer signs requests. Its methods may be called at the same time.
+// A Signer signs requests. Its methods are safe for concurrent use.
 type Signer struct {
 	key                *Key
-	directoryOrigin    string // the origin of the key directory, as structured fields write strings
+	directoryOrigin    string // origin of the key directory, quoted as in structured fields
 	lifetime           time.Duration
 	signatureAgentForm SignatureAgentForm
 }
 
-// A SignatureAgentForm is how the header Signature-Agent is written.
+// A SignatureAgentForm is the syntax of the header Signature-Agent.
 type SignatureAgentForm string
 
-// The forms of Signature-Agent.
+// Forms of Signature-Agent.
 const (
 	// DictionaryForm is the form of the profile: a dictionary whose member has the label of
 	// the signature.
@@ -48,7 +48,8 @@ const (
 	StringForm SignatureAgentForm = "string"
 )
 
-// WithSignatureAgentForm returns a copy of s that writes Signature-Agent in the given form.
+// WithSignatureAgentForm returns a copy of s that writes Signature-Agent in the form f. It returns
+// an error if f is unknown.
 func (s *Signer) WithSignatureAgentForm(f SignatureAgentForm) (*Signer, error) {
 	if f != DictionaryForm && f != StringForm {
 		return nil, fmt.Errorf("%q is not a form of Signature-Agent: expected %s or %s", f, DictionaryForm, StringForm)
@@ -58,9 +59,9 @@ func (s *Signer) WithSignatureAgentForm(f SignatureAgentForm) (*Signer, error) {
 	return &other, nil
 }
 
-// NewSigner returns a Signer with a key that a site finds in the directory at an
-// origin: see ParseKeyDirectoryOrigin. Its signatures are valid for so long, from MinLifetime to
-// MaxLifetime; 0: DefaultLifetime.
+// NewSigner returns a Signer for k, which sites find in the key directory at the origin directory.
+// Signatures are valid for lifetime, from MinLifetime to MaxLifetime; 0 is DefaultLifetime. It
+// returns an error if lifetime is out of range, or if ParseKeyDirectoryOrigin refuses directory.
 func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error) {
 	origin, err := ParseKeyDirectoryOrigin(directory)
 	if err != nil {
@@ -73,9 +74,9 @@ func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error
 	return &Signer{key: k, directoryOrigin: `"` + origin + `"`, lifetime: lifetime, signatureAgentForm: DictionaryForm}, nil
 }
 
-// ParseKeyDirectoryOrigin returns the origin that a key directory is at, as requests name it.
-// It returns an error unless s is an https URL of an origin and no more: what is not
-// by TLS proves nothing.
+// ParseKeyDirectoryOrigin returns the origin of a key directory in its normalized form. It returns
+// an error unless s is an https URL with nothing but an origin: a directory without TLS would prove
+// nothing.
 func ParseKeyDirectoryOrigin(s string) (string, error) {
 	u, err := decorum.ParseURL(s)
 	if err != nil || strings.ContainsAny(s, "@?#") || u.Origin().Scheme() != "https" || strings.TrimSuffix(u.String(), "/") != u.Origin().String() {
@@ -84,16 +85,16 @@ func ParseKeyDirectoryOrigin(s string) (string, error) {
 	return u.Origin().String(), nil
 }
 
-// signatureLabel is what a request calls its signature, and the member of Signature-Agent
-// that belongs to it.
+// signatureLabel is the label of a request's signature, and of the corresponding member of
+// Signature-Agent.
 const signatureLabel = "sig1"
 
-// Sign puts a signature of now into the header of a request to an authority: the
-// host, in lower case, and the port unless it is the scheme's own (RFC 9421, section
-// 2.2.3). What the header had of that kind is replaced. It costs some 25 µs.
+// Sign adds a signature with the current time to h, the header of a request to authority: the host
+// in lower case, and the port unless it is the scheme's default (RFC 9421, section 2.2.3). It
+// replaces earlier signatures in h. It takes about 25 µs.
 //
-// The signature covers the authority and the directory, which every proxy on the way
-// leaves alone, and is for one request: a site may refuse a nonce that it knows.
+// The signature covers the authority and the key directory, which proxies do not change. It is
+// valid for one request: a site may refuse a nonce that it has seen.
 func (s *Signer) Sign(h http.Header, authority string) {
 	now := time.Now()
 	id, value := `"signature-agent";key="`+signatureLabel+`"`, signatureLabel+"="+s.directoryOrigin
@@ -110,10 +111,10 @@ func (s *Signer) Sign(h http.Header, authority string) {
 	h[SignatureHeader] = []string{signatureLabel + "=" + signature}
 }
 
-// newNonce returns what no other signature has: 64 bytes, as early drafts of the
-// profile ask.
+// newNonce returns a unique nonce of 64 random bytes, the length that early drafts of the profile
+// require.
 func newNonce() string {
 	b := make([]byte, 64)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // Read never fails
 	return base64.StdEncoding.EncodeToString(b)
 }

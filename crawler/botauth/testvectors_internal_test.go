@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// examplePEM is the key of RFC 9421, Appendix B.1.4.
+// examplePEM is the key in RFC 9421, Appendix B.1.4.
 const examplePEM = `-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
 -----END PRIVATE KEY-----
@@ -26,8 +26,8 @@ func parseExampleKey(t *testing.T) *Key {
 	return newKeyFromPrivate(private.(ed25519.PrivateKey))
 }
 
-// TestSignatureVectors: what others have computed of the example key. Ed25519 gives each
-// message one signature, so ours must be theirs.
+// TestSignatureVectors: signatures with the example key equal those that other implementations
+// computed. Ed25519 is deterministic, so they must be the same.
 func TestSignatureVectors(t *testing.T) {
 	k := parseExampleKey(t)
 	if k.public.X != "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" || k.ID() != exampleKeyID {
@@ -57,8 +57,8 @@ func TestSignatureVectors(t *testing.T) {
 	}
 }
 
-// TestDirectoryVector: the signed directory that the profile prints, from its bytes
-// to its digest and its signature. Only the times are not ours.
+// TestDirectoryVector: the signed directory equals the profile's example in its bytes, digest and
+// signature, given the example's times.
 func TestDirectoryVector(t *testing.T) {
 	k := parseExampleKey(t)
 	sum := sha256.Sum256(MarshalDirectory(k))
@@ -74,15 +74,14 @@ func TestDirectoryVector(t *testing.T) {
 	}
 }
 
-// TestThumbprint is the example of RFC 8037, Appendix A.3.
+// TestThumbprint: the thumbprint equals the example of RFC 8037, Appendix A.3.
 func TestThumbprint(t *testing.T) {
 	if got, want := thumbprint("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestNewNonce have the length that verifiers of early drafts ask for, and none comes
-// twice.
+// TestNewNonce: nonces have the length that verifiers of early drafts require, and are unique.
 func TestNewNonce(t *testing.T) {
 	a, b := newNonce(), newNonce()
 	if bytes, err := base64.StdEncoding.DecodeString(a); err != nil || len(bytes) != 64 || a == b {

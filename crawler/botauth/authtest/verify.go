@@ -1,5 +1,3 @@
-// Package authtest checks signed requests as a site does, for tests. It is
-// written from RFC 9421 alone, and knows nothing of how they were signed.
 package authtest
 
 import (
@@ -14,22 +12,25 @@ import (
 	"time"
 )
 
-// A SignatureParams is what a signed message says of its signature.
+// A SignatureParams has the parameters of a message's signature.
 type SignatureParams struct {
-	DirectoryOrigin   string // the origin of the key directory
-	CoveredComponents string // the components, as they are listed
+	DirectoryOrigin   string // origin of the key directory
+	CoveredComponents string // covered components, as listed
 	KeyID, Nonce      string
 	Created, Expires  time.Time
 }
 
 var (
-	agentRegexp     = regexp.MustCompile(`^(?:([a-z0-9]+)=)?("[^"\\]*")$`) // a string alone in early drafts
+	// agentRegexp also matches the form of early drafts, a string without a label.
+	agentRegexp     = regexp.MustCompile(`^(?:([a-z0-9]+)=)?("[^"\\]*")$`)
 	inputRegexp     = regexp.MustCompile(`^([a-z0-9]+)=(\(([^()]*)\)(.*))$`)
 	signatureRegexp = regexp.MustCompile(`^([a-z0-9]+)=:([A-Za-z0-9+/]+=*):$`)
 )
 
-// VerifyRequest checks the one signature that a request has, as its server got it, with a
-// public key (base64url, as x of a JWK) and at a time.
+// VerifyRequest verifies the only signature of r, as its server received r, with the public key x
+// (base64url, as x of a JWK) at the time now. It returns the parameters of the signature. It
+// returns an error for a signature that is invalid at that time, or for components and parameters
+// outside the profile.
 func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams, err error) {
 	agent, input, value := agentRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Agent")),
 		inputRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Input")), signatureRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature"))
@@ -40,6 +41,7 @@ func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams,
 		return s, err
 	}
 	s.DirectoryOrigin, s.CoveredComponents = strings.Trim(agent[2], `"`), input[3]
+	// Build the signature base from the components that the profile allows.
 	base := ""
 	for id := range strings.SplitSeq(s.CoveredComponents, " ") {
 		if agent[1] == "" && id == `"signature-agent"` {
@@ -60,28 +62,29 @@ func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams,
 		return s, err
 	}
 	if now.Before(s.Created) || now.After(s.Expires) {
-		return s, fmt.Errorf("it holds from %v to %v, and not at %v", s.Created, s.Expires, now)
+		return s, fmt.Errorf("the signature is valid from %v to %v, and not at %v", s.Created, s.Expires, now)
 	}
 	return s, nil
 }
 
-// verifyEd25519Signature checks a signature of a base, both of them and the key as they are written.
+// verifyEd25519Signature verifies the signature of a base. x is the public key in base64url;
+// signature is in base64.
 func verifyEd25519Signature(x, base, signature string) error {
 	key, err := base64.RawURLEncoding.DecodeString(x)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return fmt.Errorf("%q is no public key", x)
+		return fmt.Errorf("%q is not a public key", x)
 	}
 	bytes, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
 		return err
 	}
 	if !ed25519.Verify(key, []byte(base), bytes) {
-		return errors.New("the signature is false")
+		return errors.New("the signature is invalid")
 	}
 	return nil
 }
 
-// singleHeader returns the value of a header that is there once, else nothing.
+// singleHeader returns the value of a header that occurs once, else "".
 func singleHeader(h http.Header, name string) string {
 	if values := h.Values(name); len(values) == 1 {
 		return values[0]
@@ -89,7 +92,7 @@ func singleHeader(h http.Header, name string) string {
 	return ""
 }
 
-// parseSignatureParams reads the parameters that the profile asks for.
+// parseSignatureParams parses the parameters that the profile requires.
 func parseSignatureParams(params string) (s SignatureParams, err error) {
 	for param := range strings.SplitSeq(strings.TrimPrefix(params, ";"), ";") {
 		name, value, _ := strings.Cut(param, "=")

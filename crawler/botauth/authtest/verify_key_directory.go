@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// A DirectoryKey is what a key directory says of one.
+// A DirectoryKey is a key in a key directory, with the fields of its JWK.
 type DirectoryKey struct{ Kty, Crv, Kid, X, Use string }
 
+// directorySignatureRegexp matches a member of a directory's Signature-Input.
 var directorySignatureRegexp = regexp.MustCompile(`^binding\d+=(\("@authority";req "content-digest"\);created=(\d+);expires=(\d+);keyid="([^"]+)";tag="http-message-signatures-directory")$`)
 
-// VerifyKeyDirectory returns the keys of a directory, which the body is, after it has
-// checked that the answer has its digest, and a signature of each key for the
-// authority that holds now.
+// VerifyKeyDirectory returns the keys of the directory in body. It returns an error unless the
+// header h of the response has the digest of body, and a signature of each key for authority that
+// is valid at the time now.
 func VerifyKeyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]DirectoryKey, error) {
 	if got := h.Get("Content-Type"); got != "application/http-message-signatures-directory+json" {
 		return nil, fmt.Errorf("it is a %s", got)
@@ -32,6 +33,7 @@ func VerifyKeyDirectory(h http.Header, body []byte, authority string, now time.T
 	if got := h.Get("Content-Digest"); got != digest {
 		return nil, fmt.Errorf("the digest is %s, want %s", got, digest)
 	}
+	// Each key must have signed the response, in the order of the keys.
 	inputs, signatures := strings.Split(h.Get("Signature-Input"), ", "), strings.Split(h.Get("Signature"), ", ")
 	if len(inputs) != len(set.Keys) || len(signatures) != len(set.Keys) {
 		return nil, fmt.Errorf("%d keys, signatures %q %q", len(set.Keys), inputs, signatures)
@@ -45,8 +47,9 @@ func VerifyKeyDirectory(h http.Header, body []byte, authority string, now time.T
 		if err := verifyEd25519Signature(k.X, base, signature[2]); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Kid, err)
 		}
-		if at := fmt.Sprint(now.Unix()); at < input[2] || at >= input[3] { // of as many digits
-			return nil, fmt.Errorf("%s: it holds from %s to %s, and not at %s", k.Kid, input[2], input[3], at)
+		// The numbers have the same length, so comparing the strings compares the numbers.
+		if at := fmt.Sprint(now.Unix()); at < input[2] || at >= input[3] {
+			return nil, fmt.Errorf("%s: the signature is valid from %s to %s, and not at %s", k.Kid, input[2], input[3], at)
 		}
 	}
 	return set.Keys, nil
