@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// blockedPorts are the ports that browsers do not connect to by http (WHATWG Fetch, section
-// 2.9, "port blocking"): their services may take lines of a request for commands.
+// blockedPorts are the ports to which browsers do not connect over http (WHATWG Fetch, section 2.9,
+// "port blocking"): their services may interpret lines of a request as commands.
 var blockedPorts = []uint16{
 	0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
 	111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -19,11 +19,11 @@ var blockedPorts = []uint16{
 	6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 }
 
-// databasePorts are ports of databases to which browsers do connect: MySQL, PostgreSQL,
-// Redis, memcached and MongoDB. No website uses them.
+// databasePorts are the ports of databases to which browsers do connect: MySQL, PostgreSQL, Redis,
+// memcached and MongoDB. No website uses them.
 var databasePorts = []uint16{3306, 5432, 6379, 11211, 27017}
 
-// portRefusalReason says why no connection is made to a port, "" if one is.
+// portRefusalReason returns why no visit connects to port, or "" if visits may.
 func portRefusalReason(port string) string {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
@@ -37,10 +37,9 @@ func portRefusalReason(port string) string {
 	return ""
 }
 
-// CheckPort returns an error of Kind Forbidden if visits must not connect to the port
-// of an origin, so that a link cannot make the crawl speak to a mail server or a
-// database. A port is allowed if it is the default of its scheme, or if a rule of
-// ConnectToRules names it or maps it to another.
+// CheckPort returns an error of Kind Forbidden if visits must not connect to the port of o, so that
+// a link cannot make the crawl speak to a mail server or a database. A port is allowed if it is the
+// default of its scheme, or if the matching rule of ConnectToRules names it or maps it to another.
 func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	hostPort := o.HostPort()
 	colon := strings.LastIndexByte(hostPort, ':')
@@ -54,14 +53,14 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	return checkPort(o.String(), port)
 }
 
-// CheckServerChosenPort is CheckPort for an address that a server gave to a visit: the server
-// chooses the port, so no rule and no scheme allows one.
+// CheckServerChosenPort is CheckPort for an address that a server sent to a visit: the server
+// chooses the port, so no rule and no scheme allows a blocked one.
 func CheckServerChosenPort(addr netip.AddrPort) error {
 	return checkPort(addr.String(), strconv.Itoa(int(addr.Port())))
 }
 
-// checkPort returns an error, which carries a decorum.Decision, if visits must not connect to a
-// port; where goes into the error.
+// checkPort returns an error with a decorum.Decision if visits must not connect to port. where is
+// the URL or address in the error.
 func checkPort(where, port string) error {
 	if why := portRefusalReason(port); why != "" {
 		return &decorum.Error{Op: "connect to", URL: where, Kind: decorum.Forbidden,

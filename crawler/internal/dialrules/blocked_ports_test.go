@@ -7,7 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Ports of other services are refused, unless a rule of ConnectToRules names the port.
+// TestCheckPort: the port of another service is refused, unless a rule of ConnectToRules names the
+// port.
 func TestCheckPort(t *testing.T) {
 	for _, tt := range []struct {
 		url, rule string

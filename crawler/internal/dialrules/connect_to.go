@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// A ConnectTo is a rule that sends connections for a host and a port elsewhere, as curl's
-// option --connect-to does.
+// A ConnectTo is a rule that redirects connections for a host and a port, like curl's option
+// --connect-to.
 type ConnectTo struct {
-	requestedHost, requestedPort string // empty: any
-	targetHost, targetPort       string // empty: the one that is asked for
+	requestedHost, requestedPort string // empty: matches any
+	targetHost, targetPort       string // empty: keeps the requested one
 }
 
-// connectToPattern has HOST, PORT, HOST2 and PORT2. Only within brackets there are colons.
+// connectToPattern matches HOST, PORT, HOST2 and PORT2. Only brackets may contain colons.
 var connectToPattern = regexp.MustCompile("^" + strings.Repeat(`:(\[[^]]*\][^:]*|[^:[][^:]*|)`, 4)[1:] + "$")
 
-// ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
+// ParseConnectTo parses HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
 	parts := connectToPattern.FindStringSubmatch(s)
 	if parts == nil {
@@ -33,7 +33,7 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 	return ConnectTo{strings.ToLower(parts[1]), parts[2], parts[3], parts[4]}, nil
 }
 
-// ParseConnectToRules returns the rules that texts say, in their order: see ParseConnectTo.
+// ParseConnectToRules parses each text with ParseConnectTo, in order.
 func ParseConnectToRules(texts []string) ([]ConnectTo, error) {
 	var rules []ConnectTo
 	for _, s := range texts {
@@ -46,13 +46,13 @@ func ParseConnectToRules(texts []string) ([]ConnectTo, error) {
 	return rules, nil
 }
 
-// matches reports whether the rule is for connections to a host and a port.
+// matches reports whether the rule applies to connections for host and port.
 func (c ConnectTo) matches(host, port string) bool {
 	return (c.requestedHost == "" || strings.Trim(c.requestedHost, "[]") == host) && (c.requestedPort == "" || c.requestedPort == port)
 }
 
-// firstMatchingConnectTo returns the rule that connections to a host and a port follow; the
-// zero ConnectTo, which changes nothing, if none is for them.
+// firstMatchingConnectTo returns the first rule that matches host and port, or the zero ConnectTo,
+// which changes nothing.
 func firstMatchingConnectTo(rules []ConnectTo, host, port string) ConnectTo {
 	if i := slices.IndexFunc(rules, func(r ConnectTo) bool { return r.matches(host, port) }); i >= 0 {
 		return rules[i]
@@ -60,8 +60,8 @@ func firstMatchingConnectTo(rules []ConnectTo, host, port string) ConnectTo {
 	return ConnectTo{}
 }
 
-// ApplyConnectTo returns where a connection to host and port goes, by the first rule
-// that matches.
+// ApplyConnectTo returns the host and port that a connection for host and port goes to, according
+// to the first rule that matches.
 func ApplyConnectTo(rules []ConnectTo, host, port string) (string, string) {
 	r := firstMatchingConnectTo(rules, host, port)
 	if r.targetHost != "" {

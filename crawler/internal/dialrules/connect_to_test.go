@@ -19,7 +19,7 @@ func TestConnectTo(t *testing.T) {
 		{[]string{":443::8443"}, "b.test", "443", "b.test:8443"},
 		{[]string{"a.test::c.test:"}, "a.test", "443", "c.test:443"},
 		{[]string{"[::1]:80:[::2]:81"}, "::1", "80", "::2:81"},
-		{[]string{"a.test:::1", ":::2"}, "a.test", "80", "a.test:1"}, // the first that matches
+		{[]string{"a.test:::1", ":::2"}, "a.test", "80", "a.test:1"}, // the first match applies
 	}
 	for _, tt := range tests {
 		rules, err := ParseConnectToRules(tt.rules)

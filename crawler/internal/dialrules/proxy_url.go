@@ -9,13 +9,12 @@ import (
 	"strconv"
 )
 
-// proxyPorts are the default ports of proxies, by scheme.
+// proxyPorts has the default port of each scheme of a proxy.
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-// ParseProxy reads the address of a proxy, SCHEME://[USER:PASSWORD@]HOST[:PORT].
-// The scheme is http, https, socks5, where the crawl looks up the names of hosts,
-// or socks5h, where the proxy does. The error does not repeat s, which may hold a
-// password.
+// ParseProxy parses the URL of a proxy, SCHEME://[USER:PASSWORD@]HOST[:PORT]. The scheme is http,
+// https, socks5 (the crawl looks up hosts) or socks5h (the proxy does). The error does not repeat
+// s, which may contain a password.
 func ParseProxy(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -9,57 +9,58 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// reservedHeaders are the headers that may not be added to requests, and why.
+// reservedHeaders has the headers that users may not add to requests, and why.
 var reservedHeaders = map[string]string{
-	"Host":       "the URL says it",
-	"User-Agent": "the agent of the crawl says it",
-	"From":       "the contact of the crawl says it",
+	"Host":       "the URL determines it",
+	"User-Agent": "the crawl's agent determines it",
+	"From":       "the crawl's contact determines it",
 
-	"Accept-Encoding": "the crawl asks for what it can decode",
-	"Range":           "pages are asked for whole",
+	"Accept-Encoding": "the crawl requests the codings that it can decode",
+	"Range":           "pages are requested whole",
 	"Expect":          "requests have no body",
 
-	"If-Match":            "the crawl asks for what has changed by itself",
-	"If-Modified-Since":   "the crawl asks for what has changed by itself",
-	"If-None-Match":       "the crawl asks for what has changed by itself",
-	"If-Range":            "the crawl asks for what has changed by itself",
-	"If-Unmodified-Since": "the crawl asks for what has changed by itself",
+	"If-Match":            "the crawl makes requests conditional itself",
+	"If-Modified-Since":   "the crawl makes requests conditional itself",
+	"If-None-Match":       "the crawl makes requests conditional itself",
+	"If-Range":            "the crawl makes requests conditional itself",
+	"If-Unmodified-Since": "the crawl makes requests conditional itself",
 
 	"Cookie":        "cookies are kept by host: see fetch.cookies",
 	"Cookie2":       "cookies are kept by host: see fetch.cookies",
-	"Set-Cookie":    "it is for answers",
-	"Authorization": "every host of the crawl would be told",
+	"Set-Cookie":    "it belongs in responses",
+	"Authorization": "every host of the crawl would receive it",
 
-	"Signature":       "a signature is of one request: see agent.signature",
-	"Signature-Input": "a signature is of one request: see agent.signature",
-	"Signature-Agent": "a signature is of one request: see agent.signature",
+	"Signature":       "a signature is valid for one request: see agent.signature",
+	"Signature-Input": "a signature is valid for one request: see agent.signature",
+	"Signature-Agent": "a signature is valid for one request: see agent.signature",
 
-	"Connection":        "it is for one connection, and the transport's",
-	"Keep-Alive":        "it is for one connection, and the transport's",
-	"Te":                "it is for one connection, and the transport's",
-	"Trailer":           "it is for one connection, and the transport's",
-	"Transfer-Encoding": "it is for one connection, and the transport's",
-	"Upgrade":           "it is for one connection, and the transport's",
-	"Http2-Settings":    "it is for one connection, and the transport's",
+	"Connection":        "it applies to one connection, and the transport sets it",
+	"Keep-Alive":        "it applies to one connection, and the transport sets it",
+	"Te":                "it applies to one connection, and the transport sets it",
+	"Trailer":           "it applies to one connection, and the transport sets it",
+	"Transfer-Encoding": "it applies to one connection, and the transport sets it",
+	"Upgrade":           "it applies to one connection, and the transport sets it",
+	"Http2-Settings":    "it applies to one connection, and the transport sets it",
 }
 
-// maxHeaderValueBytes is how many bytes the value of a header may have: a request whose
-// headers have more than 8 KiB together is refused by many servers.
+// maxHeaderValueBytes bounds the value of a header: many servers refuse requests with more than 8
+// KiB of headers.
 const maxHeaderValueBytes = 4 << 10
 
-// CheckCustom returns why a header may not go with every request, if so: it is
-// not well-formed (RFC 9110, section 5) or has more than 4 KiB, it is for one connection only (section
-// 7.6.1), or the crawl has something of its own to say there.
+// CheckCustom returns an error if a header may not be added to every request: it is malformed (RFC
+// 9110, section 5) or has more than 4 KiB, it applies to one connection only (section 7.6.1), or
+// the crawl sets it itself.
 func CheckCustom(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("not the name of a header")
 	}
 	if !httpguts.ValidHeaderFieldValue(value) {
-		return errors.New("its value holds characters that no header may hold")
+		return errors.New("its value has characters that are invalid in a header")
 	}
 	if len(value) > maxHeaderValueBytes {
 		return fmt.Errorf("its value has %d bytes: expected %d at most", len(value), maxHeaderValueBytes)
 	}
+	// The header is well-formed; now see whether the crawl, a proxy or the transport owns it.
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	why := reservedHeaders[name]
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/internal/httpheader"
 )
 
-// TestStaticSignature: a signature that would be every request's is refused.
+// TestStaticSignature: a signature header that would be the same for every request is refused.
 func TestStaticSignature(t *testing.T) {
 	for _, name := range []string{"signature", "Signature-Input", "Signature-Agent"} {
 		if err := httpheader.CheckCustom(name, "x"); err == nil {

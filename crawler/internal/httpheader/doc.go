@@ -1,9 +1,8 @@
-// Package httpheader decides what the header of a crawl's requests may say: the User-Agent,
-// the contact in it, and which headers a user may add.
+// Package httpheader decides what the headers of a crawl's requests may contain: the User-Agent
+// with its contact, and the headers that a user may add.
 //
-// Begin with CheckCustom and BuildUserAgent. crawler/project checks the settings of a project
-// file with it, crawler/httpfetch its Config, and crawler/collyfetch the headers that
-// callbacks set.
+// Begin with CheckCustom and BuildUserAgent. crawler/project checks the settings of a project file
+// with it, crawler/httpfetch its Config, and crawler/collyfetch the headers that callbacks set.
 //
-// The package sends nothing, starts no goroutine and holds no lock.
+// The package sends nothing, starts no goroutine and has no lock.
 package httpheader

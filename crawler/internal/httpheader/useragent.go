@@ -10,17 +10,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Bytes that a crawl may say of itself at most: they stand in every request, and in
-// every line of a server's log.
+// Limits of what a crawl says of itself, in bytes: it is part of every request, and of every line
+// in a server's log.
 const (
 	MaxProductBytes = 64 // of a product token, and of a version
 	MaxContactBytes = 256
 )
 
-// IsContact reports whether s is a web page (http or https) or a mail address
-// (mailto:) that a site's owner can reach the crawl's operator by, and may
-// stand in the comment of a User-Agent header (RFC 9110, section 10.1.5): it is
-// ASCII, and has at most MaxContactBytes bytes.
+// IsContact reports whether s is a web page (http or https) or a mail address (mailto:) by which a
+// site's owner can reach the crawl's operator, and which is valid in the comment of a User-Agent
+// header (RFC 9110, section 10.1.5): it is ASCII and has at most MaxContactBytes bytes.
 func IsContact(s string) bool {
 	if len(s) > MaxContactBytes || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
 		return false
@@ -33,8 +32,8 @@ func IsContact(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
-// ContactMail returns the address of a contact that is one of mail, for the From
-// header; empty if it is none.
+// ContactMail returns the mail address of a mailto: contact, for the From header, or "" for other
+// contacts.
 func ContactMail(contact string) string {
 	address, ok := strings.CutPrefix(contact, "mailto:")
 	if !ok {
@@ -43,15 +42,16 @@ func ContactMail(contact string) string {
 	return address
 }
 
-// BuildUserAgent returns the product token of agent, which is product or
-// product/version, and the User-Agent header.
+// BuildUserAgent returns the product token of agent, which is product or product/version, and the
+// User-Agent header with contact. The default version is 1.0. It returns an error if agent or
+// contact is invalid or too long.
 func BuildUserAgent(agent, contact string) (product, userAgent string, err error) {
 	product, version, _ := strings.Cut(agent, "/")
 	version = cmp.Or(version, "1.0")
 	switch {
 	case len(product) > MaxProductBytes || len(version) > MaxProductBytes:
 		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProductBytes)
-	case !httpguts.ValidHeaderFieldName(version): // both are tokens (RFC 9110, section 10.1.5)
+	case !httpguts.ValidHeaderFieldName(version): // product and version are tokens (RFC 9110, section 10.1.5)
 		return "", "", fmt.Errorf("agent %q: expected product or product/version, as in examplebot/1.0", agent)
 	case !IsContact(contact):
 		return "", "", fmt.Errorf("contact %q: expected a way to reach you, as in https://example.com/bot or mailto:you@example.com", contact)

@@ -1,7 +1,3 @@
-// Package tickettest has tickets for the tests of fetchers. A crawl makes them, for a visit on
-// demand, and holds the lease of each as long as the test needs its ticket.
-//
-// Begin reading at Use. New starts a goroutine, which ends with the test.
 package tickettest
 
 import (
@@ -19,14 +15,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A Config says what a ticket is for.
+// A Config describes a ticket.
 type Config struct {
-	URL       string              // of a page of an origin that has no robots.txt
-	ForRobots bool                // the ticket is for the robots.txt of that origin instead
-	Limiter   *politeness.Limiter // that gives the permit; nil: one that knows no host
+	URL       string              // of a page; its origin has no robots.txt
+	ForRobots bool                // the ticket is for the robots.txt of URL's origin instead
+	Limiter   *politeness.Limiter // gives the permit; nil: a new Limiter
 }
 
-// New returns a ticket whose visit goes on until the test ends.
+// New returns a ticket. Its visit lasts until the test ends.
 func New(t testing.TB, cfg Config) crawler.Ticket {
 	t.Helper()
 	tickets, ended := make(chan crawler.Ticket, 1), make(chan struct{})
@@ -42,11 +38,12 @@ func New(t testing.TB, cfg Config) crawler.Ticket {
 		cancel()
 		<-ended
 	})
+	// The visit may end early, with an error that use has reported.
 	select {
 	case ticket := <-tickets:
 		return ticket
 	case <-ended:
-		t.Fatalf("there is no ticket for %+v", cfg)
+		t.Fatalf("cannot make a ticket for %+v", cfg)
 		return crawler.Ticket{}
 	}
 }
@@ -57,6 +54,7 @@ func Use(t testing.TB, cfg Config, f func(crawler.Ticket)) {
 	use(context.Background(), t, cfg, f)
 }
 
+// use is Use for a visit that ends, at the latest, with ctx.
 func use(ctx context.Context, t testing.TB, cfg Config, f func(crawler.Ticket)) {
 	t.Helper()
 	u, err := decorum.ParseURL(cfg.URL)
@@ -72,6 +70,7 @@ func use(ctx context.Context, t testing.TB, cfg Config, f func(crawler.Ticket)) 
 	if cfg.Limiter == nil {
 		cfg.Limiter = politeness.NewLimiter(politeness.LimiterConfig{})
 	}
+	// A crawl whose Fetcher passes on the ticket makes it as any crawl does.
 	d, err := crawler.NewOnDemandCrawl(&crawler.Crawler{
 		Gate: gate.New(gate.Config{Agent: agent}, memory.New(memory.Config{})), Limiter: cfg.Limiter,
 		Policy: politeness.Policy{Delay: politeness.NoDelay}, Fetcher: &capturingFetcher{cfg.ForRobots, f},
@@ -91,12 +90,13 @@ func use(ctx context.Context, t testing.TB, cfg Config, f func(crawler.Ticket)) 
 	}
 }
 
-// A capturingFetcher hands on the ticket of one visit. Nothing is there for any.
+// A capturingFetcher passes the ticket of one visit to use. It answers every visit with 404.
 type capturingFetcher struct {
-	forRobots bool // of a robots.txt, else of what comes after it
+	forRobots bool // pass the ticket for robots.txt, else the one that follows it
 	use       func(crawler.Ticket)
 }
 
+// Fetch implements crawler.Fetcher.
 func (f *capturingFetcher) Fetch(_ context.Context, ticket crawler.Ticket) (*decorum.Response, error) {
 	if ticket.Kind().IsRobots() == f.forRobots {
 		f.use(ticket)
