@@ -74,8 +74,8 @@ func requestedPaths(web *crawltest.Web) []string {
 	return p
 }
 
-// TestCallbacksEnqueue: of a disallowed, a seen and a new URL that Request.Visit gets, only the new one is
-// requested, and the server sees that it waits until the host is due.
+// TestCallbacksEnqueue: of a disallowed, a seen and a new URL that Request.Visit gets, only the new
+// one is requested, and the server sees that it waits until the host is due.
 func TestCallbacksEnqueue(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	web := crawltest.New(crawltest.Site{Host: "a.test",

@@ -21,8 +21,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A programSession is what a colly program works with: a plain or a wrapped collector, and funcs for the
-// few places where the two differ.
+// A programSession is what a colly program works with: a plain or a wrapped collector, and funcs
+// for the few places where the two differ.
 type programSession struct {
 	*colly.Collector
 	join func(string, *colly.Collector) // does nothing with plain colly
@@ -188,8 +188,8 @@ var collyPrograms = map[string]func(*programSession){
 	},
 }
 
-// programWeb is the web that the programs run on. Two sites link to pages that robots.txt disallows, and
-// to a host that the programs are not allowed to visit.
+// programWeb is the web that the programs run on. Two sites link to pages that robots.txt
+// disallows, and to a host that the programs are not allowed to visit.
 func programWeb() *crawltest.Web {
 	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
 	closed := crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
@@ -244,8 +244,9 @@ func shopForms() map[string]crawltest.PageFunc {
 	}
 }
 
-// TestPrograms runs each program with plain colly and wrapped. Both scrape the same, and the wrapped one
-// is polite. The same check finds plain colly impolite, which shows that the check works.
+// TestPrograms runs each program with plain colly and wrapped. Both scrape the same, and the
+// wrapped one is polite. The same check finds plain colly impolite, which shows that the check
+// works.
 func TestPrograms(t *testing.T) {
 	impolite := 0
 	for name, program := range collyPrograms {

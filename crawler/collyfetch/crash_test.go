@@ -62,8 +62,8 @@ func followChain(c *collyfetch.Crawl) error {
 	return c.Visit("http://a.test/0")
 }
 
-// TestKilled: a program that is killed and restarted loses no page and no context, and the server sees a
-// polite crawl throughout.
+// TestKilled: a program that is killed and restarted loses no page and no context, and the server
+// sees a polite crawl throughout.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in processes of its own")

@@ -70,8 +70,8 @@ func (k *processKiller) countRequest() {
 	time.AfterFunc(k.delay, func() { _ = process.Kill() })
 }
 
-// TestKilledPosts: a program that posts 30 forms is killed repeatedly, at random moments. No form reaches
-// the server twice, and the program learns the outcome of each: answered, or in doubt.
+// TestKilledPosts: a program that posts 30 forms is killed repeatedly, at random moments. No form
+// reaches the server twice, and the program learns the outcome of each: answered, or in doubt.
 func TestKilledPosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in processes of its own")

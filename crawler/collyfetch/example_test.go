@@ -79,7 +79,8 @@ func ExampleOptions() {
 	c.Visit("https://shop.example/")
 }
 
-// A crawl can say what its pages are used for, and keep a ledger that proves what permitted each request.
+// A crawl can say what its pages are used for, and keep a ledger that proves what permitted each
+// request.
 func ExampleOptions_ledger() {
 	closed := crawltest.HTML("<h1>Diary</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")

@@ -73,8 +73,8 @@ type pageOutcome struct {
 	Header         http.Header
 }
 
-// TestCallbackAndPlainFetchAgree: a page is requested in the same way, and has the same outcome, with and
-// without callbacks.
+// TestCallbackAndPlainFetchAgree: a page is requested in the same way, and has the same outcome,
+// with and without callbacks.
 func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	signer, _ := newSignerAndChecker(t)
 	page := func(header, body string) string {

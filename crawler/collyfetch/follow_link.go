@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// FollowLink queues ref, a link on the page that the calling callback handles. It does what r.Visit(ref)
-// does at a small part of its cost: colly parses five URLs for each link before it is known whether
-// the URL is new, which takes most of the time on a page of many links.
+// FollowLink queues ref, a link on the page that the calling callback handles. It does what
+// r.Visit(ref) does at a small part of its cost: colly parses five URLs for each link before it is
+// known whether the URL is new, which takes most of the time on a page of many links.
 //
 //	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.FollowLink(e.Request, e.Attr("href")) })
 //

@@ -64,9 +64,9 @@ func errorClass(err error) string {
 	return fmt.Sprint(err != nil)
 }
 
-// TestFollowIsVisit: with any settings of a collector, FollowLink and Visit lead to the same requests, in the
-// same order, with the same depth and context, and to the same errors, also without a crawl around the
-// collector.
+// TestFollowIsVisit: with any settings of a collector, FollowLink and Visit lead to the same
+// requests, in the same order, with the same depth and context, and to the same errors, also
+// without a crawl around the collector.
 func TestFollowIsVisit(t *testing.T) {
 	run := func(t *testing.T, visit visitFunc, set func(*colly.Collector), wrapped bool) (seen []string) {
 		web := linkFormsWeb()
@@ -109,8 +109,8 @@ func TestFollowIsVisit(t *testing.T) {
 	}
 }
 
-// TestFollowKnowsTheBase: a link is relative to the page's base element in every kind of callback, and to
-// the page itself before there is a response.
+// TestFollowKnowsTheBase: a link is relative to the page's base element in every kind of callback,
+// and to the page itself before there is a response.
 func TestFollowKnowsTheBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := linkFormsWeb()
@@ -134,8 +134,8 @@ func TestFollowKnowsTheBase(t *testing.T) {
 	})
 }
 
-// TestFollowSkipsRequestCallbacks: callbacks for requests are called once for a page, right before it is
-// requested, and a link to a page itself is not queued.
+// TestFollowSkipsRequestCallbacks: callbacks for requests are called once for a page, right before
+// it is requested, and a link to a page itself is not queued.
 func TestFollowSkipsRequestCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -157,9 +157,9 @@ func TestFollowSkipsRequestCallbacks(t *testing.T) {
 	})
 }
 
-// TestFollowFromElsewhere: a callback of a joined collector follows links for that collector; a context
-// that cannot be kept is an error; and a link from a leftover goroutine of a callback is queued late, but
-// not lost.
+// TestFollowFromElsewhere: a callback of a joined collector follows links for that collector; a
+// context that cannot be kept is an error; and a link from a leftover goroutine of a callback is
+// queued late, but not lost.
 func TestFollowFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -200,8 +200,8 @@ func TestFollowFromElsewhere(t *testing.T) {
 	})
 }
 
-// TestFollowWithinThePage: a link to a place within the page leads to no request, not even if the page was
-// requested by POST and a GET of its URL is a different page.
+// TestFollowWithinThePage: a link to a place within the page leads to no request, not even if the
+// page was requested by POST and a GET of its URL is a different page.
 func TestFollowWithinThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestLinksHeldAreBounded: a page whose many links each have a context does not hold all of them in memory
-// until it has been read, and loses none of them.
+// TestLinksHeldAreBounded: a page whose many links each have a context does not hold all of them in
+// memory until it has been read, and loses none of them.
 func TestLinksHeldAreBounded(t *testing.T) {
 	for name, visit := range visitFuncs {
 		t.Run(name, func(t *testing.T) { testLinksHeldAreBounded(t, visit) })

@@ -14,8 +14,8 @@ import (
 // ends.
 type ledgerWriter struct{ *ledger.Ledger }
 
-// openLedgerIfEnabled opens the ledger if o.KeepLedger is set. The caller has locked StateDir by opening
-// a store in it.
+// openLedgerIfEnabled opens the ledger if o.KeepLedger is set. The caller has locked StateDir by
+// opening a store in it.
 func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 	if !o.KeepLedger {
 		return nil
@@ -29,7 +29,7 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 		return err
 	}
 	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, LastDurableExtent: extent,
-		OnRecovered: func(cut int64) { o.Log.Info("a ledger that the last run left open has been closed", "bytes_cut", cut) }})
+		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
 	}

@@ -32,8 +32,8 @@ func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyf
 	return o
 }
 
-// queuedRequest returns the request to a.test in the store in dir, as the next process that opens the store
-// would find it.
+// queuedRequest returns the request to a.test in the store in dir, as the next process that opens
+// the store would find it.
 func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "frontier.db"))
@@ -54,9 +54,9 @@ func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	return found
 }
 
-// TestMarkIsDurableBeforeAnyByte: when the first byte of a POST reaches the server, the store's file already
-// marks it as sent, for a process that is started after this one was killed. One POST uses a new
-// connection, the other a kept-open one.
+// TestMarkIsDurableBeforeAnyByte: when the first byte of a POST reaches the server, the store's
+// file already marks it as sent, for a process that is started after this one was killed. One POST
+// uses a new connection, the other a kept-open one.
 func TestMarkIsDurableBeforeAnyByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var mu sync.Mutex // guards marks
@@ -82,8 +82,8 @@ func TestMarkIsDurableBeforeAnyByte(t *testing.T) {
 	}
 }
 
-// TestPostNotConnected: if no connection can be made, nothing is sent, the request is not marked as sent,
-// and it is repeated later.
+// TestPostNotConnected: if no connection can be made, nothing is sent, the request is not marked as
+// sent, and it is repeated later.
 func TestPostNotConnected(t *testing.T) {
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,8 +121,8 @@ func TestPostNotConnected(t *testing.T) {
 	}
 }
 
-// TestPostIsNotRepeatedByTheTransport: net/http treats a request with this header as repeatable, and would
-// send it again over another connection.
+// TestPostIsNotRepeatedByTheTransport: net/http treats a request with this header as repeatable,
+// and would send it again over another connection.
 func TestPostIsNotRepeatedByTheTransport(t *testing.T) {
 	var posts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

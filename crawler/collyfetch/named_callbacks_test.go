@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// TestNamedCallbacks: the callbacks with the given name get the pages of the crawl, and the bodies they post
-// are bounded.
+// TestNamedCallbacks: the callbacks with the given name get the pages of the crawl, and the bodies
+// they post are bounded.
 func TestNamedCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var titles []string

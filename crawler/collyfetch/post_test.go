@@ -19,8 +19,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// formsWeb is a site with forms; robots.txt disallows the one at /private. It records what it receives, and
-// sends it back.
+// formsWeb is a site with forms; robots.txt disallows the one at /private. It records what it
+// receives, and sends it back.
 func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []string) {
 	var mu sync.Mutex // guards got
 	var got []string
@@ -51,8 +51,8 @@ func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []str
 		}
 }
 
-// TestMethods: a request with each method other than GET is sent as the callback made it, and its response
-// reaches the callbacks with its Ctx. robots.txt and the host's delay apply to all.
+// TestMethods: a request with each method other than GET is sent as the callback made it, and its
+// response reaches the callbacks with its Ctx. robots.txt and the host's delay apply to all.
 func TestMethods(t *testing.T) {
 	newContext := func() *colly.Context {
 		ctx := colly.NewContext()
@@ -124,8 +124,8 @@ func TestPostMultipart(t *testing.T) {
 	})
 }
 
-// TestCrawlMethodsWait: every request method of a Crawl returns when all that follows from the request has
-// been visited, as with colly.
+// TestCrawlMethodsWait: every request method of a Crawl returns when all that follows from the
+// request has been visited, as with colly.
 func TestCrawlMethodsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)
@@ -147,8 +147,8 @@ func TestCrawlMethodsWait(t *testing.T) {
 	})
 }
 
-// TestPostsInCallbacks: a POST that a callback makes is queued with depth and Ctx. The same body for the same
-// URL is sent once, and a URL that robots.txt disallows gets nothing.
+// TestPostsInCallbacks: a POST that a callback makes is queued with depth and Ctx. The same body
+// for the same URL is sent once, and a URL that robots.txt disallows gets nothing.
 func TestPostsInCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)
@@ -213,7 +213,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestRedirectsOfPosts: the status of a redirect decides the method and body of the request that follows.
+// TestRedirectsOfPosts: the status of a redirect decides the method and body of the request that
+// follows.
 func TestRedirectsOfPosts(t *testing.T) {
 	const form = " application/x-www-form-urlencoded "
 	for _, tt := range []struct {
@@ -258,8 +259,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 	}
 }
 
-// TestHead: the response to a HEAD has a header and no body, whatever Content-Length says. HEAD is repeated
-// after a failure, as GET is, and a redirected HEAD stays a HEAD.
+// TestHead: the response to a HEAD has a header and no body, whatever Content-Length says. HEAD is
+// repeated after a failure, as GET is, and a redirected HEAD stays a HEAD.
 func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		packed := crawltest.HTML("<h1>long</h1>")
@@ -291,8 +292,8 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// TestPostIsSentOnce: a POST is not repeated, however it fails. OnError gets the failure; without a complete
-// response the error says that the outcome is in doubt.
+// TestPostIsSentOnce: a POST is not repeated, however it fails. OnError gets the failure; without a
+// complete response the error says that the outcome is in doubt.
 func TestPostIsSentOnce(t *testing.T) {
 	// Like many programs, these call Retry in OnError.
 	busy := crawltest.Status(503)
@@ -335,8 +336,8 @@ func TestPostIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptedPost: a POST that was being sent when the crawl was halted is not sent by the next run,
-// which reports it in doubt instead.
+// TestInterruptedPost: a POST that was being sent when the crawl was halted is not sent by the next
+// run, which reports it in doubt instead.
 func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(crawltest.Response{HeaderDelay: time.Hour})})

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// TestSecretsStayWithTheirHost: the Authorization header that a callback sets for one host is not sent to
-// another host that it redirects to.
+// TestSecretsStayWithTheirHost: the Authorization header that a callback sets for one host is not
+// sent to another host that it redirects to.
 func TestSecretsStayWithTheirHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := func(u string) crawltest.PageFunc {
@@ -43,8 +43,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 	})
 }
 
-// TestHeadersByOtherNames: names of headers are case-insensitive, also when the crawl keeps callbacks from
-// setting one.
+// TestHeadersByOtherNames: names of headers are case-insensitive, also when the crawl keeps
+// callbacks from setting one.
 func TestHeadersByOtherNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -69,8 +69,8 @@ func TestHeadersByOtherNames(t *testing.T) {
 	})
 }
 
-// TestHeaderOfBytes: a header value that is not valid UTF-8 is refused by the Visit that sets it, and nothing
-// is sent.
+// TestHeaderOfBytes: a header value that is not valid UTF-8 is refused by the Visit that sets it,
+// and nothing is sent.
 func TestHeaderOfBytes(t *testing.T) {
 	crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
 	err := crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"caf\xe9"}})

@@ -9,8 +9,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// TestCollyAsksForNoRobots: a collector that obeys robots.txt leaves that to the crawl (INT-10): robots.txt
-// is requested once, and its rules and delay apply.
+// TestCollyAsksForNoRobots: a collector that obeys robots.txt leaves that to the crawl (INT-10):
+// robots.txt is requested once, and its rules and delay apply.
 func TestCollyAsksForNoRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, c := smallWeb(), colly.NewCollector()

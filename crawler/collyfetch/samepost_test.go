@@ -9,8 +9,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// TestAnotherBodyIsNoRetry: a callback that requests the URL of its own page with another body, such as the
-// next page of an API, makes a new request, whichever method it calls.
+// TestAnotherBodyIsNoRetry: a callback that requests the URL of its own page with another body,
+// such as the next page of an API, makes a new request, whichever method it calls.
 func TestAnotherBodyIsNoRetry(t *testing.T) {
 	for name, ask := range map[string]func(c *colly.Collector, r *colly.Request, body []byte) error{
 		"New and Do": func(_ *colly.Collector, r *colly.Request, body []byte) error {
@@ -49,8 +49,8 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 	}
 }
 
-// TestAnotherCollectorIsNoRetry: a collector that requests the page that a callback of another collector
-// handles requests a known URL.
+// TestAnotherCollectorIsNoRetry: a collector that requests the page that a callback of another
+// collector handles requests a known URL.
 func TestAnotherCollectorIsNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(nil)

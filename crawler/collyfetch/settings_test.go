@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestHeadersAreKept: the headers of the collector are sent, and so are those of a single request, which are
-// queued with it.
+// TestHeadersAreKept: the headers of the collector are sent, and so are those of a single request,
+// which are queued with it.
 func TestHeadersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()

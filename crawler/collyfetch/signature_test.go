@@ -58,8 +58,9 @@ func (n *signatureChecker) check(r *http.Request) {
 	n.nonces[s.Nonce] = true
 }
 
-// TestSignatures: every request of a crawl has its own signature, including requests for robots.txt, after
-// redirects, with other methods, and minutes later after a failure. Callbacks cannot replace it.
+// TestSignatures: every request of a crawl has its own signature, including requests for
+// robots.txt, after redirects, with other methods, and minutes later after a failure. Callbacks
+// cannot replace it.
 func TestSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failTwice := func(r crawltest.PageRequest) crawltest.Response {

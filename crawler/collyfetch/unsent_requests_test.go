@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// TestDeferredRequestsHoldNoBodies: unsentRequests are limited by number, so they do not keep bodies, which
-// the queue has.
+// TestDeferredRequestsHoldNoBodies: unsentRequests are limited by number, so they do not keep
+// bodies, which the queue has.
 func TestDeferredRequestsHoldNoBodies(t *testing.T) {
 	var a unsentRequests
 	page := &colly.Request{Method: "POST", Ctx: colly.NewContext(), Body: bytes.NewReader(make([]byte, 1<<20))}

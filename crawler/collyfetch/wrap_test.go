@@ -157,8 +157,8 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 	}
 }
 
-// TestWrapResumes: a crawl that was stopped resumes in another process, with the contexts of the callbacks,
-// and visits no page twice.
+// TestWrapResumes: a crawl that was stopped resumes in another process, with the contexts of the
+// callbacks, and visits no page twice.
 func TestWrapResumes(t *testing.T) {
 	web := smallWebWithDelay(50 * time.Millisecond)
 	server, err := web.Start("")
@@ -232,8 +232,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestRequestCallbacks: OnRequest, and colly's extensions, may abort a request and set its headers before it
-// is sent, but cannot change the crawl's identity.
+// TestRequestCallbacks: OnRequest, and colly's extensions, may abort a request and set its headers
+// before it is sent, but cannot change the crawl's identity.
 func TestRequestCallbacks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -289,8 +289,8 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPanicsOfCallbacks: after a panic in any kind of callback the crawl continues, and the panic is counted
-// and logged with its URL and stack.
+// TestPanicsOfCallbacks: after a panic in any kind of callback the crawl continues, and the panic
+// is counted and logged with its URL and stack.
 func TestPanicsOfCallbacks(t *testing.T) {
 	for name, register := range map[string]func(*collyfetch.Crawl, func()){
 		"OnRequest":         func(c *collyfetch.Crawl, f func()) { c.OnRequest(func(*colly.Request) { f() }) },
@@ -384,7 +384,8 @@ func TestDetach(t *testing.T) {
 	})
 }
 
-// TestAbortAfterHeaders: a page aborted in OnResponseHeaders counts as visited, and its body is not read.
+// TestAbortAfterHeaders: a page aborted in OnResponseHeaders counts as visited, and its body is not
+// read.
 func TestAbortAfterHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -403,8 +404,8 @@ func TestAbortAfterHeaders(t *testing.T) {
 	})
 }
 
-// TestJoin: the responses to a joined Clone's requests reach that Clone's callbacks, also after a restart, and
-// the Clone shares the crawl's seen set.
+// TestJoin: the responses to a joined Clone's requests reach that Clone's callbacks, also after a
+// restart, and the Clone shares the crawl's seen set.
 func TestJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
@@ -430,8 +431,8 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// TestRefusedSettings: an unsupported setting of a collector is refused with its name, whenever the program
-// sets it.
+// TestRefusedSettings: an unsupported setting of a collector is refused with its name, whenever the
+// program sets it.
 func TestRefusedSettings(t *testing.T) {
 	for name, set := range map[string]func(*colly.Collector){
 		"CheckHead": func(c *colly.Collector) { c.CheckHead = true },

@@ -27,8 +27,9 @@ func TestWrapTwice(t *testing.T) {
 	}
 }
 
-// TestTwoCrawlsOfClones: Clones share their transport in colly, so wrapping a Clone takes the transport away
-// from the first crawl. The first crawl's visits then fail; no page reaches the wrong callbacks.
+// TestTwoCrawlsOfClones: Clones share their transport in colly, so wrapping a Clone takes the
+// transport away from the first crawl. The first crawl's visits then fail; no page reaches the
+// wrong callbacks.
 func TestTwoCrawlsOfClones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := colly.NewCollector()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// unescape returns the value of an attribute with character references decoded. It returns raw itself if there
-// is nothing to decode.
+// unescape returns the value of an attribute with character references decoded. It returns raw
+// itself if there is nothing to decode.
 func unescape(raw []byte) []byte {
 	if bytes.IndexByte(raw, '&') < 0 && bytes.IndexByte(raw, 0) < 0 {
 		return raw
@@ -34,10 +34,10 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// decodeCharReference decodes the character reference at the start of s, which begins with "&". It returns its
-// text and its length in s; if s begins with no reference, it returns the "&". In an attribute, unlike in
-// text, a name without a semicolon counts only if no letter, digit or "=" follows it, so that "?a=1&copy=2"
-// keeps its parameter.
+// decodeCharReference decodes the character reference at the start of s, which begins with "&". It
+// returns its text and its length in s; if s begins with no reference, it returns the "&". In an
+// attribute, unlike in text, a name without a semicolon counts only if no letter, digit or "="
+// follows it, so that "?a=1&copy=2" keeps its parameter.
 func decodeCharReference(s []byte) (text string, n int) {
 	if bytes.HasPrefix(s, []byte("&amp;")) {
 		return "&", len("&amp;")
@@ -71,8 +71,8 @@ func decodeCharReference(s []byte) (text string, n int) {
 	return "&", 1
 }
 
-// decodeNumericCharReference decodes a numeric reference at the start of s. word is the reference up to the
-// last letter or digit; its digits may end earlier.
+// decodeNumericCharReference decodes a numeric reference at the start of s. word is the reference
+// up to the last letter or digit; its digits may end earlier.
 func decodeNumericCharReference(word, s []byte) (text string, n int) {
 	n = len("&#")
 	digits := "0123456789"

@@ -37,8 +37,8 @@ func detectSyntaxAndCharset(contentType string, body []byte) (m markupSyntax, ch
 	return m, charset
 }
 
-// charsetFromContentType returns the charset in the value of a content type, by the standard's rules for meta
-// elements; "" if it has none.
+// charsetFromContentType returns the charset in the value of a content type, by the standard's
+// rules for meta elements; "" if it has none.
 func charsetFromContentType(s []byte) string {
 	for {
 		i := indexFold(s, "charset")
@@ -63,8 +63,8 @@ func readCharsetValue(s []byte) string {
 	return string(s[:indexAnyOrEnd(s, whitespace+";")])
 }
 
-// byteOrderMark returns the length of the body's byte order mark and the encoding that it means; 0 and "" if the
-// body has none.
+// byteOrderMark returns the length of the body's byte order mark and the encoding that it means; 0
+// and "" if the body has none.
 func byteOrderMark(body []byte) (length int, charset string) {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
@@ -77,7 +77,8 @@ func byteOrderMark(body []byte) (length int, charset string) {
 	return 0, ""
 }
 
-// encodingByName returns the encoding called charset, and whether it is known. The encoding is nil for UTF-8.
+// encodingByName returns the encoding called charset, and whether it is known. The encoding is nil
+// for UTF-8.
 func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	if strings.EqualFold(charset, "utf-8") {
 		return nil, true

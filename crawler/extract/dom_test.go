@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// linksByDOM returns the links of a page, images included, from the tree that x/net/html builds with scripts off;
-// goquery uses the same parser. It returns false if the parser fails.
+// linksByDOM returns the links of a page, images included, from the tree that x/net/html builds
+// with scripts off; goquery uses the same parser. It returns false if the parser fails.
 func linksByDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
 	if err != nil {
@@ -104,8 +104,8 @@ var domExceptions = []domException{
 	{"font breaks out of foreign content if it has some attributes: not followed", regexp.MustCompile(`(?i)<(svg|math).*<font`)},
 }
 
-// compareDOM fails the test if ScanPage and the tree have different links. It returns false without comparing if
-// the page matches a domException.
+// compareDOM fails the test if ScanPage and the tree have different links. It returns false without
+// comparing if the page matches a domException.
 func compareDOM(t *testing.T, name string, body []byte) bool {
 	t.Helper()
 	if slices.ContainsFunc(domExceptions, func(e domException) bool { return e.pattern.Match(body) }) {
@@ -133,8 +133,8 @@ func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	return len(want)
 }
 
-// TestSameAsDOM compares the scanner with the tree of every page in the test tables, and of random combinations of
-// their pieces.
+// TestSameAsDOM compares the scanner with the tree of every page in the test tables, and of random
+// combinations of their pieces.
 func TestSameAsDOM(t *testing.T) {
 	for _, page := range oddPages {
 		compareDOM(t, page, []byte(page))

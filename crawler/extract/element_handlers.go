@@ -66,8 +66,8 @@ func elementKindByName(name []byte) elementKind {
 	return unknownElement
 }
 
-// handleStartTag processes the start tag that was just read, and the element's content if that is text. It
-// reports whether the page must be read again.
+// handleStartTag processes the start tag that was just read, and the element's content if that is
+// text. It reports whether the page must be read again.
 func (p *pageParser) handleStartTag(e elementKind) (restart bool) {
 	a := &p.attrs
 	switch e {
@@ -173,9 +173,9 @@ func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 	return AMP, amp
 }
 
-// IsFeedContentType reports whether the content type of a link's target or of a response is that of a feed:
-// RSS, Atom or JSON Feed. It excludes application/json, because many other alternate forms of pages have
-// that type.
+// IsFeedContentType reports whether the content type of a link's target or of a response is that of
+// a feed: RSS, Atom or JSON Feed. It excludes application/json, because many other alternate forms
+// of pages have that type.
 func IsFeedContentType(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.Trim(mediaType, whitespace)
@@ -215,8 +215,8 @@ func (p *pageParser) handleMeta() (restart bool) {
 	return false
 }
 
-// refreshTarget returns the URL in a refresh value such as "5; url='/next'". It returns nil if the value has
-// no URL, so that the page only reloads itself.
+// refreshTarget returns the URL in a refresh value such as "5; url='/next'". It returns nil if the
+// value has no URL, so that the page only reloads itself.
 func refreshTarget(s []byte) []byte {
 	s = trimLeft(s)
 	rest := bytes.TrimLeft(s, "0123456789.")

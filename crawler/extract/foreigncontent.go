@@ -1,14 +1,15 @@
 package extract
 
-// Different rules apply inside svg and math (HTML standard §13.2.6.5, "parsing tokens in foreign content"):
-// elements are not those of HTML even if they share their names, none of them has text as its content, and
-// CDATA sections are text. A full parser knows where it is from its stack of open elements. Without a tree,
-// the parser remembers only the elements that lead into foreign content and back out of it. It does not
-// remember HTML elements that are left open in an integration point; the standard would ignore some end tags
-// there, which close the foreign element here.
+// Different rules apply inside svg and math (HTML standard §13.2.6.5, "parsing tokens in foreign
+// content"): elements are not those of HTML even if they share their names, none of them has text
+// as its content, and CDATA sections are text. A full parser knows where it is from its stack of
+// open elements. Without a tree, the parser remembers only the elements that lead into foreign
+// content and back out of it. It does not remember HTML elements that are left open in an
+// integration point; the standard would ignore some end tags there, which close the foreign element
+// here.
 
-// A foreignElement is an open element that leads into foreign content or, as an integration point, back to
-// HTML.
+// A foreignElement is an open element that leads into foreign content or, as an integration point,
+// back to HTML.
 type foreignElement struct {
 	name               string
 	isSVG              bool // the namespace is SVG; else MathML
@@ -38,8 +39,8 @@ func (p *pageParser) popForeignElements(n int) {
 	p.allowCDATA = p.isXHTML || p.inForeignContent()
 }
 
-// enterForeignRoot opens an svg or math element. Inside foreign content, it is an element of the surrounding
-// namespace.
+// enterForeignRoot opens an svg or math element. Inside foreign content, it is an element of the
+// surrounding namespace.
 func (p *pageParser) enterForeignRoot(e elementKind) {
 	svg := e == svg
 	if p.inForeignContent() {
@@ -48,8 +49,8 @@ func (p *pageParser) enterForeignRoot(e elementKind) {
 	p.pushForeignElement(foreignElement{name: elementNames[e], isSVG: svg})
 }
 
-// trackForeignTag updates the open foreign elements for the tag called name. It must be called only while
-// one is open. For a start tag, it reports whether the element is foreign.
+// trackForeignTag updates the open foreign elements for the tag called name. It must be called only
+// while one is open. For a start tag, it reports whether the element is foreign.
 func (p *pageParser) trackForeignTag(name []byte, end bool) (foreign bool) {
 	top := p.foreignElements[len(p.foreignElements)-1]
 	var buffer [maxForeignName]byte
@@ -93,7 +94,8 @@ func (p *pageParser) closeForeignElement(name []byte) {
 	}
 }
 
-// breakOutOfForeignContent closes foreign elements up to the innermost integration point, or all of them.
+// breakOutOfForeignContent closes foreign elements up to the innermost integration point, or all of
+// them.
 func (p *pageParser) breakOutOfForeignContent() {
 	n := len(p.foreignElements)
 	for n > 0 && !p.foreignElements[n-1].isIntegrationPoint {
@@ -105,8 +107,8 @@ func (p *pageParser) breakOutOfForeignContent() {
 // maxForeignName is the length of the longest name that affects foreign content.
 const maxForeignName = len("foreignobject")
 
-// Elements whose content is HTML. The standard adds annotation-xml with some encodings; usually the HTML in it
-// breaks out of math, with the same effect.
+// Elements whose content is HTML. The standard adds annotation-xml with some encodings; usually the
+// HTML in it breaks out of math, with the same effect.
 var (
 	svgIntegrationPoints  = []string{"foreignobject", "desc", "title"}
 	mathIntegrationPoints = []string{"mi", "mo", "mn", "ms", "mtext"}
@@ -126,8 +128,8 @@ func integrationPointName(name []byte, svg bool) string {
 	return ""
 }
 
-// isBreakoutTag reports whether a start tag called name ends foreign content, in which it is invalid: an end
-// tag is missing. The standard also lists font with some attributes.
+// isBreakoutTag reports whether a start tag called name ends foreign content, in which it is
+// invalid: an end tag is missing. The standard also lists font with some attributes.
 func isBreakoutTag(name []byte) bool {
 	switch string(name) {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor just a fragment, and its
-// scheme, if it has one, is http, https or ftp.
+// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor just a
+// fragment, and its scheme, if it has one, is http, https or ftp.
 func isCrawlableHref(ref []byte) bool {
 	if len(ref) == 0 || ref[0] == '#' {
 		return false

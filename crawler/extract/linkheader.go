@@ -7,10 +7,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ScanHeaderLinks returns the links in the header fields Link (RFC 8288) and Refresh of a response for the page
-// base, whatever its content type. A Link field has the same kinds of links as a link element. A link whose anchor
-// parameter is another page is ignored. The result has no title and no RobotsMeta:
-// ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
+// ScanHeaderLinks returns the links in the header fields Link (RFC 8288) and Refresh of a response
+// for the page base, whatever its content type. A Link field has the same kinds of links as a link
+// element. A link whose anchor parameter is another page is ignored. The result has no title and no
+// RobotsMeta: ScanResult.RobotsDirectivesFor reads X-Robots-Tag.
 func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanResult {
 	p := s.newPageParser(base)
 	p.reset()
@@ -51,8 +51,8 @@ func (p *pageParser) resolvesToPageURL(anchor []byte) bool {
 // linkHeaderParams has the parameters of a link that affect the result; nil if absent.
 type linkHeaderParams struct{ rel, typ, anchor []byte }
 
-// readLinkParams reads the parameters of a link, and returns what follows them (RFC 8288 §B.3). Of duplicates the
-// first counts.
+// readLinkParams reads the parameters of a link, and returns what follows them (RFC 8288 §B.3). Of
+// duplicates the first counts.
 func readLinkParams(s []byte) (params linkHeaderParams, rest []byte) {
 	for {
 		s = bytes.TrimLeft(s, optionalWhitespace)
@@ -82,8 +82,8 @@ func (p *linkHeaderParams) setKnownIfUnset(name, value []byte) {
 	}
 }
 
-// readParamValue reads the value of a parameter, a token or a quoted string, and returns what follows it. An
-// unterminated string extends to the end of s.
+// readParamValue reads the value of a parameter, a token or a quoted string, and returns what
+// follows it. An unterminated string extends to the end of s.
 func readParamValue(s []byte) (value, rest []byte) {
 	if len(s) == 0 || s[0] != '"' {
 		end := indexAnyOrEnd(s, ";,")

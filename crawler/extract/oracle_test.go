@@ -23,8 +23,9 @@ type oracleMention struct {
 	rel  NoFollowRels
 }
 
-// An oracle reads a page with the tokenizer of x/net/html, which follows the same standard, with scripts off. A
-// tokenizer cannot know where svg and math begin and end: TestSameAsDOM covers pages that have them.
+// An oracle reads a page with the tokenizer of x/net/html, which follows the same standard, with
+// scripts off. A tokenizer cannot know where svg and math begin and end: TestSameAsDOM covers pages
+// that have them.
 type oracle struct {
 	mentions []oracleMention
 	title    string
@@ -138,8 +139,8 @@ func (r *oracle) links(home decorum.URL) []Link {
 	return resolveMentions(home, r.base, r.mentions)
 }
 
-// resolveMentions resolves mentions against the base, if there is one, and merges mentions of the same URL. It
-// shares no code with pageParser.addLink.
+// resolveMentions resolves mentions against the base, if there is one, and merges mentions of the
+// same URL. It shares no code with pageParser.addLink.
 func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) []Link {
 	base := home
 	if href != nil {
@@ -177,9 +178,9 @@ func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) [
 	return links
 }
 
-// scriptBugPages matches pages on which x/net/html deviates from the standard. A "<" in an escaped script that does
-// not begin a tag makes it leave the escaped state, where the standard says "reconsume in the script data
-// escaped state". TestScript has the results of the standard.
+// scriptBugPages matches pages on which x/net/html deviates from the standard. A "<" in an escaped
+// script that does not begin a tag makes it leave the escaped state, where the standard says
+// "reconsume in the script data escaped state". TestScript has the results of the standard.
 var scriptBugPages = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
 // foreignContentRE matches pages that a tokenizer alone cannot read correctly.
@@ -268,8 +269,8 @@ func randomMixture(rng *rand.Rand, pieces []string) (page []byte) {
 	return page
 }
 
-// TestSameAsTokenizerOnMixtures compares the scanner and the oracle on random combinations of pieces of pages: each
-// piece is read in the state that the one before leaves.
+// TestSameAsTokenizerOnMixtures compares the scanner and the oracle on random combinations of
+// pieces of pages: each piece is read in the state that the one before leaves.
 func TestSameAsTokenizerOnMixtures(t *testing.T) {
 	pieces := slices.Concat(oddPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n", ","))

@@ -30,8 +30,8 @@ type pageParser struct {
 	encodingKnown   bool             // no later declaration can change the encoding
 }
 
-// decodeInputToUTF8 sets the input to body in UTF-8, if its byte order mark or the content type names the
-// encoding; else to body as it is.
+// decodeInputToUTF8 sets the input to body in UTF-8, if its byte order mark or the content type
+// names the encoding; else to body as it is.
 func (p *pageParser) decodeInputToUTF8(body []byte, charset string) {
 	n, markCharset := byteOrderMark(body)
 	if n > 0 {
@@ -154,8 +154,8 @@ func (p *pageParser) setBase(href []byte) (restart bool) {
 	return len(p.scanner.links) > 0
 }
 
-// addLinkKeepingFirstCanonical adds the link ref, whose references are decoded. The first canonical link
-// becomes the page's canonical URL.
+// addLinkKeepingFirstCanonical adds the link ref, whose references are decoded. The first canonical
+// link becomes the page's canonical URL.
 func (p *pageParser) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
 	if ok && kind == Canonical && p.result.CanonicalURL.IsZero() {
@@ -168,8 +168,8 @@ func (p *pageParser) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollo
 	p.addLink(kind, p.unescapedRef(raw), rel)
 }
 
-// unescapedRef returns the value of a link attribute with references decoded, or nil if it is too long. The
-// result is valid until the next call.
+// unescapedRef returns the value of a link attribute with references decoded, or nil if it is too
+// long. The result is valid until the next call.
 func (p *pageParser) unescapedRef(raw []byte) []byte {
 	if len(raw) > maxRefBytes {
 		return nil
@@ -179,8 +179,8 @@ func (p *pageParser) unescapedRef(raw []byte) []byte {
 	return s.linkBuf
 }
 
-// addLink adds a link, or another mention of it. It returns its URL, and false if ref is not a link that
-// can be crawled. A link beyond the page's limits is counted as truncated.
+// addLink adds a link, or another mention of it. It returns its URL, and false if ref is not a link
+// that can be crawled. A link beyond the page's limits is counted as truncated.
 func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false

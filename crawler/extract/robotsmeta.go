@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RobotsDirectives are a page's directives for robots, which add to robots.txt. The zero value restricts
-// nothing.
+// RobotsDirectives are a page's directives for robots, which add to robots.txt. The zero value
+// restricts nothing.
 type RobotsDirectives struct {
 	NoIndex      bool // do not show the page in results
 	NoFollow     bool // do not follow its links
@@ -24,10 +24,10 @@ type RobotsMeta struct {
 	RobotsDirectives
 }
 
-// RobotsDirectivesFor returns the page's directives for the agent with the product token: those of its meta
-// elements and of the X-Robots-Tag fields in header that address every robot or this one. The result is the
-// union of all directives, so no directive can lift another. d may be nil, because responses that are not
-// HTML can have a header.
+// RobotsDirectivesFor returns the page's directives for the agent with the product token: those of
+// its meta elements and of the X-Robots-Tag fields in header that address every robot or this one.
+// The result is the union of all directives, so no directive can lift another. d may be nil,
+// because responses that are not HTML can have a header.
 func (d *ScanResult) RobotsDirectivesFor(token string, header http.Header) RobotsDirectives {
 	var sum RobotsDirectives
 	if d != nil {
@@ -43,8 +43,8 @@ func (d *ScanResult) RobotsDirectivesFor(token string, header http.Header) Robot
 	return sum
 }
 
-// parseRobotsTag returns the directives of one X-Robots-Tag field for token. An agent's name and a colon before a
-// directive limit that directive, and all after it, to the agent.
+// parseRobotsTag returns the directives of one X-Robots-Tag field for token. An agent's name and a
+// colon before a directive limit that directive, and all after it, to the agent.
 func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 	agent := ""
 	for part := range strings.SplitSeq(field, ",") {
@@ -59,8 +59,8 @@ func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 	return sum
 }
 
-// isAgentName reports whether the text before a colon is the name of an agent, rather than a directive that has a
-// value, or part of a date.
+// isAgentName reports whether the text before a colon is the name of an agent, rather than a
+// directive that has a value, or part of a date.
 func isAgentName(name string) bool {
 	switch strings.ToLower(name) {
 	case "", "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
@@ -155,9 +155,9 @@ func (p *pageParser) handleNamedMeta(name string, content []byte) {
 	}
 }
 
-// addRobotsMeta keeps the directives of a meta element called name. Any name may be that of an agent, so it keeps
-// all elements that have directives. Most meta elements are ruled out quickly, because every directive contains
-// "no".
+// addRobotsMeta keeps the directives of a meta element called name. Any name may be that of an
+// agent, so it keeps all elements that have directives. Most meta elements are ruled out quickly,
+// because every directive contains "no".
 func (p *pageParser) addRobotsMeta(name string, content []byte) {
 	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return

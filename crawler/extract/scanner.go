@@ -106,8 +106,8 @@ const (
 	minTotalURLBytes = 1 << 20 // bytes that are always allowed
 )
 
-// A Scanner reads pages one after the other and reuses its buffers. The zero Scanner is ready to use. It
-// is not safe for concurrent use.
+// A Scanner reads pages one after the other and reuses its buffers. The zero Scanner is ready to
+// use. It is not safe for concurrent use.
 type Scanner struct {
 	MaxLinks      int  // links taken from one page, with 512 bytes each on average; 0: DefaultMaxLinks
 	IncludeImages bool // images count as links
@@ -117,12 +117,13 @@ type Scanner struct {
 	linkIndexByURL map[decorum.URL]int // index in links
 }
 
-// ScanPage returns what the page says, or nil if contentType is not HTML. An empty contentType is detected
-// from body. base is the URL of the page. ScanPage keeps no reference to body.
+// ScanPage returns what the page says, or nil if contentType is not HTML. An empty contentType is
+// detected from body. base is the URL of the page. ScanPage keeps no reference to body.
 //
-// ScanPage reads the page in the encoding that its byte order mark, contentType or a meta element names,
-// in this order. Without any of these it uses UTF-8 if the page is valid UTF-8, and else windows-1252.
-// Titles and links are UTF-8, including query strings, which the standard would encode like the page.
+// ScanPage reads the page in the encoding that its byte order mark, contentType or a meta element
+// names, in this order. Without any of these it uses UTF-8 if the page is valid UTF-8, and else
+// windows-1252. Titles and links are UTF-8, including query strings, which the standard would
+// encode like the page.
 func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
 	syntax, charset := detectSyntaxAndCharset(contentType, body)
 	if syntax == notHTML {

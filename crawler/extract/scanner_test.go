@@ -83,8 +83,8 @@ var imageTests = []struct {
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
 }
 
-// TestKindWithoutRel: a nofollow mention does not affect how a URL may be followed that other mentions name without
-// nofollow.
+// TestKindWithoutRel: a nofollow mention does not affect how a URL may be followed that other
+// mentions name without nofollow.
 func TestKindWithoutRel(t *testing.T) {
 	for page, want := range map[string]LinkKind{
 		`<link rel=alternate href=/x><a rel=nofollow href=/x>`:                   Alternate,
@@ -321,8 +321,8 @@ func TestScannerKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestLinear: every page is read in linear time. Each of these pages would take hours if the scanner searched the
-// same bytes again and again.
+// TestLinear: every page is read in linear time. Each of these pages would take hours if the
+// scanner searched the same bytes again and again.
 func TestLinear(t *testing.T) {
 	for _, piece := range []string{
 		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>", "<script><!--", "<script><!--<script>",

@@ -34,8 +34,8 @@ func newByteClasses() (table [256]uint8) {
 	return table
 }
 
-// nextTag returns the name of the next tag, and whether it is an end tag; ok is false at the end of the page.
-// The caller must call readAttributes before the next call.
+// nextTag returns the name of the next tag, and whether it is an end tag; ok is false at the end of
+// the page. The caller must call readAttributes before the next call.
 func (t *tokenizer) nextTag() (name []byte, end, ok bool) {
 	for {
 		i := bytes.IndexByte(t.input[t.pos:], '<')
@@ -118,8 +118,9 @@ func (t *tokenizer) skipComment() {
 	}
 }
 
-// readAttributes moves past the attributes of a tag and its ">". It sets the attributes that a has a field
-// for; a may be nil. It returns false if the page ends inside the tag, which then does not count as a tag.
+// readAttributes moves past the attributes of a tag and its ">". It sets the attributes that a has
+// a field for; a may be nil. It returns false if the page ends inside the tag, which then does not
+// count as a tag.
 func (t *tokenizer) readAttributes(a *attributes) bool {
 	b, p := t.input, t.pos
 	for {
@@ -159,8 +160,8 @@ func (t *tokenizer) readAttributes(a *attributes) bool {
 	return false
 }
 
-// readAttributeValue returns the value that begins at b[p], and the index of what follows it: len(b) if the
-// page ends inside the value.
+// readAttributeValue returns the value that begins at b[p], and the index of what follows it:
+// len(b) if the page ends inside the value.
 func readAttributeValue(b []byte, p int) (value []byte, next int) {
 	for p < len(b) && byteClasses[b[p]]&classBlank != 0 {
 		p++
@@ -187,7 +188,8 @@ type attributes struct {
 	href, src, srcset, xlinkHref, rel, typ, nameValue, content, charset, httpEquiv []byte
 }
 
-// setIfKnown sets the field for the attribute called name, if there is one. Of duplicates the first counts.
+// setIfKnown sets the field for the attribute called name, if there is one. Of duplicates the first
+// counts.
 func (a *attributes) setIfKnown(name, value []byte) {
 	switch {
 	case equalFold(name, "href"):
@@ -220,8 +222,8 @@ func setIfUnset(dst *[]byte, value []byte) {
 	}
 }
 
-// readRawText returns the content of an element whose content is text, and moves to its end tag, or to the
-// end of the page.
+// readRawText returns the content of an element whose content is text, and moves to its end tag, or
+// to the end of the page.
 func (t *tokenizer) readRawText(element string) []byte {
 	start := t.pos
 	for t.pos < len(t.input) {
@@ -239,8 +241,8 @@ func (t *tokenizer) readRawText(element string) []byte {
 	return t.input[start:]
 }
 
-// skipScript moves to the end tag of a script. Inside "<!-- -->", a script may write another script element,
-// whose end tag does not end the outer one.
+// skipScript moves to the end tag of a script. Inside "<!-- -->", a script may write another script
+// element, whose end tag does not end the outer one.
 func (t *tokenizer) skipScript() {
 	start := t.pos
 	content := t.readRawText("script")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// scriptTests are scripts in the standard's escaped and double escaped states, and whether the link after them
-// counts.
+// scriptTests are scripts in the standard's escaped and double escaped states, and whether the link
+// after them counts.
 var scriptTests = []struct {
 	page string
 	link bool
