@@ -31,7 +31,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r == nil {
 		return nil, unticketedError(req)
 	}
-	// The token must not leave the process; callbacks share this map.
+	// Callbacks share this map, and must not see the token.
 	delete(req.Header, leaseTokenHeader)
 	r.reachedTransport = true
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.UserAgent() {
@@ -71,7 +71,8 @@ func unticketedError(req *http.Request) error {
 	return &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: err}
 }
 
-// originalStatusHeader keeps a status that colly would treat as an error.
+// originalStatusHeader is the header in which collyResponse keeps a status that colly would treat
+// as an error.
 const originalStatusHeader = "decorum status"
 
 // collyResponse returns res for colly. The body is decoded, whatever its header says of gzip. Colly

@@ -67,7 +67,7 @@ func ExampleWrap() {
 
 // With a StateDir, a program that was stopped or killed resumes where it was when it is started again.
 // This example uses the network, so it does not run as a test.
-func ExampleOptions() {
+func ExampleWrapOptions() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: "shop-crawl"})
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleOptions() {
 
 // A crawl can say what its pages are used for, and keep a ledger that proves what permitted each
 // request.
-func ExampleOptions_ledger() {
+func ExampleWrapOptions_ledger() {
 	closed := crawltest.HTML("<h1>Diary</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
 	web := crawltest.New(crawltest.Site{Host: "library.example", Pages: map[string]crawltest.PageFunc{

@@ -52,9 +52,9 @@ func withPrefix(prefix string, paths ...string) []string {
 	return paths
 }
 
-// With a purpose set, a wrapped collector requests no page that robots.txt or tdmrep.json closes to
-// that purpose, and its callbacks do not get a page that objects in its own headers or markup. The
-// ledger shows, for each run, what permitted each request.
+// TestWrapForAPurpose: with a purpose set, a wrapped collector requests no page that robots.txt or
+// tdmrep.json closes to that purpose, and its callbacks do not get a page that objects in its own
+// headers or markup. The ledger shows, for each run, what permitted each request.
 func TestWrapForAPurpose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

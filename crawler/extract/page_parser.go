@@ -180,7 +180,8 @@ func (p *pageParser) unescapedRef(raw []byte) []byte {
 }
 
 // addLink adds a link, or another mention of it. It returns its URL, and false if ref is not a link
-// that can be crawled. A link beyond the page's limits is counted as truncated.
+// that can be crawled. If a new link exceeds the limits of the page, addLink sets LinksTruncated
+// instead of adding it.
 func (p *pageParser) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false

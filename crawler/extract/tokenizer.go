@@ -21,6 +21,7 @@ const (
 // byteClasses has the set of classes of every byte.
 var byteClasses = newByteClasses()
 
+// newByteClasses returns the table for byteClasses.
 func newByteClasses() (table [256]uint8) {
 	for _, c := range whitespace {
 		table[c] = classBlank | classTagNameEnd | classAttrNameEnd

@@ -84,7 +84,7 @@ func (s *session) dialControlOrData(_, addr string) (net.Conn, error) {
 		return nil, errors.Join(errNotTCP, conn.Close())
 	}
 	s.serverAddr = remote.AddrPort()
-	// From here on, commands may be sent.
+	// The first command follows the greeting, so the send is recorded now.
 	if err := s.ticket.RecordSend(s.ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

@@ -38,6 +38,7 @@ var (
 // name of the coding; deflate has no pool.
 type decoderPools map[string]*sync.Pool
 
+// newDecoderPools returns empty pools of decoders for gzip, brotli and zstd.
 func newDecoderPools() decoderPools {
 	return decoderPools{
 		"gzip": {New: func() any { return new(gzipMembersReader) }},

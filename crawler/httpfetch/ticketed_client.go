@@ -69,7 +69,7 @@ func (t *ticketedClient) performVisit(req *http.Request, p *roundTrip) (err erro
 			return err
 		}
 	}
-	// Only requests for pages carry cookies. The signature comes last: it covers the header.
+	// Only requests for pages carry cookies.
 	cookies := t.cfg.Cookies
 	if !p.ticket.Kind().IsPage() {
 		cookies = nil
@@ -226,7 +226,8 @@ func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 		return nil // conn leads to the proxy; performVisit has checked the host
 	}
 	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	// conn is a recordedConn only if it carries exactly the bytes of the exchange: it is outside TLS.
+	// A connection whose bytes are not those of the exchange, such as the encrypted bytes of TLS, is
+	// not a recordedConn.
 	if c, ok := conn.(*recordedConn); ok && p.recorder != nil {
 		p.recorder.exchange.Addr = addr
 		c.recorder.Store(p.recorder)
