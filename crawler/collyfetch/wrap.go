@@ -162,7 +162,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 		return nil
 	}
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
-		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
+		return fmt.Errorf("collyfetch: cannot create the directory of the crawl: %w", err)
 	}
 	opts := bolt.Options{PostInterruptionDelay: o.Policy.WithDefaults().Delay,
 		OnStallChange: func(err error) {
@@ -262,7 +262,7 @@ func (c *Crawl) Wait() {
 // users do not expect an error when origins do not answer. It returns any other err.
 func (c *Crawl) warnIfOnlySuspendedLeft(err error) error {
 	if errors.Is(err, frontier.ErrOnlySuspendedLeft) {
-		c.Log.Warn("not all was visited", "why", err)
+		c.Log.Warn("not every URL was visited", "why", err)
 		return nil
 	}
 	return err

@@ -97,7 +97,7 @@ type domException struct {
 
 var domExceptions = []domException{
 	{"frames count anywhere here; the standard drops frame outside frameset, and all else in it", regexp.MustCompile(`(?i)<frame`)},
-	{"the standard lets anything stand in a select since 2025; x/net/html drops what is no option", regexp.MustCompile(`(?i)<select`)},
+	{"the standard lets anything stand in a select since 2025; x/net/html drops everything but options", regexp.MustCompile(`(?i)<select`)},
 	{"x/net/html leaves the standard: see astray", scriptBugPages},
 	{"HTML left open in an integration point makes the standard ignore end tags of foreign elements: that takes the " +
 		"stack of all open elements", regexp.MustCompile(`(?is)<(svg|math).*<(desc|title|foreignobject|mi|mo|mn|ms|mtext)\b.*<[a-z]`)},

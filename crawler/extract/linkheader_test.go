@@ -30,7 +30,7 @@ var headerTests = []struct {
 	{"parameters without value", http.Header{"Link": {`</n>; crossorigin; rel=next; x=`, `</p>;rel=prev;;;`}}, []string{"/n next", "/p prev"}},
 	{"anchor on the page", http.Header{"Link": {`</n>; rel=next; anchor="#part", </p>; rel=prev; anchor="/dir/page"`}}, []string{"/n next", "/p prev"}},
 	{"anchor on another page", http.Header{"Link": {`</c>; rel=canonical; anchor="/other", </n>; rel=next`}}, []string{"/n next"}},
-	{"what is no link ends the field", http.Header{"Link": {`</n>; rel=next, oops, </p>; rel=prev`, `</q>; rel=prev`}}, []string{"/n next", "/q prev"}},
+	{"a syntax error ends the field", http.Header{"Link": {`</n>; rel=next, oops, </p>; rel=prev`, `</q>; rel=prev`}}, []string{"/n next", "/q prev"}},
 	{"never closed", http.Header{"Link": {`</n; rel=next`, `</p>; rel="prev`, `<`, `;`, `</n>;`}}, []string{"/p prev"}},
 	{"schemes that are not crawled", http.Header{"Link": {`<mailto:x@example.com>; rel=alternate, <#x>; rel=next, <>; rel=next`}}, nil},
 	{"references are not decoded", http.Header{"Link": {`</?a&amp;b>; rel=next`}}, []string{"/?a&amp;b next"}},

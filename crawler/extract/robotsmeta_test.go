@@ -28,8 +28,8 @@ var directiveTests = []struct {
 	{name: "header for another", header: []string{"otherbot: noindex, nofollow"}},
 	{name: "fields add up", header: []string{"otherbot: noindex", "nosnippet", "examplebot/1.0: noarchive"}, want: "noarchive, nosnippet"},
 	{name: "fields joined by a proxy", header: []string{"nosnippet, otherbot: noindex, nofollow, examplebot: noarchive"}, want: "noarchive, nosnippet"},
-	{name: "a directive with a value is no agent", header: []string{"max-snippet: 20, noindex"}, want: "noindex"},
-	{name: "half a date is no agent", header: []string{"unavailable_after: Sat, 25 Jun 2050 15:00:00 PST, noindex"}, want: "noindex"},
+	{name: "a directive with a value is not an agent", header: []string{"max-snippet: 20, noindex"}, want: "noindex"},
+	{name: "half a date is not an agent", header: []string{"unavailable_after: Sat, 25 Jun 2050 15:00:00 PST, noindex"}, want: "noindex"},
 	{name: "header and page", page: `<meta name=robots content=noindex>`, header: []string{"nofollow"}, want: "noindex, nofollow"},
 }
 

@@ -76,7 +76,7 @@ var imageTests = []struct {
 	{"img", `<img src=/1><IMG SRC="2.png"><image src=/3><img alt=none>`, []string{"/1 img", "/dir/2.png img", "/3 img"}},
 	{"srcset", `<img src=/1 srcset="/2 480w, /3 2x,/4,/5 , /6">`, []string{"/1 img", "/2 img", "/3 img", "/4,/5 img", "/6 img"}},
 	{"picture", `<picture><source srcset="/1, /2 2x"><img src=/3></picture>`, []string{"/1 img", "/2 img", "/3 img"}},
-	{"the src of a source is no image", `<video><source src=/1></video>`, nil},
+	{"the src of a source is not an image", `<video><source src=/1></video>`, nil},
 	{"commas and parentheses", `<img srcset=",, /1,,, /2 calc(1, 2) 3x, /3 (never closed, /4">`, []string{"/1 img", "/2 img", "/3 img"}},
 	{"decoded", `<img srcset="/?a=1&amp;b=2 2x, data:,x 1x">`, []string{"/?a=1&b=2 img"}},
 	{"an anchor to an image", `<a href=/1 rel=nofollow><img src=/1></a>`, []string{"/1 a"}},

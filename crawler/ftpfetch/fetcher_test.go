@@ -191,7 +191,7 @@ func TestNothingIsSent(t *testing.T) {
 		}
 	}
 	if log := server.ReceivedCommands(); len(log) != 0 {
-		t.Errorf("the server was told %v", log)
+		t.Errorf("the server received %v", log)
 	}
 }
 

@@ -169,7 +169,7 @@ func TestHostile(t *testing.T) {
 		{"cut without a word", &scriptedServer{writeData: half, replies: on("sent", "")}, `the server says 502 "no"`},
 		{"a login that fails in the words of a missing file", &scriptedServer{replies: on("PASS", "550 no such user")}, `the server says 550 "no such user"`},
 		{"a login that wants an account", &scriptedServer{replies: on("PASS", "332 account")}, `the server says 332 "account"`},
-		{"nobody may log in", &scriptedServer{replies: on("USER", "530 not here")}, "not here"},
+		{"the login is refused", &scriptedServer{replies: on("USER", "530 not here")}, "not here"},
 		{"no ftp", &scriptedServer{replies: on("", "HTTP/1.1 400 Bad Request")}, "short response"},
 		{"busy for now", &scriptedServer{replies: on("RETR", "450 in use")}, `the server says 450 "in use"`},
 		{"words that would change a terminal", &scriptedServer{replies: on("RETR", "450 \x1b[2J"+strings.Repeat("x", 500))}, `the server says 450 "\x1b[2Jxxx`},

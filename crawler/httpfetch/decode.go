@@ -31,7 +31,7 @@ const (
 // Reasons why a body cannot be decoded.
 var (
 	errTooManyCodings = fmt.Errorf("more than %d content codings", maxCodings)
-	errEncodedTooLong = errors.New("it is longer encoded than decoded bodies may be")
+	errEncodedTooLong = errors.New("it is longer encoded than a decoded body may be")
 )
 
 // decoderPools undo content codings (RFC 9110, section 8.4.1). They hold reusable decoders by the

@@ -60,14 +60,14 @@ var (
 	// errProxyAuth replaces a response of the proxy, which must not count as one of the site.
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
 	// errConnBroken ends a request that net/http is about to send a second time.
-	errConnBroken = errors.New("the server broke the connection off before it answered")
+	errConnBroken = errors.New("the server closed the connection before it answered")
 	// errInvalidStatus is the error of a response whose status belongs to no class (RFC 9110,
 	// section 15), so that callers cannot interpret it. A status beyond 599 counts as a 5xx, as
 	// that section says.
 	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUnexpectedUpgrade is the error of a response for which net/http returns the connection as
 	// the body. A read of such a body ends neither with a context nor at an end of data.
-	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
+	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), which the request does not offer",
 		decorum.Malformed, nil}
 )
 
@@ -136,7 +136,7 @@ func bodyReadError(err error, res *http.Response, n int64) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &fetchError{"the connection ended before the body did", "", err}
 	case len(res.TransferEncoding) > 0 && !isConnError(err):
-		return &fetchError{"the body is not chunked as it should be", decorum.Malformed, err}
+		return &fetchError{"the chunks of the body are malformed", decorum.Malformed, err}
 	}
 	return err
 }

@@ -92,11 +92,11 @@ func TestHTTP2(t *testing.T) {
 		misbehave func(f *http2.Framer, c net.Conn, stream uint32)
 		want      string // part of the error
 	}{
-		{"REFUSED_STREAM", resetStream(http2.ErrCodeRefusedStream), "broke the connection off before it answered"},
-		{"PROTOCOL_ERROR", resetStream(http2.ErrCodeProtocol), "broke the connection off before it answered"},
+		{"REFUSED_STREAM", resetStream(http2.ErrCodeRefusedStream), "closed the connection before it answered"},
+		{"PROTOCOL_ERROR", resetStream(http2.ErrCodeProtocol), "closed the connection before it answered"},
 		{"INTERNAL_ERROR", resetStream(http2.ErrCodeInternal), "INTERNAL_ERROR"},
 		{"CANCEL", resetStream(http2.ErrCodeCancel), "CANCEL"},
-		{"GOAWAY", func(f *http2.Framer, _ net.Conn, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, "broke the connection off before it answered"},
+		{"GOAWAY", func(f *http2.Framer, _ net.Conn, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, "closed the connection before it answered"},
 		{"GOAWAY with an error, and gone", func(f *http2.Framer, c net.Conn, stream uint32) {
 			_ = f.WriteGoAway(stream, http2.ErrCodeEnhanceYourCalm, []byte("slow down"))
 			c.Close()

@@ -75,7 +75,7 @@ func TestPrivateHosts(t *testing.T) {
 	}
 	for _, p := range []*proxyServer{proxy, socks, socksh} {
 		if targets := p.targets(); len(targets) > 0 {
-			t.Errorf("a proxy was asked for %q", targets)
+			t.Errorf("a proxy received %q", targets)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestOtherServices(t *testing.T) {
 		}
 	}
 	if targets := proxy.targets(); len(targets) > 0 {
-		t.Errorf("a proxy was asked for %q", targets)
+		t.Errorf("a proxy received %q", targets)
 	}
 	// A connect-to rule for the port allows it.
 	fetcher, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []string{"mail.test:25:127.0.0.1:" + private.port}})

@@ -39,7 +39,7 @@ func TestFailedLookups(t *testing.T) {
 			t.Error("no error")
 		}
 		if count == before {
-			t.Error("the name server was not asked again")
+			t.Error("the name server got no second question")
 		}
 	}
 }

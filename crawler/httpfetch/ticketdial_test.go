@@ -14,7 +14,7 @@ import (
 // TestDial: DialNonHTTP follows ConnectToRules and DialNonHTTPAddrPort does not; both refuse
 // addresses as HTTP requests do.
 func TestDial(t *testing.T) {
-	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
+	sent, direct := startGreeter(t, "sent"), startGreeter(t, "direct")
 	fetcher := func(private bool) *httpfetch.Fetcher {
 		f, err := httpfetch.New(httpfetch.Config{UserAgent: userAgent, ConnectToRules: []string{"::" + sent.String()}, AllowPrivate: private})
 		if err != nil {
@@ -37,7 +37,7 @@ func TestDial(t *testing.T) {
 		byName, err := f.DialNonHTTP(t.Context(), tt.ticket, "a.test:21")
 		checkGreeting(t, tt.name, byName, err, "sent", tt.refused)
 		byAddr, err := f.DialNonHTTPAddrPort(t.Context(), tt.ticket, direct)
-		checkGreeting(t, tt.name, byAddr, err, "told", tt.refused)
+		checkGreeting(t, tt.name, byAddr, err, "direct", tt.refused)
 	}
 	if _, err := fetcher(true).DialNonHTTP(t.Context(), ticket, "a.test"); err == nil {
 		t.Error("no port is needed")

@@ -205,7 +205,7 @@ func TestCaptureByteForByte(t *testing.T) {
 			for path, page := range pages {
 				x := got[path]
 				if x == nil {
-					t.Errorf("%s was not captured (asked: %q)", path, w.requestFor(path))
+					t.Errorf("%s was not captured (request: %q)", path, w.requestFor(path))
 					continue
 				}
 				if string(x.RawResponse) != page.bytes || x.Truncation != decorum.NotTruncated {
