@@ -33,7 +33,7 @@ type Budget struct {
 
 	// mu guards firstBytesUsed, mainPoolUsed, peak, mainPoolHolders, blockedHolderCount, waiters,
 	// changedSinceTick, stallTimer, lastArrivalNumber, deniedURLAges, deniedVisitCount, lastDenialTime
-	// and, of each VisitShare of the Budget, all fields but memory.
+	// and the fields of each VisitShare of the Budget that change after OpenShare.
 	mu                 sync.Mutex
 	firstBytesUsed     int64                    // reserved bytes of the part for first bytes
 	mainPoolUsed       int64                    // reserved bytes of mainPoolSize
@@ -42,7 +42,7 @@ type Budget struct {
 	blockedHolderCount int                      // mainPoolHolders that wait for more
 	waiters            []*waiter                // oldest visit first
 	changedSinceTick   bool                     // memory was reserved or released since stallTimer last fired
-	stallTimer         *time.Timer              // calls denyYoungestWaiterIfStalled; nil while no visit waits
+	stallTimer         *time.Timer              // calls denyYoungestWaiterIfStalled; nil: it is not running
 	lastArrivalNumber  uint64                   // arrival number of the newest VisitShare
 	deniedURLAges      map[string]uint64        // arrival numbers of URLs with an ended visit, for their next visit
 	deniedVisitCount   int64                    // ended visits

@@ -9,7 +9,7 @@ import (
 
 // A VisitShare is the part of a Budget that one visit holds. The zero VisitShare holds nothing;
 // Budget.OpenShare makes it usable. Only one goroutine at a time may reserve; Close may be called
-// at any time.
+// at any time. Budget.mu guards the fields that change after OpenShare.
 type VisitShare struct {
 	memory                  *Budget // nil: the share is not open
 	url                     string  // URL of the visit

@@ -49,10 +49,10 @@ func (m *Budget) wait(ctx context.Context, s *VisitShare, n int64, limit time.Du
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// There was no result in time: leave the queue, and end the visit unless the crawl stops.
 	if !slices.Contains(m.waiters, w) { // the result arrived in the meantime
 		return <-w.reservationResult
 	}
+	// There was no result in time: leave the queue, and end the visit unless the crawl stops.
 	m.removeWaiter(w)
 	defer m.serveOrEndWaiters()
 	if errors.Is(ctx.Err(), context.Canceled) { // for example because the crawl stops

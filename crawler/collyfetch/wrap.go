@@ -67,6 +67,7 @@ type WrapOptions struct {
 	// time, unless the collector is Async. Sitemaps are not read: the callbacks say what to visit.
 	Settings crawler.Settings
 
+	// Hooks are called at points of the crawl, from several workers at a time.
 	Hooks    crawler.Hooks
 	Recorder crawler.Recorder // nil: pages are not recorded
 	Log      *slog.Logger     // nil: slog.Default

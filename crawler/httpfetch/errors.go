@@ -67,7 +67,7 @@ var (
 	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUnexpectedUpgrade is the error of a response for which net/http returns the connection as
 	// the body. A read of such a body ends neither with a context nor at an end of data.
-	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), which the request does not offer",
+	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols) to a request without an Upgrade header",
 		decorum.Malformed, nil}
 )
 

@@ -76,11 +76,11 @@ type Config struct {
 	// CaptureExchanges keeps the bytes of each exchange for crawler.Visit.Exchange, up to the
 	// limit of the body once more. Requests are then made over HTTP/1.1 only.
 	CaptureExchanges bool
-	// Resolver looks up hosts. Nil: net.DefaultResolver. Addresses are cached for DNSTTL
-	// (default one minute; negative: not cached); the answer that a host does not exist is
-	// cached for at most ten seconds.
+	// Resolver looks up hosts. Nil: net.DefaultResolver.
 	Resolver *net.Resolver
-	DNSTTL   time.Duration
+	// DNSTTL is how long addresses are cached. Default one minute; negative: not at all. The
+	// answer that a host does not exist is cached for at most ten seconds.
+	DNSTTL time.Duration
 	// Transport sends the requests. Nil: a transport made from the fields above. A given
 	// transport must not follow redirects, must end the reading of a body when the request's
 	// context is done, and ignores Proxy and the fields below it. It is meant for tests
