@@ -10,42 +10,53 @@ import (
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL                 decorum.URL          // what is to be visited
-	Source              Source               // what it was found in
-	PriorityClass       PriorityClass        // of an origin's URLs, ClassFirst goes first
-	PriorityRank        uint16               // within the class: lower first
-	Depth               int                  // links from the seed
-	Referrer            string               // the page it was found on
-	RobotsFor           decorum.Origin       // set on hops of a robots.txt redirect only
-	FailedAttempts      int                  // visits that failed so far
-	Redirects           int                  // in a row, that led to the URL
-	CallbackData        []byte               // travels with the URL; at most MaxCallbackDataBytes bytes
-	UncleanedURL        decorum.URL          // what the URL was found as, if Clean-param took something off; of the same origin
-	UseUncleanedURL     bool                 // UncleanedURL is to be visited: nothing is at the URL
-	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
-	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
-	Sent                bool                 // it was about to be sent, and must not be sent again: see Queue.MarkSent
-	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
+	URL           decorum.URL   // to visit
+	Source        Source        // how the URL was found
+	PriorityClass PriorityClass // within the origin: lower first
+	PriorityRank  uint16        // within the class: lower first
+	Depth         int           // number of links from a seed
+	Referrer      string        // URL of the page that the URL was found on
+	// RobotsFor is the origin whose robots.txt redirected to the URL; zero for every other URL.
+	RobotsFor      decorum.Origin
+	FailedAttempts int    // failed visits so far
+	Redirects      int    // length of the chain of redirects that led to the URL
+	CallbackData   []byte // the caller's data, copied by the Store; at most MaxCallbackDataBytes bytes
+	// UncleanedURL is the URL as it was found, if Clean-param removed parameters; zero otherwise.
+	// Both have the same origin.
+	UncleanedURL decorum.URL
+	// UseUncleanedURL says to visit UncleanedURL, because the server found nothing at URL.
+	UseUncleanedURL bool
+	// HTTPSUpgradeTried says that the https form of the URL was chosen before: an https URL was
+	// found as http; an http URL returned to http, because its https form failed.
+	HTTPSUpgradeTried bool
+	Request           *NonGETRequest // the request to send; nil: GET
+	// Sent says that Request may have been sent before and must not be sent again: see
+	// Queue.MarkSent. Only an unsafe Request can have it.
+	Sent bool
+	// VisitHistorySummary is the result of earlier visits, copied by the Store; nil if the URL was
+	// never visited or the crawl makes no revisits.
+	VisitHistorySummary *VisitHistorySummary
 }
 
-// A VisitHistorySummary is what a visit leaves for the next visit to the same URL.
+// A VisitHistorySummary is what earlier visits to a URL leave for the next one.
 type VisitHistorySummary struct {
-	VisitedAt             time.Time     // end of the last visit
-	Status                int           // of the last visit
-	ETag                  string        // of the last answer, as it came
-	LastModified          string        // of the same
-	BodyHash              uint64        // of the body; 0 if it is not known
-	ComparedVisits        int           // visits that could be compared with the one before; old ones fade
-	ChangedVisits         int           // how many of them found the page changed
-	TotalComparedInterval time.Duration // between all these and the ones before them, added up
-	SitemapLastmod        time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
-	ConsecutiveMissing    int           // visits in a row that found nothing there
+	VisitedAt      time.Time // end of the last visit
+	Status         int       // HTTP status of the last visit
+	ETag           string    // of the last response, unchanged; at most MaxValidatorBytes bytes
+	LastModified   string    // of the last response, unchanged; at most MaxValidatorBytes bytes
+	BodyHash       uint64    // of the last body; 0: unknown
+	ComparedVisits int       // visits compared with the visit before; old ones fade, see package frontier
+	ChangedVisits  int       // compared visits that found the page changed
+	// TotalComparedInterval is the sum of the times between each compared visit and the one before.
+	TotalComparedInterval time.Duration
+	SitemapLastmod        time.Time // modification time in a sitemap read since the last visit; or zero
+	ConsecutiveMissing    int       // visits in a row that found no page
 }
 
-// A Source says how a URL was found.
+// A Source says how a URL was found. Its name appears in the output of a crawl.
 type Source uint8
 
-// Sources, as the output names them.
+// Sources.
 const (
 	SourceSeed Source = iota
 	SourceLink
@@ -53,14 +64,14 @@ const (
 	SourceSitemap
 	SourceFeed
 	SourceRevisit
-	// SourcePrerequisite is no page but an errand of the crawl's own: a sitemap, or, with
-	// RobotsFor set, a hop of a robots.txt redirect.
+	// SourcePrerequisite marks a URL that the crawl itself needs: a sitemap, a robots.txt that is
+	// fetched again or, with RobotsFor set, a redirect of a robots.txt. It is not a page.
 	SourcePrerequisite
 )
 
 var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
 
-// String returns the name of the source.
+// String returns the name of the source, "unknown" if it has none.
 func (s Source) String() string {
 	if int(s) < len(sourceNames) {
 		return sourceNames[s]
@@ -68,22 +79,22 @@ func (s Source) String() string {
 	return "unknown"
 }
 
-// ParseSource returns the source of the name.
+// ParseSource returns the Source whose String is name.
 func ParseSource(name string) (Source, error) {
 	if i := slices.Index(sourceNames[:], name); i >= 0 {
 		return Source(i), nil
 	}
-	return 0, fmt.Errorf("%q is no source of a URL", name)
+	return 0, fmt.Errorf("unknown source %q of a URL", name)
 }
 
-// A PriorityClass orders the URLs of one origin: lower first. Classes are 0 to 3.
+// A PriorityClass orders the URLs of one origin: lower classes go first. Valid classes are 0 to 3.
 type PriorityClass uint8
 
-// Classes.
+// Priority classes.
 const (
-	ClassFirst  PriorityClass = iota // robots.txt hops, URLs given back
+	ClassFirst  PriorityClass = iota // redirects of a robots.txt
 	ClassEarly                       // seeds, sitemaps
 	ClassNormal                      // links
-	ClassLate                        // what can wait
-	NumClasses  = iota               // how many there are
+	ClassLate                        // URLs that can wait
+	NumClasses  = iota               // number of classes
 )

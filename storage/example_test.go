@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A URL is added once, leased when its host is due, and acked. The ack says when
-// the host is due again: until then it has nothing to hand out.
+// A URL is added once, leased when its host is due, and acked. The ack says when the host is due
+// again: until then the store leases no URL of it.
 func Example() {
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	var store storage.Store = memory.New(memory.Config{})
@@ -46,7 +46,8 @@ func Example() {
 	}
 	first := lease(now)
 	due := now.Add(5 * time.Second)
-	if err := store.Ack(ctx, []storage.Ack{{Lease: first[0], Outcome: storage.Done, HostState: &storage.HostState{Due: due}}}); err != nil {
+	ack := storage.Ack{Lease: first[0], Outcome: storage.Done, HostState: &storage.HostState{Due: due}}
+	if err := store.Ack(ctx, []storage.Ack{ack}); err != nil {
 		log.Fatal(err)
 	}
 	lease(now)

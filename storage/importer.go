@@ -9,44 +9,50 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// An Importer is a Store that takes over what an Inspector told of another. While
-// it does, nobody may lease from it.
+// An Importer is a Store that takes over the contents of another Store, as read through an
+// Inspector. Lease must not be called during an import.
 type Importer interface {
-	// Import puts the dumps where they belong, those of an origin in their order:
-	// clock and hold; URLs in the states in which they were, each behind what is there
-	// of its class and rank, or at its time; fingerprints. What the seen set holds is
-	// passed by, and HostState.Due never moves back, so that a call may be made again: only
-	// hops (RobotsFor set), which pass by the seen set, are then there once more. A dump that
-	// Check refuses has the call refused whole. Only after a Flush does it survive a crash.
+	// Import adds the dumps, those of one origin in their order. It sets the host's clock and the
+	// hold; it adds each URL in its state, behind the URLs of its class and rank or at its time;
+	// and it adds the fingerprints to the seen set.
+	//
+	// Import may be repeated: it skips URLs and fingerprints that the seen set holds, and
+	// HostState.Due never moves back. Only redirects of a robots.txt (RobotsFor set) are added
+	// again, since the seen set does not hold them. If ValidateDumps returns an error, Import
+	// returns it and changes nothing. The changes survive a crash once a Flush after Import has
+	// returned.
 	Import(ctx context.Context, dumps []OriginDump) error
 }
 
-// An OriginDump is what a Store held of an origin, or some of it.
+// An OriginDump is the contents of a Store for one origin, or a part of it.
 type OriginDump struct {
-	Origin    decorum.Origin // whose it was
-	HostState *HostState     // the clock of the host; nil leaves it, and the hold, as they are
-	HeldUntil time.Time      // as OriginInfo.HeldUntil
-	Suspended bool           // as OriginInfo.Suspended
+	Origin    decorum.Origin // must not be zero
+	HostState *HostState     // the clock of the host; nil leaves the clock and the hold unchanged
+	HeldUntil time.Time      // as OriginInfo.HeldUntil; used only with a HostState
+	Suspended bool           // as OriginInfo.Suspended; used only with a HostState
 	URLs      []StoredEntry  // in the order of their queues
-	// SeenURLFingerprints are Fingerprints of entries that were queued once. Those of URLs that are
-	// kept must come after these, or they would be taken for known.
+	// SeenURLFingerprints are the RequestFingerprints of entries that were ever queued. Those of a
+	// URL that a later dump of the origin has in URLs must not be in an earlier dump: Import would
+	// skip the URL as a duplicate. Within one dump, URLs are added first.
 	SeenURLFingerprints []uint64
 }
 
-// A StoredEntry is a URL and where a Store keeps it.
+// A StoredEntry is an Entry with the state in which a Store keeps it.
 type StoredEntry struct {
 	Entry
-	State     EntryState // where it is kept
-	NotBefore time.Time  // StateQueued: until when it is put off, zero if it is not; StateAwaitingRevisit: when its revisit is due
+	State EntryState
+	// NotBefore is, in StateQueued, the retry time (zero: none), and in StateAwaitingRevisit the
+	// time of the revisit.
+	NotBefore time.Time
 }
 
-// validate returns an error if no Store may take the dump.
+// validate returns an error if a Store must refuse the dump.
 func (p *OriginDump) validate() error {
 	if p.Origin.IsZero() {
-		return errors.New("a parcel of no origin")
+		return errors.New("a dump without an origin")
 	}
 	if p.HostState != nil && len(p.HostState.EncodedStats) > MaxStatsBytes {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.HostState.EncodedStats), MaxStatsBytes)
+		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", p.Origin.Host(), len(p.HostState.EncodedStats), MaxStatsBytes)
 	}
 	for i := range p.URLs {
 		if err := p.URLs[i].check(p.Origin); err != nil {
@@ -56,18 +62,18 @@ func (p *OriginDump) validate() error {
 	return nil
 }
 
-// check returns an error if no Store may keep k, as a URL of the origin.
+// check returns an error if a Store must refuse k as a URL of the origin.
 func (k *StoredEntry) check(o decorum.Origin) error {
 	if err := k.Entry.Validate(); err != nil {
 		return err
 	}
 	switch {
 	case k.URL.Origin() != o:
-		return fmt.Errorf("%v is no URL of %v", k.URL, o)
+		return fmt.Errorf("%v does not belong to origin %v", k.URL, o)
 	case k.State > StateParked:
-		return fmt.Errorf("%v: state %d is none", k.URL, k.State)
+		return fmt.Errorf("%v: unknown state %d", k.URL, k.State)
 	case k.State == StateAwaitingRevisit && !k.RobotsFor.IsZero():
-		return fmt.Errorf("%v rests, and is a hop of a robots.txt, which is asked for once", k.URL)
+		return fmt.Errorf("%v: a redirect of a robots.txt cannot await a revisit", k.URL)
 	}
 	return nil
 }

@@ -1,23 +1,3 @@
-// Package storage is the seam between a crawl and where its state is kept:
-// queues, seen set, host clocks, leases and notes.
-//
-// An Entry that is new to the seen set is added to the queue of its origin. A
-// Lease takes it out when its host is due, for a time; an Ack ends the lease, says
-// what became of the URL, and sets the host's clock. Whoever dies with a lease
-// loses nothing: it runs out. Hold keeps an origin's queue shut, UnparkMatchingURLs
-// brings back what was parked, RescheduleByLastmod what rests.
-//
-// A Store is composed of small interfaces, so that a part of a crawl asks for no more than it
-// uses: a Queue hands out URLs, Parking brings back what is parked or rests, Notes keep values
-// by origin and key, and a HostAdmitter counts hosts.
-//
-// The verbs are the crawl's own, not a key-value store's, so that each engine
-// can do each of them atomically in its own way. storage/memory is for tests
-// and for crawls that need not survive their process, storage/bolt for those that
-// must, storage/redis for those of many processes. storagetest is the
-// specification: every Store passes it. An engine may be an Inspector as well, for
-// reports, and an Importer, to take over what another holds. The package decides
-// nothing: it is told the time, and what to keep.
 package storage
 
 import (
@@ -30,30 +10,32 @@ import (
 
 // Errors of a Store.
 var (
-	// ErrStaleLease refuses to end or renew a lease that ran out and was given away.
+	// ErrStaleLease is returned for a lease that has ended, or that expired and whose URL has
+	// returned to its queue.
 	ErrStaleLease = errors.New("lease ran out")
-	// ErrClosed refuses a call on a closed Store.
+	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("store is closed")
-	// ErrFull refuses what would go beyond a limit of the Store.
+	// ErrFull is returned by a call that would exceed a limit of the Store, such as
+	// memory.Config.MaxURLs. The call has changed nothing.
 	ErrFull = errors.New("store is full")
-	// ErrWriteStalled refuses leases while the Store cannot write: the disk is full,
-	// say. Nothing is lost, and it goes on by itself when it can write again.
+	// ErrWriteStalled is returned by Lease while the Store cannot write, because the disk is full
+	// for example. Nothing is lost, and the Store recovers by itself when it can write again.
 	ErrWriteStalled = errors.New("nothing can be written for now")
-	// ErrFailed ends a Store: its last writes may not be on the disk, and another try
-	// would not show it. Calls that change the Store return it from then on. Reopening
-	// the Store finds what was durable before.
+	// ErrFailed is returned by every later call that changes the Store once it has failed for
+	// good: its last writes may be missing on the disk, and another attempt would not show that.
+	// A Store that is opened again has the state that was durable before.
 	ErrFailed = errors.New("nothing can be written any more")
 )
 
-// A FailureNotifier is a Store that may fail for good. Every Store that wraps ErrFailed in its
-// errors is one.
+// A FailureNotifier is a Store that can fail for good. Every Store whose errors may wrap ErrFailed
+// implements it.
 type FailureNotifier interface {
-	// FailureChannel returns a channel that is closed when the Store fails for good. A caller
-	// that waits for a lease then calls Lease, which returns the reason.
+	// FailureChannel returns a channel that is closed when the Store fails for good. A caller that
+	// waits for a lease should then call Lease, which returns the reason.
 	FailureChannel() <-chan struct{}
 }
 
-// Limits of what a Store is given; a call that goes beyond is refused whole.
+// Limits on the arguments of a Store. A call that exceeds one returns an error and changes nothing.
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
 	MaxStatsBytes        = 1 << 10  // bytes of HostState.EncodedStats
@@ -62,11 +44,13 @@ const (
 	MaxNoteBytes         = 16 << 20 // bytes of a note
 )
 
-// A Store is the state of one crawl. A URL belongs to the queue of its
-// origin; the queues of one host (Origin.Host) share the host's clock and
-// slots. Every call is atomic per host. A call takes effect at once; it
-// becomes durable in order, so that a crash loses a suffix of the calls and
-// never one call out of the middle. All methods may be called at the same time.
+// A Store is the state of one crawl. A URL belongs to the queue of its origin. The queues of one
+// host (Origin.Host) share the host's clock and slots.
+//
+// Every call is atomic per host. It takes effect at once and becomes durable later, in the order of
+// the calls: a crash loses the last calls, never one call out of the middle. All methods may be
+// called concurrently. A call whose context is already cancelled returns the context's error and
+// changes nothing.
 type Store interface {
 	Queue
 	Notes
@@ -76,91 +60,98 @@ type Store interface {
 
 	// Flush makes all earlier calls durable.
 	Flush(ctx context.Context) error
-	// Close flushes and closes. Leases that are out go back to their queues.
+	// Close flushes and closes the Store. URLs that are leased return to their queues.
 	Close() error
 }
 
-// A Queue holds the URLs that are to be visited and leases them to workers.
+// A Queue holds the URLs to visit and leases them to workers.
 type Queue interface {
-	// Add queues the entries whose URLs the seen set does not hold, in their
-	// order, and puts them into it, as long as it holds fewer than maxPerOrigin URLs of
-	// their origin (0: no limit). Different Requests to a URL count as several. It
-	// returns what became of each, or an error and nothing. Entries with RobotsFor set
-	// (robots.txt hops) pass by seen set and limit.
+	// Add queues the entries that the seen set does not hold, in their order, and adds them to the
+	// seen set, while that holds fewer than maxPerOrigin entries of their origin (0: no limit).
+	// Entries for one URL with different Requests count separately. Entries with RobotsFor set
+	// (redirects of a robots.txt) are queued whatever the seen set and the limit, and do not
+	// count. Add returns the outcome of each entry, or an error and no outcomes.
 	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddOutcome, error)
 
-	// Lease takes at most max URLs of hosts that are due: no host before its
-	// Due, no origin that is held, never more of a host at a time than its
-	// Slots, longest due first, and within an origin by PriorityClass, then by PriorityRank,
-	// then in the order of Add. Pages whose revisit has come take turns with
-	// URLs of class ClassNormal and ClassLate. A lease that is neither acked nor renewed
-	// within ttl runs out: its URL goes back to the head of its queue, and the
-	// host rests its LostVisitDelay from then. If there is none, Wait says when to ask
-	// again. While the Store cannot write it returns an error wrapping ErrWriteStalled,
-	// and when it has failed for good one that wraps ErrFailed.
+	// Lease takes at most max URLs of hosts that are due: no URL of a host before its Due, none of
+	// an origin that is held, and never more URLs of a host at a time than its Slots. The host that
+	// has been due longest goes first; within an origin the order is PriorityClass, then
+	// PriorityRank, then the order of Add. Pages whose revisit is due take turns with URLs of
+	// ClassNormal and ClassLate.
+	//
+	// A lease that is neither acked nor renewed within ttl expires: its URL returns to the head of
+	// its queue, and the host is not due until LostVisitDelay after the expiry.
+	//
+	// If Lease returns no lease, Wait says when to call it again. While the Store cannot write,
+	// Lease returns an error that wraps ErrWriteStalled, and after the Store has failed for good
+	// one that wraps ErrFailed.
 	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error)
 
-	// Renew lets the lease run for ttl from now. It returns ErrStaleLease if it ran out.
+	// Renew makes the lease expire ttl after now. It returns an error that wraps ErrStaleLease if
+	// the lease has ended or expired by now.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
 
-	// MarkSent sets or clears Entry.Sent of a leased URL, for good: however the lease
-	// ends, who leases the URL next finds it so. It returns ErrStaleLease if the lease
-	// was given away, or has ended. Only after a Flush does it survive a crash.
+	// MarkSent sets Entry.Sent of a leased URL. The value stays however the lease ends: every later
+	// lease of the URL has it. It survives a crash once a Flush after it has returned. MarkSent
+	// returns an error that wraps ErrStaleLease if the lease has ended.
 	MarkSent(ctx context.Context, l Lease, sent bool) error
 
-	// Ack ends leases. A lease that ran out is refused: the others take
-	// effect, and an error wrapping ErrStaleLease is returned. Being told no time,
-	// Ack takes a lease for good until a Lease gives it away.
+	// Ack ends leases. If some of the leases have ended before, the other acks take effect, and Ack
+	// returns an error that wraps ErrStaleLease. Ack has no time argument: it accepts a lease after
+	// Expires, too, until a call of Lease returns the URL to its queue.
 	Ack(ctx context.Context, acks []Ack) error
 
-	// Hold hands out no URL of the origin before until; its robots.txt hops
-	// (RobotsFor set) are not URLs of the origin they are fetched for: those that are
-	// on the origin itself go ahead of its queue, held or not. A zero time ends
-	// the hold. A dormant hold says that nobody should wait for it: see RemainingSuspended.
+	// Hold stops the queue of the origin until the given time; the zero time ends the hold. A new
+	// hold replaces the one before. A redirect of the origin's own robots.txt that stays on the
+	// origin (RobotsFor is the origin of its URL) is exempt: it is leased during the hold, ahead of
+	// the queue. suspended says that callers should not wait for the end of the hold: see
+	// RemainingSuspended.
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
 }
 
-// Parking changes when URLs are visited that are not simply queued: parked ones, and pages
-// that wait for their revisit.
+// Parking brings back URLs that are outside the queue: parked URLs, and pages that await their
+// revisit.
 type Parking interface {
-	// RescheduleByLastmod makes pages that wait for their revisit due at once which were
-	// visited last before they were modified, notes that time in VisitHistorySummary.SitemapLastmod,
-	// and returns how many they were. URLs that do not wait so are passed over.
+	// RescheduleByLastmod makes a page that awaits its revisit due at now if the page was modified
+	// after its last visit, and sets its VisitHistorySummary.SitemapLastmod. It skips URLs that
+	// await no revisit, and returns the number of pages that it changed.
 	RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
-	// UnparkMatchingURLs offers the origin's parked URLs to shouldUnpark, and queues again
-	// those for which it returns true, some at a time: a crash may leave the rest
-	// parked. The zero Origin stands for every origin that has parked URLs.
-	// shouldUnpark must not call the Store.
+	// UnparkMatchingURLs calls shouldUnpark with each parked URL of the origin, and queues again
+	// those for which it returns true. It works in batches: a crash may leave the last ones parked.
+	// The zero Origin stands for every origin that has parked URLs. shouldUnpark must not call the
+	// Store. UnparkMatchingURLs returns the number of URLs that it queued.
 	UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
 }
 
-// A SitemapLastmod is word, from a sitemap, of when a page was modified.
+// A SitemapLastmod is a sitemap's claim of when a page was last modified.
 type SitemapLastmod struct {
 	URL      decorum.URL // the page
 	Modified time.Time   // as the sitemap says
 }
 
-// A HostState is the clock of one host and what politeness remembers of it.
+// A HostState is the clock of one host, with the figures that politeness keeps for it.
 type HostState struct {
-	Due                 time.Time     // no visit begins before
-	LostVisitDelay      time.Duration // the rest owed after a visit whose end was not recorded
-	Slots               int           // visits at a time; 0 means 1
-	ConsecutiveFailures int           // failures in a row, as back-off counts them
-	EncodedStats        []byte        // what the crawl remembers of the host; at most MaxStatsBytes bytes, never written to
+	Due                 time.Time     // earliest begin of the next visit
+	LostVisitDelay      time.Duration // delay after a visit whose end was not recorded
+	Slots               int           // concurrent visits; 0 means 1
+	ConsecutiveFailures int           // failed visits in a row, as the back-off counts them
+	// EncodedStats is the crawl's statistics of the host, at most MaxStatsBytes bytes. The Store
+	// does not read them; callers and Stores never write to the slice.
+	EncodedStats []byte
 }
 
-// An AddOutcome is what became of an entry that was offered to Add.
+// An AddOutcome is what Add did with an entry.
 type AddOutcome uint8
 
 // Results of Add.
 const (
-	Added     AddOutcome = iota // new: it is queued
-	Duplicate                   // the seen set held it
-	OverLimit                   // new, and its origin has all the URLs that it may have
+	Added     AddOutcome = iota // queued
+	Duplicate                   // dropped: the seen set held it
+	OverLimit                   // dropped: its origin has reached maxPerOrigin
 )
 
-// CountAdded returns how many of the results are Added.
+// CountAdded returns the number of results that are Added.
 func CountAdded(results []AddOutcome) (n int) {
 	for _, f := range results {
 		if f == Added {
@@ -170,63 +161,69 @@ func CountAdded(results []AddOutcome) (n int) {
 	return n
 }
 
-// A Lease is one URL taken from its queue until Expires.
+// A Lease gives its holder the right to visit one URL until Expires.
 type Lease struct {
 	Entry
-	HostState HostState // as it was when the lease was made
-	Token     uint64    // fences the lease: unique within a store's life
-	Expires   time.Time // from then on others may have it
+	HostState HostState // the host's state when the lease began
+	Token     uint64    // identifies the lease; unique within the life of a Store
+	Expires   time.Time // when the URL may be leased again
 }
 
-// An AckOutcome is what became of a leased URL.
+// An AckOutcome says where a URL goes when its lease ends.
 type AckOutcome uint8
 
-// Outcomes.
+// Outcomes of a lease.
 const (
 	Done      AckOutcome = iota // visited: leaves the queue, stays in the seen set
-	Requeue                     // not visited: goes back to the head of its queue
-	RetryAt                     // failed: queued again, handed out not before Ack.NotBefore, then first of its PriorityClass
-	Park                        // disallowed: kept aside until UnparkMatchingURLs
+	Requeue                     // not visited: returns to the head of its queue
+	RetryAt                     // failed: queued again, not leased before Ack.NotBefore, then first of its PriorityClass
+	Park                        // disallowed: leaves the queue until UnparkMatchingURLs
 	Drop                        // given up: leaves the queue, stays in the seen set
-	RevisitAt                   // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
+	RevisitAt                   // visited: awaits its revisit at Ack.NotBefore; a redirect of a robots.txt is Done
 )
 
 // An Ack ends a lease.
 type Ack struct {
-	// Lease is the one that ends. If the URL is kept (Requeue, RetryAt, Park, RevisitAt), so
-	// is the Entry as it is here, but for Sent: whoever acks counts FailedAttempts, and sets
-	// VisitHistorySummary, before.
+	// Lease is the lease that ends. If the Store keeps the URL (Requeue, RetryAt, Park,
+	// RevisitAt), it keeps the Entry as it is here, except for RobotsFor and Sent. The caller
+	// therefore counts FailedAttempts and sets VisitHistorySummary before the Ack.
 	Lease     Lease
-	Outcome   AckOutcome // what became of the URL
-	NotBefore time.Time  // RetryAt, RevisitAt: not before
-	// HostState is the host's new state after a visit; nil leaves it as it was.
-	// Due never moves back: the later of the two stands.
+	Outcome   AckOutcome // where the URL goes
+	NotBefore time.Time  // of RetryAt and RevisitAt: the earliest time of the next lease
+	// HostState is the host's new state after a visit; nil leaves it unchanged. Due never moves
+	// back: the later of the old and the new time applies.
 	HostState *HostState
 }
 
-// A RemainingWorkKind says what is left when Lease has nothing to give.
+// A RemainingWorkKind says what remains when Lease returns no lease.
 type RemainingWorkKind uint8
 
-// What may be left.
+// Kinds of remaining work.
 const (
-	RemainingNone      RemainingWorkKind = iota // no URL is queued and no lease is out
-	RemainingRevisits                           // only pages whose revisit has not come; Until is when the first one does
-	RemainingSuspended                          // only such, and origins under a dormant hold; Until is the earliest end of one
-	RemainingPending                            // URLs wait for their host, hold or retry time, or leases are out
+	// RemainingNone: no URL is queued or leased, and no page awaits a revisit. Parked URLs do not
+	// count.
+	RemainingNone RemainingWorkKind = iota
+	// RemainingRevisits: only pages whose revisit is not due yet. Wait.Until is the first revisit.
+	RemainingRevisits
+	// RemainingSuspended: only URLs under a hold with suspended set, and pages whose revisit is not
+	// due yet. Wait.Until is the earliest end of such a hold.
+	RemainingSuspended
+	// RemainingPending: URLs wait for their host, hold or retry time, or are leased.
+	RemainingPending
 )
 
-// A Wait tells who got no lease when to ask again.
+// A Wait says when to call Lease again after it returned no lease.
 type Wait struct {
 	RemainingWorkKind RemainingWorkKind // what there is to wait for
-	// Until is when the next URL comes due or the next lease runs out, whichever
-	// is earlier. An Add, Ack, Hold or UnparkMatchingURLs may bring one earlier.
+	// Until is when the next URL becomes due or the next lease expires, whichever is earlier. An
+	// Add, Ack, Hold, RescheduleByLastmod or UnparkMatchingURLs may make a URL due earlier.
 	Until time.Time
-	// PollAt is when to ask again at the latest, whatever Until is: other processes may
-	// have brought one earlier. Zero if the store is of one process.
+	// PollAt is the latest time to call Lease again, whatever Until is: other processes may have
+	// made a URL due earlier. It is zero if the Store belongs to one process.
 	PollAt time.Time
-	// LossGeneration counts how often the store may have lost what it was told last, though the
-	// process goes on: one of its servers was started again, or another took over. What
-	// was lost is given out again, and what is found then may be new again. It is right
-	// with leases, too, and 0 if the store is of one process.
+	// LossGeneration counts the events after which the Store may have lost its last changes while
+	// this process continued: a server restarted, or another one took over. URLs whose acks were
+	// lost are leased again, and their links may be new again. It is also set when Lease returns
+	// leases. It is 0 if the Store belongs to one process.
 	LossGeneration uint64
 }

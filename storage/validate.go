@@ -6,27 +6,28 @@ import (
 	"net/http"
 )
 
-// checkRequest returns an error if no Store may keep what e says of its request.
+// checkRequest returns an error if a Store must refuse e because of its Request or Sent.
 func (e *Entry) checkRequest() error {
 	r := e.Request
 	switch {
 	case e.Sent && r.IsSafe():
-		return fmt.Errorf("%v: marked as sent, which is for what must not be sent twice", e.URL)
+		return fmt.Errorf("%v: marked as sent, which only a request with an unsafe method can be", e.URL)
 	case r == nil:
 		return nil
 	case r.Method == "" || r.Method == http.MethodGet:
-		return fmt.Errorf("%v: a request by %q; GET is the one that is not named", e.URL, r.Method)
+		return fmt.Errorf("%v: request with method %q: for a GET, Request must be nil", e.URL, r.Method)
 	case !e.URL.Origin().IsHTTP():
-		return fmt.Errorf("%v: a request by %s, which is one of HTTP", e.URL, r.Method)
+		return fmt.Errorf("%v: method %s needs an http or https URL", e.URL, r.Method)
 	case len(r.Body) > MaxBodyBytes:
-		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBodyBytes)
+		return fmt.Errorf("%v: request body of %d bytes, at most %d are allowed", e.URL, len(r.Body), MaxBodyBytes)
 	case e.Source == SourcePrerequisite || !e.RobotsFor.IsZero():
-		return errors.New("an errand of the crawl, which is asked for by GET alone")
+		return errors.New("a prerequisite visit must use GET")
 	}
 	return nil
 }
 
-// Validate returns an error if no Store may keep the entry.
+// Validate returns an error if a Store must refuse the entry: a field is missing, out of range or
+// contradicts another.
 func (e *Entry) Validate() error {
 	switch {
 	case e.URL.IsZero():
@@ -34,37 +35,39 @@ func (e *Entry) Validate() error {
 	case e.PriorityClass >= NumClasses:
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.PriorityClass, NumClasses-1)
 	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
-		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
+		return fmt.Errorf("%v: depth, failed attempts or redirects are negative", e.URL)
 	case e.VisitHistorySummary != nil && max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
 		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
 	case len(e.CallbackData) > MaxCallbackDataBytes:
-		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.CallbackData), MaxCallbackDataBytes)
+		return fmt.Errorf("%v: callback data of %d bytes, at most %d are allowed", e.URL, len(e.CallbackData), MaxCallbackDataBytes)
 	case e.UseUncleanedURL && e.UncleanedURL.IsZero(), !e.UncleanedURL.IsZero() && e.UncleanedURL.Origin() != e.URL.Origin():
-		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.UncleanedURL)
+		return fmt.Errorf("%v: uncleaned URL %q is not of the same origin", e.URL, e.UncleanedURL)
 	}
 	return e.checkRequest()
 }
 
-// validate returns an error if no Store may take the ack.
+// validate returns an error if a Store must refuse the ack.
 func (a *Ack) validate() error {
 	if a.HostState != nil && len(a.HostState.EncodedStats) > MaxStatsBytes {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.HostState.EncodedStats), MaxStatsBytes)
+		return fmt.Errorf("statistics of host %v: %d bytes, at most %d are allowed", a.Lease.URL.Origin().Host(), len(a.HostState.EncodedStats), MaxStatsBytes)
 	}
 	return a.Lease.Validate()
 }
 
-// ValidateEntries returns an error if no Store may add one of the entries.
+// ValidateEntries returns an error if Add must refuse one of the entries: see Entry.Validate.
 func ValidateEntries(entries []Entry) error { return validateAll("add", entries, (*Entry).Validate) }
 
-// ValidateAcks returns an error if no Store may take one of the acks.
+// ValidateAcks returns an error if Ack must refuse one of the acks: its Entry is invalid, or its
+// EncodedStats are longer than MaxStatsBytes.
 func ValidateAcks(acks []Ack) error { return validateAll("ack", acks, (*Ack).validate) }
 
-// ValidateDumps returns an error if no Store may take one of the dumps.
+// ValidateDumps returns an error if Import must refuse one of the dumps: it has no origin, a URL of
+// another origin or an invalid one, or EncodedStats longer than MaxStatsBytes.
 func ValidateDumps(dumps []OriginDump) error {
 	return validateAll("import", dumps, (*OriginDump).validate)
 }
 
-// validateAll returns the first error of validate, as one of the call.
+// validateAll returns the first error of validate, prefixed with the name of the call.
 func validateAll[T any](call string, all []T, validate func(*T) error) error {
 	for i := range all {
 		if err := validate(&all[i]); err != nil {
