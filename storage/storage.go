@@ -18,12 +18,13 @@ var (
 	// ErrFull is returned by a call that would exceed a limit of the Store, such as
 	// memory.Config.MaxURLs. The call has changed nothing.
 	ErrFull = errors.New("store is full")
-	// ErrWriteStalled is returned by Lease while the Store cannot write, because the disk is full
-	// for example. Nothing is lost, and the Store recovers by itself when it can write again.
+	// ErrWriteStalled is returned by Lease and Flush while the Store cannot write, because the disk
+	// is full for example. Nothing is lost, and the Store recovers by itself when it can write
+	// again.
 	ErrWriteStalled = errors.New("nothing can be written for now")
-	// ErrFailed is returned by every later call that changes the Store once it has failed for
-	// good: its last writes may be missing on the disk, and another attempt would not show that.
-	// A Store that is opened again has the state that was durable before.
+	// ErrFailed is returned by Lease and by every call that changes the Store after it has failed
+	// for good: its last writes may be missing on the disk, and another attempt would not show
+	// that. A Store that is opened again has the state that was durable before.
 	ErrFailed = errors.New("nothing can be written any more")
 )
 

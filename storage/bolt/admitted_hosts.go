@@ -12,31 +12,32 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// The bucket counted holds the hosts that AdmitHosts counted. A key is the
-// domain, a zero byte and the host, and its value is empty. A key without a host
-// has the number of the domain's hosts; the key without a domain has the number
-// of all. So the hosts of a domain are neighbours in the file: endless names of
-// one domain change few pages.
+// domainHostKey returns a key of the bucket counted, which has the hosts that AdmitHostsWithinLimits
+// has counted: the domain, a zero byte and the host. Its value is empty. The key without a host has
+// the number of the domain's hosts; the key without a domain has the number of all hosts. The hosts of
+// a domain are thus neighbours in the file, so that a domain with endless host names changes few
+// pages.
 func domainHostKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
 
-// unwrittenNewHosts is what AdmitHosts counted and the file does not hold yet.
+// unwrittenNewHosts are the hosts that AdmitHostsWithinLimits has counted and the file does not have
+// yet.
 type unwrittenNewHosts struct {
-	hosts             map[string]struct{} // by domainHostKey
-	hostCountByDomain map[string]int      // hosts of each domain that has a new one
-	totalHostCount    int                 // hosts of the crawl
+	hosts             map[string]struct{} // new hosts, by domainHostKey
+	hostCountByDomain map[string]int      // number of all hosts of each domain that has a new one
+	totalHostCount    int                 // number of all hosts of the crawl
 }
 
-// An admittedHostCounter counts the hosts of AdmitHostsWithinLimits. It requires the lock of the
-// store.
+// An admittedHostCounter counts the hosts of AdmitHostsWithinLimits. Its methods require engine.mu.
 type admittedHostCounter struct {
 	damage       *damageReporter
-	pending      unwrittenNewHosts // counted since the last write
-	beingWritten unwrittenNewHosts
-	total        int // hosts counted
+	pending      unwrittenNewHosts // counted since the last batch was made
+	beingWritten unwrittenNewHosts // in journal.batchToWrite
+	total        int               // all hosts
 }
 
-// count looks up a host and the number of its domain.
+// count returns the totals for a host, from the memory and the file.
 func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	// Look in memory first; DomainHosts stays -1 if the domain has no new host.
 	count := storage.AdmittedHostTotals{Hosts: c.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
 	for _, l := range []unwrittenNewHosts{c.pending, c.beingWritten} { // the newest first
@@ -47,6 +48,7 @@ func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storag
 			count.DomainHosts = n
 		}
 	}
+	// Then look in the file.
 	bucket := newChecksummedBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
@@ -64,25 +66,26 @@ func (c *admittedHostCounter) count(tx *bbolt.Tx, h storage.HostToAdmit) (storag
 	return count, nil
 }
 
-// add counts a host, the n-th of its domain.
+// add counts a new host, the n-th of its domain.
 func (c *admittedHostCounter) add(h storage.HostToAdmit, n int) {
 	if c.pending.hosts == nil {
 		c.pending = unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
 	c.total++
-	// The names may be parts of a long URL: a copy does not keep it in memory.
+	// The names may be substrings of a long URL: the copies do not keep the URL in memory.
 	c.pending.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
 	c.pending.hostCountByDomain[strings.Clone(h.Domain)] = n
 }
 
-// takePending takes the new hosts for the next write.
+// takePending returns the pending hosts for the next batch. They stay in beingWritten until
+// journal.markBatchWritten.
 func (c *admittedHostCounter) takePending() unwrittenNewHosts {
 	c.beingWritten, c.pending = c.pending, unwrittenNewHosts{}
 	c.beingWritten.totalHostCount = c.total
 	return c.beingWritten
 }
 
-// write writes the new hosts in the order of their keys.
+// write writes the new hosts and the totals, in the order of their keys.
 func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 	if len(c.hosts) == 0 {
 		return nil
@@ -105,8 +108,7 @@ func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 	return nil
 }
 
-// load creates the bucket if the file lacks it, and reads how many hosts it
-// holds.
+// load creates the bucket if the file does not have it, and reads the number of hosts.
 func (c *admittedHostCounter) load(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketHostCounts))
 	if err != nil {
@@ -118,7 +120,8 @@ func (c *admittedHostCounter) load(tx *bbolt.Tx) error {
 	return nil
 }
 
-// readDomainHostTotal reads how many hosts a domain has; empty: the whole crawl.
+// readDomainHostTotal returns the number of hosts of a domain, or of the whole crawl for the empty
+// domain.
 func readDomainHostTotal(b checksummedBucket, domain string) (int, error) {
 	value, err := b.get(domainHostKey(domain, ""))
 	if value == nil || err != nil {

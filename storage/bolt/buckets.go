@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
-// The buckets of the file.
+// The buckets of the file: doc.go says what their keys and values are.
 const (
 	bucketMeta         = "meta"
 	bucketNames        = "names"
@@ -26,31 +26,33 @@ const (
 	bucketFiles        = "files"   // since format 4
 )
 
+// allBuckets returns the buckets that every file of the current format has.
 func allBuckets() []string {
 	return append([]string{bucketMeta, bucketFiles}, format3Buckets()...)
 }
 
-// The bucket meta.
+// Keys of the bucket meta.
 const (
-	formatVersion = 4 // of the file
+	formatVersion = 4 // the current format: the value of keyFormat
 
 	keyFormat            = "format"
-	keyClean             = "clean"   // 1 if the last one to open the file closed it in order
-	keyOpenCount         = "opened"  // how often the file was opened: the upper bits of tokens
-	keyMinDue            = "floor"   // no host is due before
-	keyCrashedAt         = "crashed" // when the file was last opened and not clean
-	keyMigrationProgress = "sealing" // during the migration from format 3 to 4: the last key that has its checksum
+	keyClean             = "clean"   // 1: the last process that opened the file closed it cleanly
+	keyOpenCount         = "opened"  // number of opens: the upper bits of lease tokens
+	keyMinDue            = "floor"   // time before which no host is due
+	keyCrashedAt         = "crashed" // time of the last open after an unclean stop
+	keyMigrationProgress = "sealing" // during the migration from format 3 to 4: the last key that has a checksum
 
-	keyUnchecked = "unchecked" // 1 from an unclean stop on until lengths of files are written
+	keyUnchecked = "unchecked" // 1: lengths of output files have not been written since an unclean stop
 )
 
-// createBuckets makes a new file, and returns an error if it is one of something else.
+// createBuckets creates the buckets of a new file. It returns an error if the file belongs to another
+// program.
 func createBuckets(tx *bbolt.Tx) error {
 	if tx.Bucket([]byte(bucketMeta)) != nil {
 		return nil
 	}
 	if first, _ := tx.Cursor().First(); first != nil {
-		return fmt.Errorf("a bbolt file of something else (bucket %q): give another path", first)
+		return fmt.Errorf("a bbolt file of another program (bucket %q): give another path", first)
 	}
 	for _, name := range allBuckets() {
 		if _, err := tx.CreateBucket([]byte(name)); err != nil {
@@ -62,15 +64,16 @@ func createBuckets(tx *bbolt.Tx) error {
 	})
 }
 
-// An openedMeta is what the bucket meta says when the file is opened.
+// An openedMeta is the content of the bucket meta when the file is opened.
 type openedMeta struct {
-	openCount          uint64    // how often it was opened before
-	earliestAllowedDue time.Time // no host is due before
-	crashedAt          time.Time // when the file was last opened after an unclean stop
+	openCount          uint64    // number of earlier opens
+	earliestAllowedDue time.Time // time before which no host is due
+	crashedAt          time.Time // time of the last open after an unclean stop, which may be this one
 	outputMayBeTorn    bool      // see Store.OutputMayBeTorn
 }
 
-// readMetaAndMarkOpen reads the bucket meta, and says there that the file is open.
+// readMetaAndMarkOpen reads the bucket meta and marks the file as open: it counts the open and deletes
+// keyClean.
 func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) {
 	meta := tx.Bucket([]byte(bucketMeta))
 	if m.openCount, err = readMetaNumber(meta, keyOpenCount); err != nil {
@@ -85,6 +88,7 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(m.openCount + 1)}
 	clean, err := checksummedBucket{Bucket: meta}.get([]byte(keyClean))
 	m.outputMayBeTorn = meta.Get([]byte(keyUnchecked)) != nil
+	// After an unclean stop (a damaged mark counts as one), record the time and postpone all hosts.
 	if err != nil || clean == nil {
 		m.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
 		m.crashedAt = opts.Now()
@@ -97,12 +101,12 @@ func readMetaAndMarkOpen(tx *bbolt.Tx, opts *Options) (m openedMeta, err error) 
 	return m, writeMeta(tx, values)
 }
 
-// markClean says that the file was closed in order.
+// markClean marks the file as closed cleanly.
 func markClean(tx *bbolt.Tx) error {
 	return writeMeta(tx, map[string][]byte{keyClean: {1}})
 }
 
-// writeMeta sets keys of the bucket meta; nil deletes.
+// writeMeta sets keys of the bucket meta. A nil value deletes the key.
 func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 	for key, value := range values {
 		if err := newChecksummedBucket(tx, bucketMeta).setOrDelete([]byte(key), value); err != nil {
@@ -123,7 +127,7 @@ func readMetaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
 	return n, nil
 }
 
-// readFormatVersion reads the format of the file. Before format 4 it has no checksum.
+// readFormatVersion returns the format of the file. Before format 4 the value has no checksum.
 func readFormatVersion(meta *bbolt.Bucket) (uint64, error) {
 	value := meta.Get([]byte(keyFormat))
 	n, size := binary.Uvarint(value)
@@ -133,7 +137,7 @@ func readFormatVersion(meta *bbolt.Bucket) (uint64, error) {
 	return readMetaNumber(meta, keyFormat)
 }
 
-// readMetaTime reads a time; the zero Time if there is none.
+// readMetaTime returns a time, or the zero Time if the bucket does not have the key.
 func readMetaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	b, err := checksummedBucket{Bucket: meta}.get([]byte(key))
 	if err != nil {
@@ -147,8 +151,8 @@ func readMetaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	return t, r.CheckFullyRead()
 }
 
-// Every value in the file ends with a checksum of its key and itself: CRC-32C,
-// big-endian.
+// checksumLen is the length of a checksum: CRC-32C, big-endian, of a key and its value. Every value in
+// the file ends with one.
 const checksumLen = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -157,18 +161,18 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value)
 }
 
-// appendChecksum appends the checksum of a value to it.
+// appendChecksum appends the checksum of key and value to value.
 func appendChecksum(value, key []byte) []byte {
 	return binary.BigEndian.AppendUint32(value, checksum(key, value))
 }
 
-// withChecksum returns a copy of a value with its checksum.
+// withChecksum returns a copy of value with its checksum.
 func withChecksum(key, value []byte) []byte {
 	return appendChecksum(append(make([]byte, 0, len(value)+checksumLen), value...), key)
 }
 
-// verifyAndTrimChecksum returns a value of the file without its checksum, or binaryrecord.ErrDamaged if
-// the checksum does not match key and value.
+// verifyAndTrimChecksum returns a value of the file without its checksum, or binaryrecord.ErrDamaged
+// if the checksum does not match key and value.
 func verifyAndTrimChecksum(key, checksummed []byte) ([]byte, error) {
 	n := len(checksummed) - checksumLen
 	if n < 0 || binary.BigEndian.Uint32(checksummed[n:]) != checksum(key, checksummed[:n]) {
@@ -186,8 +190,8 @@ func newChecksummedBucket(tx *bbolt.Tx, name string) checksummedBucket {
 	return checksummedBucket{Bucket: tx.Bucket([]byte(name))}
 }
 
-// get returns the value of a key; nil if the bucket lacks it. The value is valid during
-// the transaction.
+// get returns the value of a key without its checksum, nil if the bucket does not have the key. The
+// value is valid during the transaction.
 func (b checksummedBucket) get(key []byte) ([]byte, error) {
 	value := b.Get(key)
 	if value == nil {
@@ -196,7 +200,7 @@ func (b checksummedBucket) get(key []byte) ([]byte, error) {
 	return verifyAndTrimChecksum(key, value)
 }
 
-// setOrDelete puts a value; a nil value deletes the key.
+// setOrDelete puts a value with its checksum. A nil value deletes the key.
 func (b checksummedBucket) setOrDelete(key, value []byte) error {
 	if value == nil {
 		return b.Delete(key)

@@ -44,7 +44,7 @@ func TestDiskFull(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2")) // nobody knows yet
 	must(t, s.SetNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
-	want := "nothing can be written for now: " + s.engine.file.path + ": no space left on device: make room on the disk, and the crawl goes on"
+	want := "nothing can be written for now: " + s.engine.file.path + ": no space left on device: free some space on the disk, and the crawl continues"
 	stalled := func(name string, err error) {
 		t.Helper()
 		if !errors.Is(err, storage.ErrWriteStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {

@@ -9,25 +9,25 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A committer is the goroutine that writes the changes of a store to its file: all calls of a
-// moment in one transaction. run is the goroutine, and stop ends it.
+// A committer writes the changes of a store to its file: all calls since the last write in one
+// transaction. run is its goroutine, and stop ends it.
 type committer struct {
-	storeMu     *sync.Mutex // the store's lock: it guards file, journal and outputFiles
+	storeMu     *sync.Mutex // engine.mu; guards file, journal and outputFiles
 	opts        *Options
 	file        *storeFile
 	journal     *journal
 	outputFiles *outputFiles
-	// checkpointed is called, with the lock, with each origin of which changes were brought to
-	// their place.
+	// checkpointed is called, with storeMu held, with each origin whose changes a write has
+	// checkpointed.
 	checkpointed func(*residentOrigin)
 
-	requests chan struct{} // asks the goroutine to write now
-	quit     chan struct{} // closed to end it
-	done     chan struct{} // closed by it
+	requests chan struct{} // a value makes the goroutine write now; capacity 1
+	quit     chan struct{} // closed by stop to end the goroutine
+	done     chan struct{} // closed by the goroutine at its end
 }
 
-// run writes every FlushEvery, when it is asked, and on and on while so much is held that calls
-// may have to wait, until stop is called.
+// run writes every Options.FlushEvery, earlier when wake is called, and continuously while the journal
+// is so full that calls may have to wait. It returns when stop is called.
 func (c *committer) run() {
 	defer close(c.done)
 	delay := c.opts.FlushEvery
@@ -40,6 +40,7 @@ func (c *committer) run() {
 		case <-c.quit:
 			return
 		}
+		// After a failure wait twice as long as before, up to maxRetryDelay.
 		switch ok, more := c.commit(); {
 		case !ok:
 			delay = max(delay, min(2*delay, maxRetryDelay))
@@ -52,18 +53,19 @@ func (c *committer) run() {
 	}
 }
 
-// wake asks for a write now.
+// wake makes the goroutine write now. It does not wait.
 func (c *committer) wake() {
 	select {
 	case c.requests <- struct{}{}:
-	default: // it was asked already
+	default: // a request is pending
 	}
 }
 
-// commit writes what there is, or what could not be written the last time. It
-// reports whether that went well, and whether it should go on at once. A store that
-// has failed for good writes nothing more.
+// commit writes the batch that the last write failed to write, or else the next one. ok reports
+// whether the write succeeded, and more whether another write should follow at once. If the store has
+// failed for good, commit writes nothing and returns false.
 func (c *committer) commit() (ok, more bool) {
+	// Take the batch with the lock: it holds all calls up to this moment.
 	c.storeMu.Lock()
 	if c.file.status.hasFailed() {
 		defer c.storeMu.Unlock()
@@ -72,14 +74,19 @@ func (c *committer) commit() (ok, more bool) {
 	}
 	w, update, repair := c.journal.nextBatch(), c.file.update, c.file.status.err != nil
 	c.storeMu.Unlock()
+
+	// Write it without the lock: calls continue in memory meanwhile.
 	var files []OutputFileExtent
 	var err error
 	if w != nil {
 		files, err = c.write(w, update, repair)
 	}
+
+	// Record the result with the lock, and wake the calls that wait for it. If bbolt has faulted
+	// during a read meanwhile, failOnFault has done so already.
 	c.storeMu.Lock()
 	defer c.storeMu.Unlock()
-	if c.file.faulted { // the store faulted meanwhile, and all calls that waited for this write have its error
+	if c.file.faulted {
 		return false, false
 	}
 	c.file.status.recordAttempt(err)
@@ -91,8 +98,9 @@ func (c *committer) commit() (ok, more bool) {
 	return err == nil, c.journal.isCheckpointUrgent()
 }
 
-// write syncs the output first, and then writes w and the lengths of the output's files
-// into the file. With repair it makes up for a failed write.
+// write syncs the output first, and then writes w and the lengths of the output files in one
+// transaction. repair says that the last write has failed: then write first writes the meta pages of
+// the file again. The caller does not hold storeMu.
 func (c *committer) write(
 	w *writeBatch, update func(func(*bbolt.Tx) error) error, repair bool,
 ) (files []OutputFileExtent, err error) {
@@ -115,7 +123,7 @@ func (c *committer) write(
 	return files, err
 }
 
-// changedOutputFiles returns the files whose new lengths are not yet in the store's file.
+// changedOutputFiles returns the output files whose lengths differ from those in the store's file.
 // Options.BeforeWrite has put these bytes on the disk.
 func (c *committer) changedOutputFiles() []OutputFileExtent {
 	if c.opts.ListOutputFiles == nil {
@@ -127,12 +135,13 @@ func (c *committer) changedOutputFiles() []OutputFileExtent {
 	return c.outputFiles.changed(files)
 }
 
-// flush makes all earlier calls durable. If the last write has failed, it tries again. It
-// requires the lock, which it gives up while it waits.
+// flush waits until all earlier calls are durable. If the last write has failed, it waits for one more
+// attempt. The caller holds storeMu, which flush releases while it waits.
 func (c *committer) flush(ctx context.Context) error {
 	if c.file.status.hasFailed() {
 		return c.file.status.err
 	}
+	// Earlier calls are in the batches that were begun, and in the next one if changes are pending.
 	want := c.journal.lastBatchNumber
 	if c.journal.unwrittenChangeCount() > 0 {
 		want++
@@ -158,13 +167,13 @@ func (c *committer) flush(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the goroutine and writes what is left, unless a write fails. No call that changes
-// something may be made meanwhile. Calls that wait for a write are woken.
+// stop ends the goroutine and writes what is left, until a write fails. The engine is closed already,
+// so that no call adds changes meanwhile. It wakes the calls that wait for a write.
 func (c *committer) stop() {
 	close(c.quit)
 	<-c.done
 	for ok := true; ok && (c.journal.batchToWrite != nil || c.journal.unwrittenChangeCount() > 0); {
 		ok, _ = c.commit()
 	}
-	close(c.file.status.attemptDone) // there will be none: calls that wait for it are refused
+	close(c.file.status.attemptDone) // no attempt follows: waiting calls return ErrClosed
 }

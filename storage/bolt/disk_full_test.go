@@ -54,7 +54,7 @@ func TestFullFileSystem(t *testing.T) {
 		t.Skipf("no file system may be mounted here: %v", err)
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
-	testFullDisk(t, dir, "no space left on device: make room on the disk", func() {
+	testFullDisk(t, dir, "no space left on device: free some space on the disk", func() {
 		must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=400m"))
 	})
 }
@@ -128,14 +128,14 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true})
 	must(t, os.Truncate(filepath.Join(dir, "frontier.db"), int64(2*os.Getpagesize())))
 	_, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1)
-	want := fmt.Sprintf("read %s: the file makes no sense, or is cut short", s.engine.file.path)
+	want := fmt.Sprintf("read %s: the file is damaged or truncated", s.engine.file.path)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Lease: %v, want %s", err, want)
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0); err == nil {
 		t.Error("Add went well")
 	}
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("Close: %v", err)
 	}
 }

@@ -1,53 +1,82 @@
-// Package bolt keeps the state of a crawl in one file, by bbolt. It is the
-// engine of a crawl in one process that must survive it.
+// Package bolt is the storage engine of a crawl in one process whose state survives the process. It
+// keeps the state in one file, through bbolt.
 //
-// Open gives a storage.Store, which is a storage.Inspector too, and keeps others
-// from the file until Close. After a crash Open is all that there is to do: what
-// was leased is in its queue again, and hosts rest before they are visited. Options
-// say how often changes are written, what must be on the disk before they are
-// (BeforeWrite), and what is called when they cannot be (OnStallChange, OnDamaged). Compact
-// gives back the space that is free in a file. OpenNotes opens a file for its notes alone.
+//	store, err := bolt.Open("crawl/frontier.db", bolt.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//
+// Open returns a storage.Store that is also a storage.Inspector and a storage.Importer. No other
+// process can open the file until Close. After a crash Open needs no repair: leased URLs are in
+// their queues again, and no host is due before Options.PostInterruptionDelay has passed. OpenNotes
+// opens a file for its notes alone, and Compact gives the free space in a file back.
 //
 // # How a change reaches the file
 //
-// A call takes effect in memory at once. What it changes goes into a redo log,
-// which one goroutine appends to the file, all calls of a moment in one
-// transaction, every FlushEvery or when there is much: then they are durable.
-// So a crash loses a suffix of the calls, never one out of the middle and never
-// half of one.
+// A call takes effect in memory at once. Its changes are appended to a redo log in memory. One
+// goroutine, the committer, writes that log into the file every Options.FlushEvery (200 ms), or
+// earlier after Options.FlushAfterChanges: all calls since the last write in one transaction, which
+// bbolt syncs. Then the calls are durable. A crash therefore loses the last calls, never one out of
+// the middle and never half of one.
 //
-// Changes stay in memory, by origin, until they are checkpointed: put into their
-// place in the file. That is done for some origins at a time, in the order of
-// the file, round after round, when there are many changes or little else to
-// do. URLs of a crawl come scattered over all its sites; written where they
-// belong at once, each would rewrite a page or two of the file, and by the time
-// an origin is checkpointed there are several on the same page. When a round, or
-// sweep, is over, the log from before it is deleted. The checkpoint of an origin is
-// part of a transaction that appends to the log, and takes all that was done to
-// the origin until then: so the file and its log together are always the state
-// of one moment. To open the file after a crash, or after Close, is to read the
-// log back into memory; what of it was checkpointed already is checkpointed again, which
-// makes no difference.
+// The changes also stay in memory, by origin, until they are checkpointed: written to their final
+// place in the file. A transaction checkpoints some origins, in the order of the file, when many
+// changes are in memory or little else is to be written. One pass over all origins that had changes
+// at its begin is a sweep; after it, the log from before the sweep is deleted. Checkpoints are
+// batched because the URLs of a crawl come scattered over its sites: written one by one, each would
+// rewrite a page or two of the file, while a later checkpoint changes several URLs on one page.
 //
-// While nothing can be written, the changes wait in memory and the committer
-// tries again: see storage.ErrWriteStalled.
+// A transaction that checkpoints an origin also appends the log up to the same moment. The file and
+// its log together are thus always the state of one moment. Open reads the log back into memory.
+// Changes in it that were checkpointed before are checkpointed again, which changes nothing.
+//
+// While the file cannot be written, the changes wait in memory and the committer tries again: see
+// storage.ErrWriteStalled. Calls that change the store wait while Options.MaxBufferedChanges are in
+// memory, or four times as many in the log.
+//
+// # What is on disk after each call
+//
+// Until the next write of the committer: nothing of the call. After that write, which Flush waits
+// for, the file holds the following records: first in the bucket log, and after a checkpoint in the
+// buckets below.
+//
+//	Add                   for each new URL: the URL in its lane, and its fingerprint
+//	Lease                 nothing for a lease, whose URL stays where it was, except the origin's
+//	                      record when revisits and other URLs take turns; for each lease that has
+//	                      expired: the URL in a lane of returned URLs, and the host's clock
+//	Renew                 nothing
+//	MarkSent              the URL again, with the mark
+//	Ack                   the deletion of the URL and, if it is kept, the URL in its new lane;
+//	                      the host's clock, if the Ack has one
+//	Hold                  the origin's record, which holds the hold
+//	RescheduleByLastmod   the URL at its new time, and its entry in the index of revisits
+//	UnparkMatchingURLs    the moved URLs, at most 256 in one atomic step
+//	SetNote               the note
+//	Import                the URLs, fingerprints, clock and hold of each dump; a dump is atomic
+//
+// Every record of an origin's URLs is followed by the origin's record, with its counts, in the same
+// transaction. AdmitHostsWithinLimits skips the log: the next write puts the hosts into the bucket
+// counted.
+//
+// Close postpones each host with a leased URL by the longer of its LostVisitDelay and
+// Options.PostInterruptionDelay, writes what is left, and marks the file as clean unless a write has
+// failed. The log stays, and the next Open reads it. If the file is not clean, Open records its time
+// in the key crashed and postpones every host by the same delay from then on.
 //
 // # What is in memory
 //
-// The hosts that have something to hand out, up to Options.MaxHostsInMemory, and their
-// origins; of hosts beyond, which are idle, when their turn comes; the heads of
-// queues that were asked for; changes that are not checkpointed. URLs are on disk: a
-// queue is read from there, some URLs at a time, as it is worked off. An origin
-// that holds nothing is forgotten, and read back when it is met again. A lease
-// writes nothing: its URL stays in the file where it was, and is back in its
-// queue if the process ends.
+// The hosts that have URLs to lease, up to Options.MaxHostsInMemory, with their origins; a stub of
+// each further host, which is evicted and read back when its turn comes; the heads of the lanes that
+// were read; and the changes that are not checkpointed. All other URLs are on disk alone: a queue is
+// read in portions of at most Options.PrefetchCount. An origin without URLs is dropped from memory
+// soon after its last change, and read back when a call names it.
 //
 // # The file
 //
-// Integers in keys are big-endian; values are written in record.go. Each
-// origin has a number, which begins the keys of all that is its own. A host has
-// the number of its first origin. Every value ends with a checksum (CRC-32C, 4 bytes)
-// of its key and itself: see "Damage".
+// Integers in keys are big-endian. Each origin has a number, which begins the keys of everything that
+// belongs to it; a host has the number of its first origin. Every value ends with a checksum
+// (CRC-32C, 4 bytes) of its key and itself.
 //
 //	meta     "format", "clean", "opened", "floor", "crashed", "unchecked"; "sealing" during a migration
 //	names    = origin, or @ host                    → number 4
@@ -57,65 +86,71 @@
 //	prints   number 4, highest fingerprint 8        → fingerprints 8 each, in order
 //	resting  number 4, fingerprint 8                → key in urls
 //	notes    number 4, key                          → value
-//	counted  domain, 0, host                        → empty; without a host: how many there are
+//	counted  domain, 0, host                        → empty; without a host: number of hosts
 //	log      number of the segment 8                → changes
 //	files    path of a file, or a directory         → name in it, serial, bytes on the disk
 //
-// Lanes are those of package schedule, and two more: for what is parked, and
-// for records that make no sense. In lanes that are not timed the time is the
-// rank. prints is the seen set; the fingerprint is FNV-1a, of path and query and of
-// what else an entry's request is, if it is no GET. resting is the index for
-// RescheduleByLastmod. The value of a URL in the log has its own checksum, so that nothing has to
-// be computed again when it is checkpointed.
+// Lanes are those of package schedule and two more, for parked URLs and for damaged records. In lanes
+// without times, the time is the rank. prints is the seen set: see storage.Entry.RequestFingerprint.
+// resting is the index for RescheduleByLastmod. Entries and clocks are encoded by package
+// storage/internal/record. In the log, the value of a URL has its own checksum, which the checkpoint
+// copies.
 //
-// Open migrates an older format, a portion at a time, each in a transaction, so that
-// it may be broken off at any moment and the next Open goes on. Format 3 is 2 with
-// requests that are no GET; format 4 is 3 with checksums, and with the bucket files.
-// Older programs refuse a newer format.
+// Open migrates an older format in portions, one transaction each, so that a migration that was
+// interrupted continues with the next Open. Format 3 is format 2 with requests other than GET; format
+// 4 is format 3 with checksums and the bucket files. Formats 1 and 2 are refused. Older programs
+// refuse a newer format.
 //
 // # Damage
 //
-// A checksum is checked whenever a value is read. A URL whose record is damaged is set
-// aside and reported (Options.OnDamaged), and never visited. Where a part of the seen
-// set is damaged, GETs that may be in it are visited again, and requests that are not safe
-// are not sent. Any other damaged record, and pages that bbolt cannot read or that
-// the system cannot map in (SIGBUS), are an error that names the record: of Open, or
-// of the call, which ends the crawl.
+// The store verifies a checksum whenever it reads the value. It moves a URL with a damaged record to
+// a lane of its own, reports it (Options.OnDamaged) and never visits it. Where a part of the seen set
+// is damaged, GETs that may be in it are visited again, and requests that are unsafe are not sent.
+// Any other damaged record is an error that names the record, of Open or of the call, and ends the
+// crawl. So is a page that bbolt cannot read or the system cannot map (SIGBUS).
 //
-// # Files of output
+// # Output files
 //
 // Options.BeforeWrite puts output on the disk before the changes that depend on it, and
-// Options.ListOutputFiles says how much that is. The lengths are written in the transaction of
-// these changes. After a crash, what lies before a length must be there, and
-// what lies behind it may be torn. That stays known (Store.OutputMayBeTorn) until lengths are
-// written again, though the store is opened meanwhile, to be looked into.
+// Options.ListOutputFiles returns how many bytes that are. The lengths are written in the transaction
+// of these changes. After a crash, the bytes before a length are there, and the bytes after it may be
+// torn. Store.OutputMayBeTorn reports this until lengths are written again, even if the store is
+// opened in between only to be inspected.
 //
-// # The code
+// # Where to begin reading
 //
-// Begin with store.go: its methods are those of storage.Store. inspector.go has those of
-// storage.Inspector, and notes.go those of NoteStore. They lock the engine, read the file where they
-// must, and leave the work to a part. A part calls those below it, and none calls a Store:
+// Begin with store.go, which has the methods of storage.Store; inspector.go has those of
+// storage.Inspector and notes.go those of NoteStore. They lock the engine, begin a read transaction
+// where they need the file, and call a part. A part calls only parts below it in this list:
 //
-//	Store, NoteStore         the verbs
-//	noteTable            the verbs that both have
+//	Store, NoteStore     the exported methods
+//	noteTable            the methods that both have
 //	leaseTable           leases
 //	urlQueues            URLs in their lanes
 //	seenSet              fingerprints
 //	engine               opens, locks, flushes and closes all of the following
-//	committer            writes what the journal has; the only goroutine
+//	committer            the goroutine that writes what the journal holds
 //	originCache          origins and hosts, in memory and in the file, and their schedule
-//	headCache            how many URLs are in memory
-//	journal              changes that are not in their place in the file: log and checkpoints
+//	headCache            the URLs at the heads of lanes, in memory
+//	journal              changes that are not in their final place: log and checkpoints
 //	admittedHostCounter  hosts that the crawl admitted
-//	outputFiles          lengths of the files of output
-//	storeFile            the file, by bbolt
+//	outputFiles          lengths of the output files
+//	storeFile            the file, through bbolt
 //	writeHealth          whether the file can be written
-//	damageReporter       what is damaged in it
+//	damageReporter       errors and reports of damage
 //
-// Open and OpenNotes start one goroutine, committer.run; Close ends it and waits for it. There is
-// one lock, engine.mu: every method of a part requires it, but those of the committer that say
-// otherwise. It comes before the locks of bbolt: a call that reads the file holds it. The
-// committer writes without it, so that calls go on in memory meanwhile, and takes it before and
-// after, never within a transaction. The functions of Options are called with it, or while the
-// committer writes, and must not call the store.
+// # Goroutines and locks
+//
+// Open and OpenNotes start one goroutine, committer.run. Close ends it and waits for it, except after
+// bbolt has faulted during a read: then the goroutine may wait forever for a lock of bbolt.
+//
+// There is one lock, engine.mu. The methods of the parts require it, apart from those of the
+// committer that take it themselves and those that open and close the file. The lock order is
+// engine.mu, then the locks of bbolt: a call that reads the file holds engine.mu during its read
+// transaction. The committer never takes engine.mu within a transaction. It holds engine.mu before
+// and after a write but not during it, so that calls continue in memory meanwhile.
+//
+// The committer calls Options.BeforeWrite, ListOutputFiles and OnCommitted without engine.mu;
+// OnStallChange, OnDamaged and the shouldUnpark of UnparkMatchingURLs are called with it. None of
+// them may call the store.
 package bolt

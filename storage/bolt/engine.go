@@ -13,14 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An engine is what a Store and NoteStore are built on: one file, its lock, the changes that are on
-// their way to the file, and the origins in it.
+// An engine is the common base of a Store and a NoteStore: one file, its lock, the changes that are
+// on their way to the file, and the origins in it.
 type engine struct {
 	opts              Options
 	committer         *committer
-	leaveMemoryBudget func() // the SharedMemoryBudget
+	leaveMemoryBudget func() // gives the store's share of Options.SharedMemoryBudget back
 
-	mu            sync.Mutex // guards all below; the committer writes to file without it
+	// mu guards closed, file, status, damage, journal, admittedHosts, outputFiles, index and heads,
+	// and the parts of the Store. The committer writes to file without it.
+	mu            sync.Mutex
 	closed        bool
 	file          storeFile
 	status        *writeHealth
@@ -32,8 +34,9 @@ type engine struct {
 	heads         headCache
 }
 
-// openEngine opens the file at path, and makes it if there is none. It returns what the file
-// says of its past and of its origins. start must be called, or the file closed.
+// openEngine opens the file at path and creates it if it does not exist. It returns what the file
+// records of earlier opens, and the totals of its origins. The caller must call start, or close the
+// file.
 func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals storeTotals, err error) {
 	e = &engine{opts: opts.withDefaults()}
 	e.damage = damageReporter{path: path, onDamaged: e.opts.OnDamaged}
@@ -58,10 +61,10 @@ func openEngine(path string, opts Options) (e *engine, meta openedMeta, totals s
 	return e, meta, totals, err
 }
 
-// load takes the file over: first it brings it to this format and marks it as
-// opened, then it reads it. Of the origins it takes those into memory that have
-// something to hand out, or changes in the log; URLs stay where they are.
+// load migrates the file to the current format, marks it as open, and reads it. It loads the origins
+// that have URLs to lease or changes in the log; URLs stay on disk.
 func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
+	// Bring the file to the current format, and mark it as open.
 	if err := e.file.prepare(); err != nil {
 		return meta, totals, err
 	}
@@ -75,6 +78,7 @@ func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
 		return meta, totals, err
 	}
 	e.index.minDue, e.index.openedAfterCrashAt, e.outputFiles.mayBeTorn = meta.earliestAllowedDue, meta.crashedAt, meta.outputMayBeTorn
+	// Read the log before the origins: where both have an origin, the log is newer.
 	err = e.file.db.View(func(tx *bbolt.Tx) error {
 		for _, name := range allBuckets() {
 			if tx.Bucket([]byte(name)) == nil {
@@ -94,13 +98,14 @@ func (e *engine) load() (meta openedMeta, totals storeTotals, err error) {
 	return meta, totals, err
 }
 
-// start starts the committer, which close ends.
+// start starts the goroutine of the committer, which close ends.
 func (e *engine) start() {
 	e.leaveMemoryBudget = e.opts.SharedMemoryBudget.addStore()
 	go e.committer.run()
 }
 
-// lockIfOpen locks e for a call that changes nothing on disk.
+// lockIfOpen locks e.mu for a call that changes nothing on disk. It returns an error, without the
+// lock, if ctx is done or e is closed.
 func (e *engine) lockIfOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -113,8 +118,8 @@ func (e *engine) lockIfOpen(ctx context.Context) error {
 	return nil
 }
 
-// lockForChange locks e for a call that changes something. It waits while too much is
-// held. A store that has failed for good changes no more.
+// lockForChange locks e.mu for a call that changes the store. It waits while the journal is full. It
+// returns an error, without the lock, if ctx is done, e is closed or the store has failed for good.
 func (e *engine) lockForChange(ctx context.Context) error {
 	for {
 		if err := e.lockIfOpen(ctx); err != nil {
@@ -127,9 +132,11 @@ func (e *engine) lockForChange(ctx context.Context) error {
 		if !e.journal.isFull() {
 			return nil
 		}
+		// The journal is full: wait until the next write has ended, and look again. A stalled
+		// committer tries again at its own pace.
 		attemptDone, stalled := e.status.attemptDone, e.status.err != nil
 		e.mu.Unlock()
-		if !stalled { // else the committer tries again in its own time
+		if !stalled {
 			e.committer.wake()
 		}
 		select {
@@ -140,7 +147,8 @@ func (e *engine) lockForChange(ctx context.Context) error {
 	}
 }
 
-// trimAndCommitIfDueThenUnlock unlocks e after a call. It asks for a write if there is much to write.
+// trimAndCommitIfDueThenUnlock ends a call: it drops cached heads beyond the limit, unlocks e.mu, and
+// wakes the committer if many changes are unwritten.
 func (e *engine) trimAndCommitIfDueThenUnlock() {
 	commitNow := e.status.err == nil && e.journal.shouldWriteNow()
 	e.heads.trim()
@@ -150,7 +158,7 @@ func (e *engine) trimAndCommitIfDueThenUnlock() {
 	}
 }
 
-// view makes a call that reads the file, and changes nothing on disk.
+// view calls do in a read transaction, with e.mu held, for a call that changes nothing on disk.
 func (e *engine) view(ctx context.Context, do func(*bbolt.Tx) error) error {
 	if err := e.lockIfOpen(ctx); err != nil {
 		return err
@@ -159,7 +167,8 @@ func (e *engine) view(ctx context.Context, do func(*bbolt.Tx) error) error {
 	return e.file.view(do)
 }
 
-// change makes a call that changes something, and reads the file.
+// change calls do in a read transaction, with e.mu held, for a call that changes the store in memory.
+// It waits while the journal is full.
 func (e *engine) change(ctx context.Context, do func(*bbolt.Tx) error) error {
 	if err := e.lockForChange(ctx); err != nil {
 		return err
@@ -168,7 +177,7 @@ func (e *engine) change(ctx context.Context, do func(*bbolt.Tx) error) error {
 	return e.file.view(do)
 }
 
-// viewOrigin calls do with an origin, if it was ever met.
+// viewOrigin is view for an origin. It does not call do if the store has no such origin.
 func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *residentOrigin)) error {
 	return e.view(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.find(tx, name)
@@ -179,7 +188,7 @@ func (e *engine) viewOrigin(ctx context.Context, name decorum.Origin, do func(*b
 	})
 }
 
-// changeOrigin makes a change to an origin, new if need be.
+// changeOrigin is change for an origin, which it creates if the store has no such origin.
 func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change func(*residentOrigin)) error {
 	return e.change(ctx, func(tx *bbolt.Tx) error {
 		o, err := e.index.getOrCreate(tx, name)
@@ -190,9 +199,9 @@ func (e *engine) changeOrigin(ctx context.Context, name decorum.Origin, change f
 	})
 }
 
-// forEachValueOfOrigin calls yield with the values that a bucket of the file holds of an origin,
-// one at a time, since they may be large. It yields a damaged value as it is, with an
-// error.
+// forEachValueOfOrigin calls yield with each value of an origin in a bucket of the file, without
+// e.mu. It locks e.mu for one value at a time, since values may be large. A damaged value is yielded
+// unchanged, with an error.
 func (e *engine) forEachValueOfOrigin(
 	ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte, err error) bool,
 ) error {
@@ -219,9 +228,9 @@ func (e *engine) forEachValueOfOrigin(
 	}
 }
 
-// forEachOrigin calls yield with what read returns for each origin, until yield returns
-// false. read reports false for the origin without a name, which holds the crawl's own
-// notes. The store is locked while a portion is read, and free while yield runs.
+// forEachOrigin calls yield with the result of read for each origin, until yield returns false. read
+// returns false for an origin to skip. It holds e.mu while it reads a batch of batchSize origins, and
+// calls yield without it.
 func forEachOrigin[T any](
 	ctx context.Context, e *engine, yield func(T) bool, read func(tx *bbolt.Tx, number uint32) (T, bool, error),
 ) error {
@@ -231,6 +240,7 @@ func forEachOrigin[T any](
 		if err := e.lockIfOpen(ctx); err != nil {
 			return err
 		}
+		// Origins are numbered from 1 without gaps; the last number may grow between batches.
 		err := e.file.view(func(tx *bbolt.Tx) error {
 			end := min(e.index.lastOriginNumber, number+batchSize-1)
 			more = end < e.index.lastOriginNumber
@@ -258,14 +268,14 @@ func forEachOrigin[T any](
 	return nil
 }
 
-// lockAndReportDamage is damageReporter.reportOnce for callers that do not hold the lock.
+// lockAndReportDamage is damageReporter.reportOnce for callers that do not hold e.mu.
 func (e *engine) lockAndReportDamage(place, format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.damage.reportOnce(place, format, args...)
 }
 
-// FileStats returns how large the file is.
+// FileStats returns the size of the file, how much of it is free, and the length of the log.
 func (e *engine) FileStats() (FileStats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,7 +284,8 @@ func (e *engine) FileStats() (FileStats, error) {
 	return f, err
 }
 
-// Flush makes all earlier calls durable. If the last write has failed, it tries again.
+// Flush makes all earlier calls durable. If the last write has failed, Flush tries once more and
+// returns the error.
 func (e *engine) Flush(ctx context.Context) error {
 	if err := e.lockIfOpen(ctx); err != nil {
 		return err
@@ -283,9 +294,9 @@ func (e *engine) Flush(ctx context.Context) error {
 	return e.committer.flush(ctx)
 }
 
-// close calls lastChanges with the lock, writes what is left and closes the file. What is in the
-// log stays there: the next one to open the file goes on from it. An engine that has failed for
-// good writes nothing at its end: the next one finds what was durable before, as after a crash.
+// close calls lastChanges with e.mu held, writes what is left, and closes the file. The log stays in
+// the file: the next engine that opens the file continues from it. An engine that has failed for good
+// writes nothing here: the next one finds what was durable before, as after a crash.
 func (e *engine) close(lastChanges func()) error {
 	if err := e.lockIfOpen(context.Background()); err != nil {
 		return err
@@ -301,11 +312,11 @@ func (e *engine) close(lastChanges func()) error {
 	return e.file.close()
 }
 
-// closeFaulted closes the file of a store that has faulted, without a call to bbolt. It
-// requires the lock, and releases it.
+// closeFaulted closes the file of a store in which bbolt has faulted, without a call to bbolt. The
+// caller holds e.mu, which closeFaulted releases.
 func (e *engine) closeFaulted() error {
 	err := fmt.Errorf("close: what was not flushed is lost: %w", e.status.err)
-	close(e.committer.quit) // it may wait for bbolt for good
+	close(e.committer.quit) // but do not wait: the goroutine may wait for a lock of bbolt forever
 	e.status.signalAttemptDone()
 	e.mu.Unlock()
 	defer e.leaveMemoryBudget()

@@ -6,12 +6,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Millions of hosts may have URLs, and nearly all of them wait. In memory a host with
-// one origin takes about 1 KiB. Hosts beyond Options.MaxHostsInMemory are idle: they are on disk,
-// and the schedule keeps about 130 bytes of each, with the time of its turn. An idle
-// host is read back when its turn comes, or when a call changes one of its origins.
+// Millions of hosts may have URLs, and nearly all of them wait. In memory a host with one origin takes
+// about 1 KiB. Hosts beyond Options.MaxHostsInMemory are evicted: they are on disk, and the schedule
+// keeps a stub of about 130 bytes of each, with the time of its turn. An evicted host is read back when
+// its turn comes, or when a call changes one of its origins.
 
-// evictHostIfClean makes a host idle, unless the file lacks some of its present state.
+// evictHostIfClean evicts a host, unless the file does not have all of its present state or
+// Schedule.IsHostEvictable returns false.
 func (x *originCache) evictHostIfClean(h *residentHost) {
 	if h.hasUnloggedChanges || h.uncheckpointed || !x.schedule.IsHostEvictable(&h.Host, h.originsInMemory) {
 		return
@@ -28,7 +29,7 @@ func (x *originCache) evictHostIfClean(h *residentHost) {
 	x.schedule.EvictHost(&h.Host, h.number, func(o *residentOrigin) uint32 { return o.number })
 }
 
-// reloadDueEvictedHosts reads back the idle hosts that Lease must know.
+// reloadDueEvictedHosts reads back the evicted hosts that the schedule needs for NextOrigin and Wait.
 func (x *originCache) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 	for evicted := x.schedule.NextHostToRestore(); evicted != nil; evicted = x.schedule.NextHostToRestore() {
 		o, err := x.read(tx, numberKey(evicted.Origins[0].OriginNumber))
@@ -43,12 +44,12 @@ func (x *originCache) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 	return nil
 }
 
-// restoreHost takes an idle host into memory, with all its origins and o, which may
+// restoreHost brings an evicted host back into memory, with its evicted origins and with o, which may
 // be one of them.
 func (x *originCache) restoreHost(
 	tx *bbolt.Tx, h *residentHost, evicted *schedule.EvictedHostStub, o *residentOrigin,
 ) error {
-	// Read all of them first: an error leaves the host idle.
+	// Read all origins before any change: after an error the host is still evicted.
 	origins := make([]*residentOrigin, len(evicted.Origins))
 	hasOwn := false
 	for i, k := range evicted.Origins {
@@ -61,6 +62,8 @@ func (x *originCache) restoreHost(
 			return err
 		}
 	}
+
+	// Replace the stub in the schedule with the host and its origins.
 	x.schedule.RemoveFromEvictedHosts(evicted)
 	x.hosts[h.name] = h
 	for i, k := range evicted.Origins {
@@ -73,8 +76,8 @@ func (x *originCache) restoreHost(
 	return nil
 }
 
-// evictedOriginWaitingSince returns the schedule's record of an idle origin; false if the origin is not
-// idle.
+// evictedOriginWaitingSince returns since when an evicted origin waits for its turn, false if the
+// origin is not evicted.
 func (x *originCache) evictedOriginWaitingSince(h *residentHost, number uint32) (waitingSince int64, ok bool) {
 	evicted := x.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {

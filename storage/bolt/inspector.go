@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Origins implements storage.Inspector. It goes by the order in which the
-// origins were met, a portion at a time.
+// Origins implements storage.Inspector. It yields the origins in the order in which the store was
+// given them, and reads batchSize of them at a time.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	return forEachOrigin(ctx, s.engine, yield, func(tx *bbolt.Tx, number uint32) (storage.OriginInfo, bool, error) {
 		info, err := s.engine.index.info(tx, number)
@@ -21,7 +21,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 	})
 }
 
-// Origin implements storage.Inspector. What is not in memory stays where it is.
+// Origin implements storage.Inspector. It does not load an origin that is in the file only.
 func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return info, false, err
@@ -37,11 +37,12 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	return info, found, err
 }
 
-// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
-// their leases run out.
+// OriginURLsInState implements storage.Inspector. It yields leased URLs first, since they return to
+// the head of the queue if their leases expire.
 func (s *Store) OriginURLsInState(
 	ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool,
 ) error {
+	// A state is a range of lanes: n lanes from first on.
 	first, n := schedule.LaneID(0), schedule.AwaitingRevisit
 	switch state {
 	case storage.StateAwaitingRevisit:
@@ -68,15 +69,15 @@ func (s *Store) OriginURLsInState(
 	return nil
 }
 
-// forEachEntryInLane tells of the URLs that wait in one lane. Records that make no sense
-// are passed by: Lease sets them aside.
+// forEachEntryInLane yields the URLs of one lane, batchSize at a time, and reports whether yield always
+// returned true. It reports damaged records and skips them: Lease quarantines them.
 func (s *Store) forEachEntryInLane(
 	ctx context.Context, name decorum.Origin, lane schedule.LaneID, yield func(storage.Entry, time.Time) bool,
 ) (more bool, err error) {
 	for from := (laneSlot{lane, firstPosition}); ; {
 		var number uint32
 		var items []storedURL
-		more = false // if the origin was never met
+		more = false // stays so if the store does not have the origin
 		err := s.engine.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *residentOrigin) {
 			number = o.number
 			items, more = s.queues.listUnleased(tx, o, from, batchSize)
@@ -88,7 +89,7 @@ func (s *Store) forEachEntryInLane(
 			e, err := parseEntry(i.value, number, name, laneSlot{lane, i.urlQueuePosition})
 			if err != nil {
 				place := fmt.Sprintf("url %d %v", number, laneSlot{lane, i.urlQueuePosition})
-				s.engine.lockAndReportDamage(place, "%v: it is passed by", err)
+				s.engine.lockAndReportDamage(place, "%v: the URL is skipped", err)
 				continue
 			}
 			var at time.Time
@@ -116,10 +117,11 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	return known, err
 }
 
-// SeenURLFingerprints implements storage.Inspector. First come those that are not checkpointed.
+// SeenURLFingerprints implements storage.Inspector.
 func (s *Store) SeenURLFingerprints(
 	ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool,
 ) error {
+	// Copy the fingerprints that are not checkpointed, and yield them first.
 	var pending sortedSliceSet[urlFingerprint]
 	err := s.engine.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *residentOrigin) {
 		for _, layer := range o.pendingLayers() {
@@ -136,10 +138,11 @@ func (s *Store) SeenURLFingerprints(
 			return nil
 		}
 	}
+	// Then yield those of the file, also the readable ones of damaged values.
 	return s.engine.forEachValueOfOrigin(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
 		if err != nil {
 			s.engine.lockAndReportDamage("prints "+string(key),
-				"a part of the seen set of %v: what is left of it is listed", name)
+				"a part of the seen set of %v: only its readable fingerprints are listed", name)
 			value = mergeFingerprints(nil, salvageFingerprints(value))
 		}
 		for i := range len(value) / fingerprintLen {

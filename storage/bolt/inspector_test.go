@@ -44,7 +44,7 @@ func TestDamagedRecords(t *testing.T) {
 	if c := must1(s.Counts(t.Context())); leased != 1998 || c.QueuedURLs != 0 {
 		t.Errorf("%d were leased, want 1998; counts %+v", leased, c)
 	}
-	want := []string{"one URL is set aside: ", "queue of https://b.example: "}
+	want := []string{"a damaged URL record is skipped: ", "queue of https://b.example: "}
 	if len(reported) != 2 || !strings.Contains(reported[0], want[0]) || !strings.Contains(reported[1], want[1]) {
 		t.Errorf("told %q, want %q", reported, want)
 	}
@@ -222,7 +222,7 @@ func TestCompact(t *testing.T) {
 	}
 	foreign := storePath(t.TempDir())
 	editFile(t, foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
-	if err := Compact(foreign); err == nil || !strings.Contains(err.Error(), "something else") {
+	if err := Compact(foreign); err == nil || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("compact another program's file: %v", err)
 	}
 }

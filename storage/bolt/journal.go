@@ -12,42 +12,42 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// maxLogFactor bounds the log, in changes for each that may be held: changes that
-// undo each other are held once, and are all in the log.
+// maxLogFactor limits the log to this many times Options.MaxBufferedChanges. The log has every change,
+// while changes that replace each other are in memory once.
 const maxLogFactor = 4
 
-// A journal holds the changes that are not in their place in the file: those since the last
-// write, those of the log, and in which order both go to the file. It requires the lock of the
-// store, but for a batch that nextBatch returned, which does not change.
+// A journal holds the changes that are not in their final place in the file: those since the last
+// write, and those in the log. It decides when they are written and checkpointed. Its methods require
+// engine.mu; a batch that nextBatch returned does not change, and may be read without it.
 type journal struct {
 	opts     *Options
 	damage   *damageReporter
-	newHosts *admittedHostCounter // whose new hosts are written along
+	newHosts *admittedHostCounter // its new hosts are written with each batch
 
 	// Changes since the last write.
 	redoLog         redoLogBuffer
-	unloggedOrigins []*residentOrigin // whose records have changed
-	unloggedHosts   []*residentHost   // the same
+	unloggedOrigins []*residentOrigin // origins whose records have changed
+	unloggedHosts   []*residentHost   // hosts whose records have changed
 
 	// Writes.
-	lastBatchNumber        uint64      // number of the last write that was begun
-	batchToWrite           *writeBatch // being written, or to be written again; nil if none is
-	lastWrittenBatchNumber uint64      // number of the last write in the file
-	unchangedSinceWrite    bool        // nothing has changed since the last write
+	lastBatchNumber        uint64      // number of the last batch that nextBatch made
+	batchToWrite           *writeBatch // the batch that is being written or failed to be written; or nil
+	lastWrittenBatchNumber uint64      // number of the last batch that is in the file
+	unchangedSinceWrite    bool        // nothing had changed at the last call of nextBatch
 
 	// The log in the file.
 	nextSegment           uint64 // number of the next segment
 	loggedChangeCount     int    // changes in the log
-	sweepEndSegment       uint64 // the present sweep checkpoints all of the log before this segment
-	changesBeforeSweepEnd int    // changes there
+	sweepEndSegment       uint64 // the current sweep checkpoints the whole log before this segment
+	changesBeforeSweepEnd int    // changes in the log before sweepEndSegment
 
 	// Changes by origin, until they are checkpointed.
-	bufferedChangeCount int               // changes in memory
-	dirtyOrigins        []*residentOrigin // with changes, to be checkpointed in the next sweep
-	originsToCheckpoint []*residentOrigin // to be checkpointed in this one, in the order of their numbers
+	bufferedChangeCount int               // weighted changes in memory: see originChanges
+	dirtyOrigins        []*residentOrigin // origins with changes, for the next sweep
+	originsToCheckpoint []*residentOrigin // the rest of the current sweep, in the order of their numbers
 }
 
-// markChanged takes note that o changes, and returns its changes.
+// markChanged records that o changes, and returns its pending changes, to which the caller adds.
 func (j *journal) markChanged(o *residentOrigin) *originChanges {
 	if !o.hasUnloggedChanges {
 		o.hasUnloggedChanges = true
@@ -61,7 +61,7 @@ func (j *journal) markChanged(o *residentOrigin) *originChanges {
 	return o.pendingChanges
 }
 
-// markOriginAndHostChanged takes note that the host of o changes, and o with it.
+// markOriginAndHostChanged records that o and its host change.
 func (j *journal) markOriginAndHostChanged(o *residentOrigin) {
 	j.markChanged(o)
 	if h := o.host; !h.hasUnloggedChanges {
@@ -71,14 +71,14 @@ func (j *journal) markOriginAndHostChanged(o *residentOrigin) {
 	o.host.uncheckpointed = true
 }
 
-// putURL puts a URL into a slot of o.
+// putURL records that a slot of o has value, an encoded entry with its checksum.
 func (j *journal) putURL(o *residentOrigin, at laneSlot, value []byte) {
 	c := j.markChanged(o)
 	c.putURL(at, j.redoLog.putURL(o.number, at, value))
 	j.bufferedChangeCount += changeWeight(value)
 }
 
-// deleteURL deletes what is in a slot of o.
+// deleteURL records that a slot of o is empty.
 func (j *journal) deleteURL(o *residentOrigin, at laneSlot) {
 	c := j.markChanged(o)
 	j.redoLog.deleteURL(o.number, at)
@@ -86,45 +86,47 @@ func (j *journal) deleteURL(o *residentOrigin, at laneSlot) {
 	j.bufferedChangeCount++
 }
 
-// addSeen puts a fingerprint into the seen set of an origin.
+// addSeen records that the seen set holds a fingerprint of o.
 func (j *journal) addSeen(o *residentOrigin, p urlFingerprint) {
 	j.markChanged(o).addSeen(p)
 	j.redoLog.addSeen(o.number, p)
 }
 
-// setRevisitPosition notes in the index where the page of the fingerprint rests.
+// setRevisitPosition records where in the lane of revisits the page with the fingerprint is;
+// noLanePosition deletes it from the index.
 func (j *journal) setRevisitPosition(o *residentOrigin, p urlFingerprint, at urlQueuePosition) {
 	j.redoLog.setURLRevisitPosition(o.number, p, at)
 	j.markChanged(o).setURLRevisitPosition(p, at)
 	j.bufferedChangeCount++
 }
 
-// setNote sets a note of an origin; nil deletes.
+// setNote records a note of an origin; a nil value deletes it.
 func (j *journal) setNote(o *residentOrigin, key string, value []byte) {
 	j.markChanged(o).setNote(key, j.redoLog.setNote(o.number, key, value))
 	j.bufferedChangeCount += changeWeight(value)
 }
 
-// admitHost counts a host, the n-th of its domain.
+// admitHost records that a host was admitted, the n-th of its domain.
 func (j *journal) admitHost(h storage.HostToAdmit, n int) {
 	j.newHosts.add(h, n)
 	j.bufferedChangeCount++
 }
 
-// isFull reports whether so much is held that calls must wait.
+// isFull reports whether calls that change the store must wait: MaxBufferedChanges are in memory, or
+// maxLogFactor times as many in the log.
 func (j *journal) isFull() bool {
 	maxChanges := j.opts.bufferedChangeLimit()
 	return j.bufferedChangeCount >= maxChanges || j.loggedChangeCount >= maxLogFactor*maxChanges
 }
 
-// shouldWriteNow reports whether there is so much to write that the next write should not
-// wait for its time.
+// shouldWriteNow reports whether the next write should not wait for Options.FlushEvery:
+// FlushAfterChanges are unwritten, or a checkpoint is urgent.
 func (j *journal) shouldWriteNow() bool {
 	return j.batchToWrite == nil && (j.redoLog.changeCount >= j.opts.FlushAfterChanges || j.isCheckpointUrgent())
 }
 
-// nextBatch returns the write that could not be made the last time, or the next one; nil if
-// there is nothing to write.
+// nextBatch returns the batch that the last write failed to write, or else a new one, or nil if there
+// is nothing to write.
 func (j *journal) nextBatch() *writeBatch {
 	if j.batchToWrite == nil {
 		j.batchToWrite = j.buildWriteBatch()
@@ -132,28 +134,33 @@ func (j *journal) nextBatch() *writeBatch {
 	return j.batchToWrite
 }
 
-// isCheckpointUrgent reports whether so much is held that it should be checkpointed now.
+// isCheckpointUrgent reports whether the journal is three quarters full: then every batch has
+// checkpoints.
 func (j *journal) isCheckpointUrgent() bool {
 	maxChanges := j.opts.bufferedChangeLimit()
 	return j.bufferedChangeCount >= maxChanges*3/4 || j.loggedChangeCount >= maxLogFactor*maxChanges*3/4
 }
 
-// shouldCheckpointWhileBusy reports whether there is time to checkpoint beside so many changes that are to be
-// written, and enough held for it to be worth it: several for each origin. A store
-// that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
+// shouldCheckpointWhileBusy reports whether a batch with so many unwritten changes should have
+// checkpoints, too: there are few unwritten changes, and an eighth of MaxBufferedChanges is in memory,
+// with several changes for each origin, so that the checkpoints are worth their pages. Without it, a
+// store that is never quite idle, such as a daemon's, would keep as many changes in memory as a fast
+// crawl needs.
 func (j *journal) shouldCheckpointWhileBusy(unwritten int) bool {
 	const several = 4
 	isWorthwhile := j.bufferedChangeCount >= max(j.opts.bufferedChangeLimit()/8, several*len(j.dirtyOrigins))
 	return unwritten < j.opts.FlushAfterChanges/8 && (isWorthwhile || len(j.originsToCheckpoint) > 0)
 }
 
-// unwrittenChangeCount returns how many changes are to be written, about.
+// unwrittenChangeCount returns about how many changes are to be written.
 func (j *journal) unwrittenChangeCount() int {
 	return j.redoLog.changeCount + len(j.unloggedOrigins) + len(j.unloggedHosts) + len(j.newHosts.pending.hosts)
 }
 
-// buildWriteBatch makes the next write; nil if there is nothing to write.
+// buildWriteBatch returns the next batch, nil if there is nothing to write.
 func (j *journal) buildWriteBatch() *writeBatch {
+	// Without changes there is nothing to write but checkpoints: when the store was idle the last
+	// time, too, or when they are urgent.
 	unwritten := j.unwrittenChangeCount()
 	idle := unwritten == 0
 	if idle && (j.loggedChangeCount == 0 || !j.unchangedSinceWrite && !j.isCheckpointUrgent()) {
@@ -161,19 +168,24 @@ func (j *journal) buildWriteBatch() *writeBatch {
 		return nil
 	}
 	j.unchangedSinceWrite = idle
+
+	// The batch takes the whole log in memory: all calls since the batch before.
 	j.lastBatchNumber++
 	w := &writeBatch{number: j.lastBatchNumber, firstSegment: j.nextSegment, newHosts: j.newHosts.takePending()}
 	j.appendChangedOriginsAndHosts()
 	j.loggedChangeCount += j.redoLog.changeCount
 	w.segments = j.redoLog.takeSegments()
 	j.nextSegment += uint64(len(w.segments))
+
+	// Checkpoints come after the log, so that they are the state of the same moment.
 	if idle || j.isCheckpointUrgent() || j.shouldCheckpointWhileBusy(unwritten) {
 		j.addDirtyOriginsToBatch(w)
 	}
 	return w
 }
 
-// appendChangedOriginsAndHosts puts into the log what the changed origins and hosts are now.
+// appendChangedOriginsAndHosts appends the present records of the changed origins and hosts to the
+// log.
 func (j *journal) appendChangedOriginsAndHosts() {
 	var buf []byte
 	for _, o := range j.unloggedOrigins {
@@ -186,42 +198,46 @@ func (j *journal) appendChangedOriginsAndHosts() {
 		buf = record.AppendHostState(buf[:0], &h.HostState)
 		j.redoLog.putRecord(opHost, h.number, buf)
 	}
-	clear(j.unloggedOrigins) // lets them be collected
+	clear(j.unloggedOrigins) // so that the garbage collector can free them
 	clear(j.unloggedHosts)
 	j.unloggedOrigins, j.unloggedHosts = j.unloggedOrigins[:0], j.unloggedHosts[:0]
 }
 
-// addDirtyOriginsToBatch adds the next origins of the sweep to w: their state of now, all of
-// which is in the log or in w. A sweep checkpoints every origin that has changes at
-// its beginning, in the order of the file; when it has ended, the log from
-// before is not needed any more.
+// addDirtyOriginsToBatch adds checkpoints of the next origins of the sweep to w: their present state,
+// all of which is in the log or in w. A sweep checkpoints every origin that has changes at its begin,
+// in the order of the file. Its last batch deletes the log from before the sweep.
 func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
+	// Begin a sweep if the last one has ended.
 	if len(j.originsToCheckpoint) == 0 {
 		j.originsToCheckpoint, j.dirtyOrigins = j.dirtyOrigins, nil
 		slices.SortFunc(j.originsToCheckpoint, func(a, b *residentOrigin) int { return cmp.Compare(a.number, b.number) })
 		j.sweepEndSegment, j.changesBeforeSweepEnd = j.nextSegment, j.loggedChangeCount
 	}
+	// Add origins until the transaction changes about maxCheckpointPages pages.
 	pages := 0
 	for len(j.originsToCheckpoint) > 0 && pages < j.opts.maxCheckpointPages {
 		o := j.originsToCheckpoint[0]
+		// An origin with more fingerprints than that is checkpointed alone, in several batches.
 		if o.pendingChanges.seenURLFingerprints.len() > j.opts.maxCheckpointPages {
 			if pages == 0 {
 				w.originCheckpoints = append(w.originCheckpoints, takeSeenForCheckpoint(o, j.opts.maxCheckpointPages))
 			}
-			return // the rest of o in the next
+			return
 		}
 		f := takeChangesForCheckpoint(o)
 		j.originsToCheckpoint = j.originsToCheckpoint[1:]
 		pages += f.estimateDBPages()
 		w.originCheckpoints = append(w.originCheckpoints, f)
 	}
+	// The sweep has ended: everything in the log from before it is checkpointed.
 	if len(j.originsToCheckpoint) == 0 {
 		j.originsToCheckpoint = nil
 		w.trimBeforeSegment, w.trimmedChangeCount = j.sweepEndSegment, j.changesBeforeSweepEnd
 	}
 }
 
-// takeChangesForCheckpoint takes the changes of an origin.
+// takeChangesForCheckpoint returns the checkpoint of all pending changes of o, which become its
+// checkpointingChanges.
 func takeChangesForCheckpoint(o *residentOrigin) originCheckpoint {
 	f := originCheckpoint{
 		originChanges: o.pendingChanges, origin: o, isNew: o.isNew, record: appendOriginRecord(nil, o),
@@ -234,9 +250,9 @@ func takeChangesForCheckpoint(o *residentOrigin) originCheckpoint {
 	return f
 }
 
-// takeSeenForCheckpoint takes the first n fingerprints of an origin, ahead of its other
-// changes, where there are so many that each could be on a page of its own.
-// Until the sweep is over they are in the log too, with the URLs they are of.
+// takeSeenForCheckpoint returns a checkpoint of the first n fingerprints of o alone, ahead of its other
+// changes: each of them could change a page of its own. Until the sweep ends they are also in the log,
+// with their URLs.
 func takeSeenForCheckpoint(o *residentOrigin, n int) originCheckpoint {
 	taken := &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}
 	f := originCheckpoint{originChanges: taken, origin: o}
@@ -244,8 +260,8 @@ func takeSeenForCheckpoint(o *residentOrigin, n int) originCheckpoint {
 	return f
 }
 
-// markBatchWritten takes note that w is in the file, and calls checkpointed with each origin
-// of which it brought changes to their place.
+// markBatchWritten records that w is in the file, and calls checkpointed with each origin that w has
+// checkpointed.
 func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*residentOrigin)) {
 	for _, f := range w.originCheckpoints {
 		j.bufferedChangeCount -= f.weightedChangeCount
@@ -258,9 +274,9 @@ func (j *journal) markBatchWritten(w *writeBatch, checkpointed func(*residentOri
 	j.batchToWrite, j.lastWrittenBatchNumber = nil, w.number
 }
 
-// replay reads the log back into memory: its changes become what they were before the process
-// ended, changes that are yet to be checkpointed. Where they were checkpointed already, that makes no
-// difference. adoptReplayed must be called with each origin of the result.
+// replay reads the log of the file back into memory: its changes are pending again, as they were
+// before the process ended. Some may have been checkpointed before; to checkpoint them again changes
+// nothing. The caller must call adoptReplayed with each origin of the result.
 func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
 	log := &replayedLogState{make(map[uint32]*residentOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 	err := tx.Bucket([]byte(bucketLog)).ForEach(func(key, segment []byte) error {
@@ -270,12 +286,13 @@ func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
 		j.nextSegment = binary.BigEndian.Uint64(key) + 1
 		segment, err := verifyAndTrimChecksum(key, segment)
 		if err != nil {
-			return j.damage.errorf("log: piece %x: %v", key, err)
+			return j.damage.errorf("log: segment %x: %v", key, err)
 		}
-		n, err := replaySegment(bytes.Clone(segment), log) // pages move while changes stay
+		// The changes keep parts of the segment beyond the transaction, so it is copied.
+		n, err := replaySegment(bytes.Clone(segment), log)
 		j.loggedChangeCount += n
 		if err != nil {
-			return j.damage.errorf("log: piece %x: %v", key, err)
+			return j.damage.errorf("log: segment %x: %v", key, err)
 		}
 		return nil
 	})
@@ -283,23 +300,23 @@ func (j *journal) replay(tx *bbolt.Tx) (*replayedLogState, error) {
 		return nil, err
 	}
 	if len(log.originsWithoutRecord) > 0 {
-		return nil, j.damage.errorf("log: %d origins have changes and no name", len(log.originsWithoutRecord))
+		return nil, j.damage.errorf("log: %d origins have changes but no record", len(log.originsWithoutRecord))
 	}
 	return log, nil
 }
 
-// adoptReplayed takes up the changes of an origin that replay returned.
+// adoptReplayed adds an origin that replay returned, with its pending changes, to the journal.
 func (j *journal) adoptReplayed(o *residentOrigin) {
 	j.bufferedChangeCount += o.pendingChanges.weightedChangeCount
 	j.dirtyOrigins = append(j.dirtyOrigins, o)
 }
 
-// A replayedLogState is the changes that it makes, and the origins and hosts as
-// they are in the end.
+// A replayedLogState is the result of reading the log: the origins with their changes, and the last
+// records of origins and hosts.
 type replayedLogState struct {
-	origins              map[uint32]*residentOrigin
-	hostRecords          map[uint32][]byte
-	originsWithoutRecord map[uint32]bool // origins without a record so far
+	origins              map[uint32]*residentOrigin // by number
+	hostRecords          map[uint32][]byte          // encoded storage.HostState, by number
+	originsWithoutRecord map[uint32]bool            // origins whose record has not been read so far
 }
 
 func (r *replayedLogState) getOrCreateOrigin(number uint32) *residentOrigin {

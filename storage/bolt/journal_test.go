@@ -75,7 +75,7 @@ func TestJournal(t *testing.T) {
 			t.Errorf("note %q (%v), want it in its place", note, err)
 		}
 		if key, _ := tx.Bucket([]byte(bucketLog)).Cursor().First(); key != nil {
-			t.Errorf("the log still has piece %x", key)
+			t.Errorf("the log still has segment %x", key)
 		}
 		return nil
 	}))

@@ -10,22 +10,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Lanes of the file that are no lines of a queue.
+// Lanes of the file that are not in package schedule: their URLs are never leased.
 const (
-	parkedLane  = schedule.LaneID(255) // URLs kept aside
-	damagedLane = schedule.LaneID(254) // records that make no sense, set aside
+	parkedLane  = schedule.LaneID(255) // parked URLs
+	damagedLane = schedule.LaneID(254) // records of URLs that are damaged
 )
 
-// A urlQueuePosition is where a URL is in a lane.
+// A urlQueuePosition is the place of a URL in a lane. Lower positions are leased first.
 type urlQueuePosition struct {
-	sortKey int64 // not before, in nanoseconds, in lanes that are timed; rank in others
-	seq     int64 // counts up; down, and below zero, in stacked lanes
+	sortKey int64 // in timed lanes the earliest time of the lease, in nanoseconds; in others the rank
+	seq     int64 // number of the URL within the origin; negated in LIFO lanes
 }
 
 var (
-	// firstPosition comes before all places.
+	// firstPosition is lower than all positions.
 	firstPosition = urlQueuePosition{math.MinInt64, math.MinInt64}
-	// noLanePosition is the place of a page that does not rest any more.
+	// noLanePosition is the position of a page that awaits no revisit any more.
 	noLanePosition = urlQueuePosition{}
 )
 
@@ -36,13 +36,14 @@ func (p urlQueuePosition) compare(q urlQueuePosition) int {
 	return cmp.Compare(p.seq, q.seq)
 }
 
-// A laneSlot is a lane of an origin and a place in it: behind the number of the
-// origin it is a key of the bucket urls.
+// A laneSlot is a lane of an origin and a position in it. After the number of the origin, it is a key
+// of the bucket urls.
 type laneSlot struct {
 	lane schedule.LaneID
 	urlQueuePosition
 }
 
+// urlKeyLen is the length of a key of the bucket urls.
 const urlKeyLen = 4 + 1 + 8 + 8
 
 func (s laneSlot) compare(t laneSlot) int {
@@ -52,8 +53,8 @@ func (s laneSlot) compare(t laneSlot) int {
 	return s.urlQueuePosition.compare(t.urlQueuePosition)
 }
 
-// appendURLKey appends the key as it is in the file. Flipping the sign bit puts
-// negative numbers before the others.
+// appendURLKey appends a key of the bucket urls. It flips the sign bits, so that negative numbers sort
+// before positive ones.
 func appendURLKey(b []byte, origin uint32, s laneSlot) []byte {
 	b = binary.BigEndian.AppendUint32(b, origin)
 	b = append(b, byte(s.lane))
@@ -61,7 +62,7 @@ func appendURLKey(b []byte, origin uint32, s laneSlot) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(s.seq)^1<<63)
 }
 
-// parseURLKey reads what appendURLKey wrote; false if b is something else.
+// parseURLKey decodes a key of the bucket urls. It returns false if b has another length.
 func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 	if len(b) != urlKeyLen {
 		return 0, laneSlot{}, false
@@ -75,8 +76,7 @@ func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 	}, true
 }
 
-// A urlFingerprint is the fingerprint of an entry, within its origin: of the path and
-// query of its URL and, if it is not asked for by GET, of its request.
+// A urlFingerprint identifies an entry within its origin: see storage.Entry.RequestFingerprint.
 type urlFingerprint uint64
 
 func (p urlFingerprint) compare(q urlFingerprint) int { return cmp.Compare(p, q) }
@@ -103,7 +103,9 @@ func numberKey(number uint32) []byte {
 	return binary.BigEndian.AppendUint32(make([]byte, 0, 4), number)
 }
 
-// Keys of the bucket names. bbolt refuses an empty one, and the zero Origin has
-// no name.
+// originNameKey returns the key of an origin in the bucket names. The prefix makes a key of the zero
+// Origin, too, whose name is empty: bbolt refuses an empty key.
 func originNameKey(name string) []byte { return []byte("=" + name) }
-func hostNameKey(name string) []byte   { return []byte("@" + name) }
+
+// hostNameKey returns the key of a host in the bucket names.
+func hostNameKey(name string) []byte { return []byte("@" + name) }

@@ -8,27 +8,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A storedURL is a URL in a lane.
+// A storedURL is a URL in a lane, as the file has it.
 type storedURL struct {
 	urlQueuePosition
-	value []byte
+	value []byte // encoded entry with its checksum
 }
 
 func compareURLToPosition(i storedURL, p urlQueuePosition) int { return i.compare(p) }
 
-// A laneQueue is one line of URLs. head is a copy of the first ones.
+// A laneQueue is one lane of an origin. Its URLs are in the file and the journal; headURLs is a copy of
+// the first ones.
 type laneQueue struct {
 	id           schedule.LaneID
-	count        int              // URLs that wait
-	firstSortKey int64            // place.sortKey of the first of them
-	lowerBound   urlQueuePosition // none of them is before it
-	headURLs     []storedURL
-	// cachedWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
-	cachedWeight int
+	count        int              // URLs in the lane, without leased ones
+	firstSortKey int64            // sort key of the first URL
+	lowerBound   urlQueuePosition // all URLs of the lane are at or after it
+	headURLs     []storedURL      // the first URLs of the lane, in order; empty until loadHead reads them
+	cachedWeight int              // weight of headURLs, see changeWeight
 }
 
-// insert adds a URL. If it belongs among those of head, it goes there too; head
-// may grow up to twice the window.
+// insert counts a URL at p, and adds it to headURLs if its position is before the last of them.
+// headURLs may grow to twice prefetch.
 func (l *laneQueue) insert(p urlQueuePosition, value []byte, prefetch int) {
 	if l.count == 0 || p.sortKey < l.firstSortKey {
 		l.firstSortKey = p.sortKey
@@ -43,6 +43,7 @@ func (l *laneQueue) insert(p urlQueuePosition, value []byte, prefetch int) {
 	}
 	l.headURLs = slices.Insert(l.headURLs, at, storedURL{p, slices.Clone(value)})
 	l.cachedWeight += changeWeight(value)
+	// Cut a head that has become too long or too heavy: the rest is read again when it is needed.
 	switch {
 	case len(l.headURLs) > 2*prefetch:
 		l.setHeadURLs(slices.Clone(l.headURLs[:prefetch]))
@@ -51,7 +52,7 @@ func (l *laneQueue) insert(p urlQueuePosition, value []byte, prefetch int) {
 	}
 }
 
-// setHeadURLs makes items the head.
+// setHeadURLs sets headURLs and its weight.
 func (l *laneQueue) setHeadURLs(items []storedURL) {
 	l.headURLs, l.cachedWeight = items, 0
 	for i := range items {
@@ -59,14 +60,13 @@ func (l *laneQueue) setHeadURLs(items []storedURL) {
 	}
 }
 
-// isHeadTooHeavy reports whether the items, of that weight, are as much as most of an
-// ordinary length are, of up to 1 KiB each. There must be two: see ready.
+// isHeadTooHeavy reports whether items weigh as much as maxItems items of 1 KiB each. A head of fewer
+// than two items is never too heavy, since pop may need two: see isHeadLoaded.
 func isHeadTooHeavy(items []storedURL, weight, maxItems int) bool {
 	return len(items) >= 2 && weight >= 4*maxItems
 }
 
-// pop takes the first URL, which is at the head. A lane that is timed must
-// have the next one there too, if there is one.
+// pop removes the first URL of the lane and returns it. It requires isHeadLoaded.
 func (l *laneQueue) pop() storedURL {
 	i := l.headURLs[0]
 	l.headURLs[0] = storedURL{}
@@ -82,7 +82,8 @@ func (l *laneQueue) pop() storedURL {
 	return i
 }
 
-// isHeadLoaded reports whether pop will do.
+// isHeadLoaded reports whether pop may be called: headURLs has the first URL and, in a timed lane, the
+// second one, whose time becomes firstSortKey.
 func (l *laneQueue) isHeadLoaded() bool {
 	want := 1
 	if l.id.IsTimed() {
@@ -91,14 +92,14 @@ func (l *laneQueue) isHeadLoaded() bool {
 	return len(l.headURLs) >= min(want, l.count)
 }
 
-// An originQueue is the lanes of one origin that were ever used, in their order.
+// An originQueue has the lanes of one origin that were ever used.
 type originQueue struct {
-	lanes              []laneQueue
+	lanes              []laneQueue // in the order of their numbers
 	revisitAlternation schedule.RevisitAlternation
 	schedule.QueuedURLCounts
 }
 
-// getOrCreateLane returns the lane of that number, new if need be.
+// getOrCreateLane returns the lane with a number, which it creates if the origin does not have it.
 func (q *originQueue) getOrCreateLane(id schedule.LaneID) *laneQueue {
 	at, found := slices.BinarySearchFunc(q.lanes, id, func(l laneQueue, id schedule.LaneID) int { return int(l.id) - int(id) })
 	if !found {
@@ -107,7 +108,7 @@ func (q *originQueue) getOrCreateLane(id schedule.LaneID) *laneQueue {
 	return &q.lanes[at]
 }
 
-// isEmpty reports whether nothing waits, not even for its revisit.
+// isEmpty reports whether the origin has no URL to lease, now or later.
 func (q *originQueue) isEmpty() bool {
 	n, _ := q.RevisitCountAndFirstDue()
 	return q.Total == 0 && n == 0
@@ -138,9 +139,10 @@ func (q *originQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	return at, ok
 }
 
-// nextLane returns the lane whose turn it is; nil if there is none. Under a hold it
-// is asked only when a hop is due, and hops go first.
+// nextLane returns the lane whose first URL is to be leased next, nil if no URL is due. During a hold
+// of the origin it is called only if a redirect of its robots.txt is due, which goes first.
 func (q *originQueue) nextLane(now time.Time) *laneQueue {
+	// Find the lowest lane with a due URL, and whether a revisit is due.
 	var first, revisits *laneQueue
 	id := schedule.AwaitingRevisit
 	for i := range q.lanes {
@@ -159,36 +161,36 @@ func (q *originQueue) nextLane(now time.Time) *laneQueue {
 	return first
 }
 
-// A headCache counts the URLs that are kept at hand, the heads of lanes, and forgets some when
-// there are too many. It requires the lock of the store.
+// A headCache limits the URLs in the heads of all lanes to Options.MaxCachedURLs. Its methods require
+// engine.mu.
 type headCache struct {
 	opts    *Options
-	weight  int               // of the heads of all lanes
-	origins []*residentOrigin // that have heads, or had: those of the first are forgotten first
-	dropped int               // origins that remove has dropped since origins was cleared of them
+	weight  int               // weight of the heads of all lanes
+	origins []*residentOrigin // origins that have heads, or had; trim drops those of the first one first
+	dropped int               // origins in the field origins whose heads remove has dropped
 }
 
-// prefetchCount returns how many URLs of a lane are kept at hand: fewer if many origins are in
-// memory, which would push each other's out unused.
+// prefetchCount returns how many URLs of a lane are read at a time. It is lower if many origins are in
+// memory, because they would push each other's heads out before their use.
 func (c *headCache) prefetchCount(originsInMemory int) int {
 	return max(2, min(c.opts.PrefetchCount, c.opts.cachedURLLimit()/(originsInMemory+1)))
 }
 
-// insert adds a URL to a lane, and to its head if it belongs there.
+// insert is laneQueue.insert, with the weight counted.
 func (c *headCache) insert(l *laneQueue, p urlQueuePosition, value []byte, prefetch int) {
 	c.weight -= l.cachedWeight
 	l.insert(p, value, prefetch)
 	c.weight += l.cachedWeight
 }
 
-// pop takes the first URL of a lane, which is at the head.
+// pop is laneQueue.pop, with the weight counted.
 func (c *headCache) pop(l *laneQueue) storedURL {
 	first := l.pop()
 	c.weight -= changeWeight(first.value)
 	return first
 }
 
-// set makes items the head of a lane of o.
+// set makes items the head of a lane l of o.
 func (c *headCache) set(o *residentOrigin, l *laneQueue, items []storedURL) {
 	c.weight -= l.cachedWeight
 	l.setHeadURLs(items)
@@ -199,13 +201,13 @@ func (c *headCache) set(o *residentOrigin, l *laneQueue, items []storedURL) {
 	}
 }
 
-// clear forgets the head of a lane.
+// clear drops the head of a lane.
 func (c *headCache) clear(l *laneQueue) {
 	c.weight -= l.cachedWeight
 	l.setHeadURLs(nil)
 }
 
-// trim forgets the heads that were read first while there are too many.
+// trim drops the heads of the origins that were read first, until the rest is within the limit.
 func (c *headCache) trim() {
 	for maxWeight := c.opts.cachedURLLimit(); c.weight > maxWeight || len(c.origins) > maxWeight; {
 		c.drop(c.origins[0])
@@ -213,7 +215,8 @@ func (c *headCache) trim() {
 	}
 }
 
-// remove forgets o, which becomes idle: the cache would keep it in memory.
+// remove drops the heads of o, whose host is evicted. It also removes dropped origins from c.origins
+// now and then, since an entry there keeps its origin in memory.
 func (c *headCache) remove(o *residentOrigin) {
 	if !o.hasCachedHeads {
 		return
@@ -225,7 +228,7 @@ func (c *headCache) remove(o *residentOrigin) {
 	}
 }
 
-// drop forgets the heads of o's lanes: one that is missed is read again.
+// drop drops the heads of all lanes of o. They are read again when they are needed.
 func (c *headCache) drop(o *residentOrigin) {
 	o.hasCachedHeads = false
 	for i := range o.lanes {

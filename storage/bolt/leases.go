@@ -12,35 +12,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A lease is a URL that is out.
+// A lease is a URL that is leased.
 type lease struct {
 	*schedule.Lease[*residentOrigin]
 	entry    storage.Entry
-	laneSlot laneSlot
+	laneSlot laneSlot // where the URL stays in the file
 }
 
-// A leaseTable holds the leases that are out. The URL of a lease stays in the file where it was,
-// so that it is back in its queue if the process ends. It requires the lock of the store.
+// A leaseTable has the current leases. The URL of a lease stays in its slot in the file, so that it is
+// in its queue again if the process ends. Its methods require engine.mu.
 type leaseTable struct {
 	schedule  *schedule.Schedule[*residentOrigin]
 	journal   *journal
 	queues    *urlQueues
 	leases    map[uint64]*lease // by token
-	lastToken uint64            // the last one given
+	lastToken uint64            // the last token; its upper bits count the opens of the file
 }
 
-// leaseNext leases the next URL of o, whose turn it is; false if there is none that
-// makes sense, which is set aside.
+// leaseNext leases the next URL of o, which must have one that is due. It returns false if the record
+// of the URL is missing or damaged; a damaged one it quarantines.
 func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *residentOrigin, now, expires time.Time) (storage.Lease, bool) {
+	// Choose the lane. Whether the last lease was a revisit is part of the origin's record.
 	revisited := o.revisitAlternation.LastWasRevisit
 	l := o.nextLane(now)
 	if revisited != o.revisitAlternation.LastWasRevisit {
 		t.journal.markChanged(o)
 	}
+
+	// Take the first URL out of the lane.
 	if !l.isHeadLoaded() {
 		t.queues.loadHead(tx, o, l)
 	}
-	if l.count == 0 { // fewer than were counted
+	if l.count == 0 { // loadHead has found no URL and corrected the count
 		t.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
@@ -53,6 +56,8 @@ func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *residentOrigin, now, expires tim
 		t.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
+
+	// Begin the lease; the file does not change.
 	o.leasedSlots = append(o.leasedSlots, at)
 	t.lastToken++
 	t.leases[t.lastToken] = &lease{t.schedule.BeginLease(&o.Origin, t.lastToken, now, expires), e, at}
@@ -61,7 +66,7 @@ func (t *leaseTable) leaseNext(tx *bbolt.Tx, o *residentOrigin, now, expires tim
 	}, true
 }
 
-// find returns the lease that l is of; nil if it has ended.
+// find returns the lease with the token and URL of l, nil if it has ended.
 func (t *leaseTable) find(l *storage.Lease) *lease {
 	if found := t.leases[l.Token]; found != nil && found.entry.URL == l.URL {
 		return found
@@ -69,7 +74,7 @@ func (t *leaseTable) find(l *storage.Lease) *lease {
 	return nil
 }
 
-// renew lets a lease run until expires.
+// renew sets the time at which a lease expires. It fails if the lease has ended or expired by now.
 func (t *leaseTable) renew(l *storage.Lease, now, expires time.Time) error {
 	found := t.find(l)
 	if found == nil || !found.Expires.After(now) {
@@ -92,14 +97,14 @@ func (t *leaseTable) markSent(l *storage.Lease, sent bool) error {
 	return nil
 }
 
-// ack ends a lease as a says.
+// ack ends the lease of a.
 func (t *leaseTable) ack(a *storage.Ack) error {
 	l := t.find(&a.Lease)
 	if l == nil {
 		return fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease)
 	}
 	e := a.Lease.Entry
-	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // the caller must not change these two
 	t.endWithOutcome(l, &e, a.Outcome, a.NotBefore)
 	if a.HostState != nil {
 		l.Origin.Host.SetState(*a.HostState)
@@ -109,7 +114,7 @@ func (t *leaseTable) ack(a *storage.Ack) error {
 	return nil
 }
 
-// expire gives back the URLs of leases that ran out.
+// expire ends the leases that have expired by now, and returns their URLs to the heads of their queues.
 func (t *leaseTable) expire(now time.Time) {
 	for {
 		expired := t.schedule.ExpireNext(now)
@@ -123,8 +128,9 @@ func (t *leaseTable) expire(now time.Time) {
 	}
 }
 
-// endWithOutcome takes a leased URL out of its place and puts it where the outcome says.
+// endWithOutcome removes a leased URL from its slot, and puts e into the lane of the outcome, if any.
 func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
+	// Forget the lease.
 	o := l.Origin.Queue
 	delete(t.leases, l.Token)
 	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {
@@ -133,6 +139,8 @@ func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	if len(o.leasedSlots) == 0 {
 		o.leasedSlots = nil
 	}
+
+	// Move the URL from its slot to its new lane.
 	t.journal.deleteURL(o, l.laneSlot)
 	if l.laneSlot.lane == schedule.AwaitingRevisit {
 		t.journal.setRevisitPosition(o, requestFingerprintOf(e), noLanePosition)
@@ -143,7 +151,7 @@ func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	case storage.RetryAt:
 		t.queues.put(o, schedule.LaneOf(e).DelayedLane(), schedule.Nanos(at), e)
 	case storage.RevisitAt:
-		if e.RobotsFor.IsZero() { // else it is a hop, and done
+		if e.RobotsFor.IsZero() { // a redirect of a robots.txt is Done
 			t.queues.put(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)
 		}
 	case storage.Park:
@@ -151,7 +159,7 @@ func (t *leaseTable) endWithOutcome(l *lease, e *storage.Entry, outcome storage.
 	}
 }
 
-// leasedEntriesOfOrigin returns the URLs of an origin that are out.
+// leasedEntriesOfOrigin returns the leased URLs of an origin.
 func (t *leaseTable) leasedEntriesOfOrigin(name decorum.Origin) (leased []storage.Entry) {
 	for _, l := range t.leases {
 		if l.Origin.Queue.name == name {
@@ -161,8 +169,8 @@ func (t *leaseTable) leasedEntriesOfOrigin(name decorum.Origin) (leased []storag
 	return leased
 }
 
-// delayLeasedHosts lets the hosts of which a URL is out rest their delay from now on, and at least
-// minDelay.
+// delayLeasedHosts postpones each host with a leased URL by its LostVisitDelay from now on, and at
+// least by minDelay.
 func (t *leaseTable) delayLeasedHosts(now func() time.Time, minDelay time.Duration) {
 	for _, l := range t.leases {
 		h := l.Origin.Queue.host

@@ -10,39 +10,41 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// maxCheckpointPages is about how many pages of the file one transaction's checkpoints change:
-// bbolt holds each of them in memory, twice.
+// maxCheckpointPages is about the largest number of pages of the file that the checkpoints of one
+// transaction change. bbolt holds each of these pages in memory twice.
 const maxCheckpointPages = 2000
 
-// fillPercent is how full bbolt leaves a page that it splits. Most grow in the
-// middle, where one origin ends and the next begins.
+// fillPercent is how full bbolt leaves a page that it splits: it leaves room because most pages grow
+// in the middle, where the records of one origin end and those of the next begin.
 const fillPercent = 0.75
 
-// A writeBatch is what one transaction brings to the file: the segments of the log
-// since the write before, and some origins' changes, each in its place. It is
-// written whole or not at all, and does not change once it is made.
+// A writeBatch is the content of one transaction: the segments of the log since the last batch, and
+// checkpoints of some origins. It is written whole or not at all, and does not change after
+// buildWriteBatch has returned it.
 type writeBatch struct {
-	number             uint64
+	number             uint64 // counts batches
 	segments           [][]byte
 	firstSegment       uint64 // number of the first segment
 	originCheckpoints  []originCheckpoint
 	newHosts           unwrittenNewHosts
-	trimBeforeSegment  uint64 // the whole log before this segment is checkpointed; 0: a part is not
-	trimmedChangeCount int    // changes of the log that go with that
+	trimBeforeSegment  uint64 // the log before this segment is checkpointed and deleted; 0: nothing is deleted
+	trimmedChangeCount int    // number of changes that are deleted
 }
 
-// An originCheckpoint is what becomes of one origin. Of the origin and its host it reads the names and
-// numbers alone, which do not change.
+// An originCheckpoint holds the changes of one origin that a batch writes to their final place. The
+// committer applies it without engine.mu, and so reads only the names and numbers of origin and its
+// host, which never change.
 type originCheckpoint struct {
 	*originChanges
 	origin     *residentOrigin
-	isNew      bool   // perhaps not in names yet
-	record     []byte // nil if only some of the fingerprints are checkpointed
-	hostRecord []byte // if the host has changed
+	isNew      bool   // the origin may be missing in the bucket names
+	record     []byte // the origin's record; nil if only some fingerprints are checkpointed
+	hostRecord []byte // the host's record; nil if the host has not changed
 }
 
-// apply writes w, bucket by bucket, in the order of keys: neighbours share a page.
+// apply writes w within tx.
 func (w *writeBatch) apply(tx *bbolt.Tx) error {
+	// Write bucket by bucket, in the order of the keys, since neighbouring keys share a page.
 	steps := []struct {
 		bucket string
 		put    func(*originCheckpoint, checksummedBucket) error
@@ -70,9 +72,10 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 	return w.updateLog(tx.Bucket([]byte(bucketLog)))
 }
 
-// updateLog brings the log up to date. What is checkpointed already does not go there.
+// updateLog appends the segments of w to the log, except those that are checkpointed already, and
+// deletes the log before trimBeforeSegment.
 func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
-	b.FillPercent = 1 // it grows at its end
+	b.FillPercent = 1 // the bucket grows only at its end
 	for i, segment := range w.segments {
 		if number := w.firstSegment + uint64(i); number >= w.trimBeforeSegment {
 			key := binary.BigEndian.AppendUint64(nil, number)
@@ -84,6 +87,7 @@ func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 	if w.trimBeforeSegment == 0 {
 		return nil
 	}
+	// Delete from the first segment on. Deleting a missing number has no effect.
 	key, _ := b.Cursor().First()
 	if key == nil {
 		return nil
@@ -132,7 +136,7 @@ func (f *originCheckpoint) applyURLChanges(urls checksummedBucket) error {
 		if change.value == nil {
 			err = urls.Delete(key)
 		} else {
-			err = urls.Put(key, change.value) // it ends with its checksum
+			err = urls.Put(key, change.value) // the value already ends with its checksum
 		}
 		if err != nil {
 			return err

@@ -16,13 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// oldestFormat is the oldest format that is migrated. Formats 1 and 2 are from before the
-// first release.
+// oldestFormat is the oldest format that Open migrates. Formats 1 and 2 are older than the first
+// release.
 const oldestFormat = 3
 
-// migrate brings the file to the current format, one portion in each transaction, so that
-// it may end between any two of them. A portion is about batchBytes bytes of values that
-// get checksums.
+// migrate migrates the file to the current format. Each transaction migrates about batchBytes bytes of
+// values, so that an interrupted migration continues from its last transaction.
 func migrate(db *bbolt.DB, batchBytes int) error {
 	for done := false; !done; {
 		err := db.Update(func(tx *bbolt.Tx) (err error) {
@@ -36,7 +35,7 @@ func migrate(db *bbolt.DB, batchBytes int) error {
 	return nil
 }
 
-// migrateBatch migrates the next portion, and reports whether the file has the current
+// migrateBatch does the next step of the migration, and reports whether the file has the current
 // format.
 func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 	meta := tx.Bucket([]byte(bucketMeta))
@@ -63,20 +62,21 @@ func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 	return false, writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion)})
 }
 
-// In format 3, values have no checksums and the lengths of files are unknown. Format 4
-// adds a checksum to every value in place, one portion in each transaction. The bucket
-// meta records the progress, so that no value gets two checksums.
-const checksumBatchBytes = 4 << 20 // keys and values of a portion, about
+// checksumBatchBytes is about the number of bytes of keys and values that one transaction of the
+// migration from format 3 to 4 changes. In format 3, values have no checksums, and the lengths of
+// output files are unknown. The migration adds a checksum to every value in place. The bucket meta
+// records the progress, so that no value gets two checksums.
+const checksumBatchBytes = 4 << 20
 
-// format3Buckets are the buckets of format 3, in the order in which their values get
-// checksums.
+// format3Buckets returns the buckets of format 3, in the order in which their values get checksums.
 func format3Buckets() []string {
 	return []string{
 		bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketFingerprints, bucketRevisits, bucketNotes, bucketLog,
 	}
 }
 
-// beginMigrateFormat3 begins the migration: from now on, programs of format 3 refuse the file.
+// beginMigrateFormat3 begins the migration from format 3: it adds checksums to the bucket meta and
+// records the begin. migrateBatch then sets the format, so that programs of format 3 refuse the file.
 func beginMigrateFormat3(tx *bbolt.Tx) error {
 	for _, name := range format3Buckets() {
 		if tx.Bucket([]byte(name)) == nil {
@@ -95,18 +95,19 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 	return meta.setOrDelete([]byte(keyMigrationProgress), []byte{0})
 }
 
-// migrateChecksumBatch adds checksums to the next values.
+// migrateChecksumBatch adds checksums to the next values, and records the last one or the end.
 func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
+	// The progress is the index of a bucket, followed by the last key that has a checksum.
 	meta := newChecksummedBucket(tx, bucketMeta)
 	at, err := meta.get([]byte(keyMigrationProgress))
 	names := append(format3Buckets(), bucketHostCounts)
 	if err != nil || len(at) == 0 || int(at[0]) > len(names) {
 		return fmt.Errorf("%s: %w", keyMigrationProgress, binaryrecord.ErrDamaged)
 	}
-	index, last := at[0], bytes.Clone(at[1:]) // the last key of the portion before
+	index, last := at[0], bytes.Clone(at[1:])
 	for ; int(index) < len(names); index, last = index+1, nil {
 		b := newChecksummedBucket(tx, names[index])
-		if b.Bucket == nil {
+		if b.Bucket == nil { // an old file may lack the bucket counted
 			continue
 		}
 		next, err := migrateBucketChecksums(b, last, batchBytes)
@@ -120,9 +121,10 @@ func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
 	return meta.Delete([]byte(keyMigrationProgress))
 }
 
-// migrateBucketChecksums adds checksums to values of a bucket, from the first key after last on, and
-// returns the last key that it changed; nil at the end of the bucket.
+// migrateBucketChecksums adds checksums to about batchBytes bytes of a bucket, from the first key after
+// last on. It returns the last key that it changed, nil at the end of the bucket.
 func migrateBucketChecksums(b checksummedBucket, last []byte, batchBytes int) (next []byte, err error) {
+	// Collect first, and change after: a cursor is invalid after a change.
 	var keys, values [][]byte
 	c := b.Cursor()
 	key, value := c.First()
@@ -147,23 +149,22 @@ func migrateBucketChecksums(b checksummedBucket, last []byte, batchBytes int) (n
 	return next, nil
 }
 
-// compactTxBytes is how much one transaction of Compact writes, about.
+// compactTxBytes is about the number of bytes that one transaction of Compact writes.
 const compactTxBytes = 16 << 20
 
-// Compact writes the file of a store that nobody has open anew, without what is
-// free in it. Until the last moment, when the new file takes the place of the
-// old one, the old one stays as it is; the disk must have room for both.
+// Compact rewrites the file of a store without its free pages. No process may have the store open. The
+// old file is unchanged until the new one replaces it at the end; the disk must have space for both.
 func Compact(path string) (err error) {
-	path, err = filepath.EvalSymlinks(path) // a link stays one
+	path, err = filepath.EvalSymlinks(path) // replace the file, not a link to it
 	if err != nil {
-		return fmt.Errorf("compact: %w", err) // bbolt would make the file
+		return fmt.Errorf("compact: %w", err) // bbolt would create a missing file
 	}
 	err = catchFault(func() error {
 		old, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
 		if err != nil {
 			return explainOpenError(path, err)
 		}
-		defer old.Close() // keeps others out until the new file is there
+		defer old.Close() // until then its lock keeps other processes out
 		return replaceWithCompacted(old, path)
 	})
 	if err != nil {
@@ -172,6 +173,7 @@ func Compact(path string) (err error) {
 	return nil
 }
 
+// replaceWithCompacted copies the used pages of old into a new file, and renames it to path.
 func replaceWithCompacted(old *bbolt.DB, path string) (err error) {
 	if err := old.View(checkCurrentFormat); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -180,9 +182,10 @@ func replaceWithCompacted(old *bbolt.DB, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	// Write the copy beside the file, with the same permissions, and sync it.
 	next := path + ".compact"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err // of an attempt before
+		return err // the file is of an earlier attempt
 	}
 	defer os.Remove(next)
 	db, err := bbolt.Open(next, 0o600, &bbolt.Options{NoSync: true, FreelistType: bbolt.FreelistMapType})
@@ -199,24 +202,26 @@ func replaceWithCompacted(old *bbolt.DB, path string) (err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
+	// Replace the file, and make the rename durable.
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
 	return disk.SyncDir(filepath.Dir(path))
 }
 
-// checkCurrentFormat returns an error if the file is not one of this format.
+// checkCurrentFormat returns an error if the file is truncated, belongs to another program, or does not
+// have the current format.
 func checkCurrentFormat(tx *bbolt.Tx) error {
 	if err := checkNotTruncated(tx); err != nil {
 		return err
 	}
 	meta := tx.Bucket([]byte(bucketMeta))
 	if meta == nil {
-		return errors.New("a bbolt file of something else")
+		return errors.New("a bbolt file of another program")
 	}
 	found, err := readFormatVersion(meta)
 	if err == nil && (found != formatVersion || meta.Get([]byte(keyMigrationProgress)) != nil) {
-		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, formatVersion)
+		err = fmt.Errorf("format %d, and this program needs %d: open the store with this program first, which migrates it", found, formatVersion)
 	}
 	return err
 }

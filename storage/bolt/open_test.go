@@ -28,17 +28,17 @@ var openErrors = []struct {
 	}, fmt.Sprintf("in use by process %d: ", os.Getpid())},
 	{"not a bbolt file", func(t *testing.T, path string) {
 		must(t, os.WriteFile(path, bytes.Repeat([]byte("notes of mine\n"), 10_000), 0o600))
-	}, "is no store of a crawl, or it is damaged"},
+	}, "is not the store of a crawl, or it is damaged"},
 	{"a short text", func(t *testing.T, path string) {
 		must(t, os.WriteFile(path, []byte("note"), 0o600))
 	}, "frontier.db"},
-	{"a bbolt file of something else", func(t *testing.T, path string) {
+	{"a bbolt file of another program", func(t *testing.T, path string) {
 		must(t, os.Remove(path))
 		editFile(t, path, func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("theirs"))
 			return err
 		})
-	}, `a bbolt file of something else (bucket "theirs")`},
+	}, `a bbolt file of another program (bucket "theirs")`},
 	{"a newer format", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
 			return writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion + 1)})
@@ -71,7 +71,7 @@ var openErrors = []struct {
 			b := newChecksummedBucket(tx, bucketOrigins)
 			return b.setOrDelete(numberKey(3), must1(b.get(numberKey(1))))
 		})
-	}, "origin https://a.example is not to be found by its name"},
+	}, "origin https://a.example has no entry under its name"},
 	{"cut short", func(t *testing.T, path string) {
 		must(t, os.Truncate(path, int64(20*os.Getpagesize()))) // bbolt keeps spare room at the end
 	}, "frontier.db"},

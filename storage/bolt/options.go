@@ -6,67 +6,65 @@ import (
 	"time"
 )
 
-// Options are the settings of a Store. The zero value means the defaults.
+// Options are the settings of a Store or NoteStore. The zero value means the defaults.
 type Options struct {
-	// PostInterruptionDelay is how long every host rests at least, from Open on, if
-	// the store was not closed in order; its LostVisitDelay if that is longer. If it was,
-	// those rest so from Close on of which a URL was out. 0 means 1 s.
+	// PostInterruptionDelay is how long no host is visited after Open if the store was not closed
+	// cleanly. After a clean Close it applies, from Close on, to the hosts with a URL that was
+	// leased then. A host whose LostVisitDelay is longer waits for that. 0 means 1 s.
 	PostInterruptionDelay time.Duration
-	// FlushEvery is how often changes are written. 0 means 200 ms.
+	// FlushEvery is the interval at which changes are written. 0 means 200 ms.
 	FlushEvery time.Duration
-	// FlushAfterChanges is how many changes are written without waiting for the next
-	// FlushEvery. 0 means 32,768.
+	// FlushAfterChanges is the number of unwritten changes that are written at once, without waiting
+	// for FlushEvery. 0 means 32,768.
 	FlushAfterChanges int
-	// MaxBufferedChanges is how many changes are kept in memory at most, in the log but not
-	// in their place in the file; calls wait while there are as many. Beyond
-	// three quarters of it they are checkpointed into the file all the time, beyond an
-	// eighth when little else is to be written and origins have several, below
-	// when nothing is. 0 means 393,216, of about 150 bytes each.
+	// MaxBufferedChanges is the largest number of changes in memory that are not checkpointed; calls
+	// that change the store wait while there are as many. Above three quarters of it, every write
+	// checkpoints; above an eighth, a write with few changes does if origins have several changes
+	// each; below that, only an idle store checkpoints. 0 means 393,216, of about 150 bytes each.
 	MaxBufferedChanges int
-	// PrefetchCount is how many URLs of a queue are read at a time, at most and if
-	// MaxCachedURLs allows it for every origin. 0 means 64.
+	// PrefetchCount is how many URLs of a lane are read at a time. It is lower if MaxCachedURLs
+	// would not suffice for all origins in memory. 0 means 64.
 	PrefetchCount int
-	// MaxCachedURLs is how many URLs are kept in memory that are in the file too, of
-	// all queues together; each counts once, and once more for every 256 bytes of
-	// it. 0 means 131,072.
+	// MaxCachedURLs is how many URLs of all queues are cached in memory. Each counts once, and once
+	// more for every 256 bytes of its record. 0 means 131,072.
 	MaxCachedURLs int
-	// MaxHostsInMemory is how many hosts with URLs and without unwritten changes stay in memory,
-	// at about 1 KiB each. Further hosts take about 130 bytes each, and are read back
-	// when their turn comes. 0 means 16,384.
+	// MaxHostsInMemory is how many hosts with URLs and without pending changes stay in memory, at
+	// about 1 KiB each. Further hosts take about 130 bytes each and are read back when their turn
+	// comes. 0 means 16,384.
 	MaxHostsInMemory int
-	// SharedMemoryBudget is shared by stores that divide MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory. nil: this store has
-	// its own.
+	// SharedMemoryBudget divides MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory among all
+	// open stores that have it. nil: this store has them alone.
 	SharedMemoryBudget *SharedMemoryBudget
-	// BeforeWrite is called each time before changes are written, and must put on
-	// the disk all that has to be there when the changes are, of what was done
-	// before the calls that made them. If it fails, they are not written: for lack
-	// of room (ENOSPC, EDQUOT, EFBIG) or an error that wraps storage.ErrWriteStalled it
-	// is called again later, and after any other error the store has failed for
-	// good. It must not call the store. nil: there is nothing.
+	// BeforeWrite is called before each write of changes. It must put on the disk the output that
+	// was produced before the calls that made these changes. If it fails, they are not written:
+	// after a lack of space (ENOSPC, EDQUOT, EFBIG) or an error that wraps storage.ErrWriteStalled
+	// it is called again later; after any other error the store has failed for good. It must not
+	// call the store. nil does nothing.
 	BeforeWrite func() error
-	// ListOutputFiles is called after BeforeWrite. It returns an OutputFileExtent for each path that was written
-	// to, with the number of its bytes that BeforeWrite has put on the disk. The store writes
-	// these lengths with the changes; Store.RecordedOutputExtents returns them, also after a crash. The
-	// length of an omitted path stays unchanged. It must not call the store. nil:
-	// there are no files.
+	// ListOutputFiles is called after BeforeWrite. It returns an OutputFileExtent for each path
+	// that was written to, with the number of bytes that BeforeWrite has put on the disk. The store
+	// writes these lengths in the transaction of the changes; Store.RecordedOutputExtents returns
+	// them, also after a crash. The length of an omitted path stays unchanged. ListOutputFiles must
+	// not call the store. nil: no files.
 	ListOutputFiles func() []OutputFileExtent
-	// OnStallChange is called once when a write has failed, with the reason and the remedy,
-	// and once with nil when the store can write again. No call follows one with an
-	// error that wraps storage.ErrFailed. It must not call the store.
+	// OnStallChange is called with the reason and the remedy when a write has failed, and with nil
+	// when the store can write again. Repeated failures are not reported. A call with an error that
+	// wraps storage.ErrFailed is the last one. OnStallChange must not call the store. nil does
+	// nothing.
 	OnStallChange func(error)
-	// OnCommitted is told how long it took to write changes and to have the disk
-	// confirm them, BeforeWrite included. It must not call the store, or take long. nil
-	// means nobody is told.
+	// OnCommitted is called after each successful write with the time that it took, from before
+	// BeforeWrite until the disk has confirmed the changes. It must not call the store, and must
+	// return quickly. nil does nothing.
 	OnCommitted func(took time.Duration)
-	// OnDamaged is told of what makes no sense in the file and is passed by: a
-	// record of a URL, which is set aside, a queue that is shorter than it was
-	// counted. It must not call the store. nil means nobody is told.
+	// OnDamaged is called with damage in the file that the store works around: a damaged record of a
+	// URL, which is never visited, a damaged part of the seen set, or a queue that is shorter than
+	// its count. It must not call the store. nil does nothing.
 	OnDamaged func(error)
-	// Now tells the time, for tests. nil means time.Now.
+	// Now returns the time, for tests. nil means time.Now.
 	Now func() time.Time
 
-	noSync             bool // for tests: leave fsync out, which only power cuts ask for
-	maxCheckpointPages int  // for tests: see maxCheckpointPages
+	noSync             bool // for tests: omit fsync, which matters only after a loss of power
+	maxCheckpointPages int  // for tests: replaces the constant maxCheckpointPages
 }
 
 func (o Options) withDefaults() Options {
@@ -96,28 +94,29 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// bufferedChangeLimit returns how many changes the store may hold: see MaxBufferedChanges.
+// bufferedChangeLimit returns the store's share of MaxBufferedChanges.
 func (o *Options) bufferedChangeLimit() int {
 	return o.SharedMemoryBudget.storeShareOf(o.MaxBufferedChanges)
 }
 
-// cachedURLLimit returns how many URLs the store may keep at hand: see MaxCachedURLs.
+// cachedURLLimit returns the store's share of MaxCachedURLs.
 func (o *Options) cachedURLLimit() int { return o.SharedMemoryBudget.storeShareOf(o.MaxCachedURLs) }
 
-// hostLimit returns how many hosts that could be idle stay in memory: see MaxHostsInMemory.
+// hostLimit returns the store's share of MaxHostsInMemory.
 func (o *Options) hostLimit() int { return o.SharedMemoryBudget.storeShareOf(o.MaxHostsInMemory) }
 
-// A SharedMemoryBudget is memory for one store that several divide: each that is open has
-// an equal part of Options.MaxBufferedChanges, Options.MaxCachedURLs and Options.MaxHostsInMemory, and never less
-// than 4,096. The zero value is ready; a SharedMemoryBudget must not be copied.
+// A SharedMemoryBudget divides the memory of one store among several. Each open store gets an equal
+// share of its Options.MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory, but at least 4,096 of
+// each, or the whole value if that is lower. The zero value is ready for use. A SharedMemoryBudget
+// must not be copied, and may be used concurrently.
 type SharedMemoryBudget struct{ openStoreCount atomic.Int64 }
 
-// minShare keeps a store from writing every change by itself because a great
-// many others are open: of changes it is less than a MiB.
+// minShare is the smallest share of a store, so that a store still writes several changes at a time
+// when very many others are open. 4,096 changes take less than a MiB.
 const minShare = 4096
 
-// addStore counts a store in, until it calls leave. A store without a SharedMemoryBudget has
-// everything for itself.
+// addStore counts an open store until removeStore is called. It does nothing for a nil
+// SharedMemoryBudget.
 func (s *SharedMemoryBudget) addStore() (removeStore func()) {
 	if s == nil {
 		return func() {}
@@ -126,7 +125,7 @@ func (s *SharedMemoryBudget) addStore() (removeStore func()) {
 	return func() { s.openStoreCount.Add(-1) }
 }
 
-// storeShareOf returns a store's part of most.
+// storeShareOf returns a store's share of total; all of it for a nil SharedMemoryBudget.
 func (s *SharedMemoryBudget) storeShareOf(total int) int {
 	if s == nil {
 		return total

@@ -16,13 +16,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// maxRecentOrigins is how many origins stay in memory only because they were read; it is at
-// most Options.MaxHostsInMemory.
+// maxRecentOrigins is how many origins stay in memory for a while because they were read or
+// checkpointed, at most Options.MaxHostsInMemory.
 const maxRecentOrigins = 4096
 
-// An originCache finds origins and hosts, in memory and in the file. In memory are the origins
-// that have something to hand out, are changed and not checkpointed, or were just looked at, with
-// their hosts; the schedule says whose turn it is. It requires the lock of the store.
+// An originCache finds origins and hosts, in memory and in the file. It keeps in memory the origins
+// that have URLs to lease, have changes that are not checkpointed, or were used recently, with their
+// hosts, and has the schedule of all hosts. Its methods require engine.mu.
 type originCache struct {
 	opts           *Options
 	damageReporter *damageReporter
@@ -30,16 +30,16 @@ type originCache struct {
 	heads          *headCache
 
 	schedule           schedule.Schedule[*residentOrigin]
-	minDue             time.Time // no host is due before
-	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
-	hosts              map[string]*residentHost
+	minDue             time.Time                // no host is due earlier
+	openedAfterCrashAt time.Time                // when the file was last opened after an unclean stop
+	hosts              map[string]*residentHost // by name
 	origins            map[decorum.Origin]*residentOrigin
-	originsByNumber    map[uint32]*residentOrigin // the same, by number
-	lastOriginNumber   uint32                     // number given to an origin
-	recentOrigins      []*residentOrigin          // looked at, and kept for a while though they may hold nothing
+	originsByNumber    map[uint32]*residentOrigin // the origins of the field origins
+	lastOriginNumber   uint32                     // highest number of an origin
+	recentOrigins      []*residentOrigin          // kept in memory for a while, the oldest first; see keepRecent
 }
 
-// A storeTotals is what origins hold together.
+// storeTotals are sums over all origins.
 type storeTotals struct{ seenCount, parkedCount int }
 
 func (t *storeTotals) add(o *residentOrigin) {
@@ -47,11 +47,11 @@ func (t *storeTotals) add(o *residentOrigin) {
 	t.parkedCount += o.parkedCount
 }
 
-// load takes into memory the origins that the log has changes of, and those in the file that
-// are in play; of the latter some go into the schedule as idle. It returns what all origins
-// hold.
+// load loads the origins that have changes in the log, and then the origins of the file that have URLs
+// to lease; the hosts of the latter it evicts beyond the limit. It returns the totals of all origins.
 func (x *originCache) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTotals, err error) {
-	// In order: a host that is not in the file has the number of its first origin.
+	// Load in the order of the numbers: a host that is not in the file has the number of its first
+	// origin.
 	for _, number := range slices.Sorted(maps.Keys(log.origins)) {
 		if err := x.restoreOriginFromLog(tx, log.origins[number], log); err != nil {
 			return totals, err
@@ -62,7 +62,7 @@ func (x *originCache) load(tx *bbolt.Tx, log *replayedLogState) (totals storeTot
 	return totals, err
 }
 
-// restoreOriginFromLog takes an origin out of the log into memory.
+// restoreOriginFromLog loads an origin that has changes in the log.
 func (x *originCache) restoreOriginFromLog(tx *bbolt.Tx, o *residentOrigin, log *replayedLogState) error {
 	if x.origins[o.name] != nil {
 		return x.damageReporter.errorf("log: %v has two numbers", o.name)
@@ -70,6 +70,7 @@ func (x *originCache) restoreOriginFromLog(tx *bbolt.Tx, o *residentOrigin, log 
 	if err := x.attachWithHost(tx, o); err != nil {
 		return err
 	}
+	// The first origin of a host applies the host's record from the log.
 	if value := log.hostRecords[o.host.number]; value != nil && !o.host.uncheckpointed {
 		state, err := record.ParseHostState(value)
 		if err != nil {
@@ -84,8 +85,8 @@ func (x *originCache) restoreOriginFromLog(tx *bbolt.Tx, o *residentOrigin, log 
 	return nil
 }
 
-// loadRemaining adds to totals the origins in the file that are not in memory, and
-// takes those into it that are in play, or into the schedule as idle.
+// loadRemaining reads the origins of the file that are not in memory, and adds them to totals. It
+// loads those with URLs to lease, and evicts their hosts again beyond the limit.
 func (x *originCache) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 	names := newChecksummedBucket(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
@@ -95,15 +96,16 @@ func (x *originCache) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 		}
 		x.lastOriginNumber = max(x.lastOriginNumber, o.number)
 		if x.originsByNumber[o.number] != nil {
-			return nil // the log knows it better
+			return nil // the log has a newer record
 		}
 		totals.add(o)
 		if o.isEmpty() {
 			return nil
 		}
+		// Verify the way back: a call finds the origin by its name.
 		namedNumber, err := names.get(originNameKey(o.name.String()))
 		if err != nil || len(namedNumber) != 4 || binary.BigEndian.Uint32(namedNumber) != o.number {
-			return x.damageReporter.errorf("origin %v is not to be found by its name", o.name)
+			return x.damageReporter.errorf("origin %v has no entry under its name", o.name)
 		}
 		if err := x.attachWithHost(tx, o); err != nil {
 			return err
@@ -116,7 +118,8 @@ func (x *originCache) loadRemaining(tx *bbolt.Tx, totals *storeTotals) error {
 	})
 }
 
-// find returns the state of an origin; nil if it was never met.
+// find returns an origin, which it loads if it is in the file only. It returns nil if the store has no
+// such origin.
 func (x *originCache) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	if o := x.origins[name]; o != nil {
 		return o, nil
@@ -139,13 +142,13 @@ func (x *originCache) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, 
 	return o, nil
 }
 
-// getOrCreate returns the state of an origin, new if it was never met.
+// getOrCreate is find for a call that creates the origin if the store does not have it.
 func (x *originCache) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, error) {
 	o, err := x.find(tx, name)
 	if o != nil || err != nil {
 		return o, err
 	}
-	// name may be a part of a long URL, which it would keep in memory.
+	// name may be a substring of a long URL: the copy does not keep the URL in memory.
 	name, _ = record.ParseOriginName(strings.Clone(name.String()))
 	o = &residentOrigin{name: name, number: x.lastOriginNumber + 1, isNew: true}
 	if err := x.attachWithHost(tx, o); err != nil {
@@ -156,8 +159,8 @@ func (x *originCache) getOrCreate(tx *bbolt.Tx, name decorum.Origin) (*residentO
 	return o, nil
 }
 
-// number returns the number of an origin in the file, as in keys; nil if the file
-// lacks the origin.
+// number returns the number of an origin in the file, encoded as in keys; nil if the file does not
+// have the origin.
 func (x *originCache) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
 	number, err := newChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
 	if err == nil && number != nil && len(number) != 4 {
@@ -169,7 +172,7 @@ func (x *originCache) number(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 	return number, nil
 }
 
-// read returns an origin as it is in the file, and without its host.
+// read returns the origin with a number from the file, without its host.
 func (x *originCache) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error) {
 	value, err := newChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
@@ -185,9 +188,9 @@ func (x *originCache) read(tx *bbolt.Tx, number []byte) (*residentOrigin, error)
 	return o, nil
 }
 
-// readHost reads number and clock of a host. first is the number of one of its
-// origins: it is the host's if that has none. After an unclean stop the end of
-// the last visit may be what was lost: then it rests.
+// readHost sets the number and the clock of h from the file. first is the number of an origin of h,
+// which becomes the host's number if the file does not have the host. After an unclean stop the end of
+// the host's last visit may be lost: then the host is postponed.
 func (x *originCache) readHost(tx *bbolt.Tx, h *residentHost, first uint32) error {
 	h.number = first
 	number, err := newChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
@@ -197,6 +200,7 @@ func (x *originCache) readHost(tx *bbolt.Tx, h *residentHost, first uint32) erro
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
 	}
+	// No host is due before minDue; the clock in the file may be later.
 	h.PostponeUntil(x.minDue)
 	value, err := newChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
@@ -212,7 +216,8 @@ func (x *originCache) readHost(tx *bbolt.Tx, h *residentHost, first uint32) erro
 	return nil
 }
 
-// applyStoredHostState sets the clock of a host as it was when the store was opened, or before.
+// applyStoredHostState sets the clock of a host to a state from the file or its log. After an unclean
+// stop it postpones the host by its LostVisitDelay from the opening on.
 func (x *originCache) applyStoredHostState(h *residentHost, state storage.HostState) {
 	h.SetState(state)
 	if !x.openedAfterCrashAt.IsZero() {
@@ -220,8 +225,8 @@ func (x *originCache) applyStoredHostState(h *residentHost, state storage.HostSt
 	}
 }
 
-// attachWithHost takes an origin into memory, and its host. If the host is idle, its other
-// origins come with it.
+// attachWithHost adds o to the memory, with its host. If the host is evicted, it restores the other
+// origins of the host, too.
 func (x *originCache) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
 	if h := x.hosts[o.name.Host()]; h != nil {
 		x.attach(o, h)
@@ -240,7 +245,7 @@ func (x *originCache) attachWithHost(tx *bbolt.Tx, o *residentOrigin) error {
 	return x.restoreHost(tx, h, evicted, o)
 }
 
-// attach makes o an origin of a host that is in memory.
+// attach adds o to the memory, as an origin of a host that is in memory.
 func (x *originCache) attach(o *residentOrigin, h *residentHost) {
 	h.originsInMemory++
 	o.host, o.Host, o.Queue = h, &h.Host, o
@@ -257,7 +262,8 @@ func (x *originCache) removeOrigin(o *residentOrigin) {
 	}
 }
 
-// keepRecent keeps an origin for a while, though it may hold nothing.
+// keepRecent keeps o in memory until maxRecentOrigins others were used after it, even if o has no URLs.
+// Then o may be removed or evicted.
 func (x *originCache) keepRecent(o *residentOrigin) {
 	x.recentOrigins = append(x.recentOrigins, o)
 	for len(x.recentOrigins) > min(maxRecentOrigins, x.opts.hostLimit()) {
@@ -266,9 +272,8 @@ func (x *originCache) keepRecent(o *residentOrigin) {
 	}
 }
 
-// forgetOrEvict forgets an origin that holds nothing, and its host with the last of
-// its origins: they are in the file. One that holds something it evicts, where
-// there are many hosts.
+// forgetOrEvict removes o from memory if it has no URLs to lease and the file has its state. If the
+// host stays, and there are more hosts in memory than the limit, it evicts the host.
 func (x *originCache) forgetOrEvict(o *residentOrigin) {
 	if x.originsByNumber[o.number] != o || !o.isFullyCheckpointed() {
 		return
@@ -281,7 +286,7 @@ func (x *originCache) forgetOrEvict(o *residentOrigin) {
 	}
 }
 
-// info tells of the origin with a number, in memory or in the file.
+// info describes the origin with a number. An origin that is in the file only stays there.
 func (x *originCache) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
 	o := x.originsByNumber[number]
 	if o != nil {
@@ -291,6 +296,7 @@ func (x *originCache) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	if err != nil {
 		return storage.OriginInfo{}, err
 	}
+	// The origin is in the file only: combine it with its host, without adding either to the memory.
 	h := x.hosts[o.name.Host()]
 	if h == nil {
 		h = &residentHost{name: o.name.Host()}
@@ -306,8 +312,7 @@ func (x *originCache) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	return info, nil
 }
 
-// infoByName tells of an origin, which stays in the file if it is not in memory; false if it was
-// never met.
+// infoByName is info for the name of an origin. It returns false if the store has no such origin.
 func (x *originCache) infoByName(tx *bbolt.Tx, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
 	number, err := x.number(tx, name)
 	if err != nil || number == nil {

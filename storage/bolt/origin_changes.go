@@ -1,26 +1,27 @@
 package bolt
 
-// A slotChange is what becomes of a slot.
+// A slotChange is the new content of a slot.
 type slotChange struct {
 	laneSlot
-	value []byte // nil deletes
+	value []byte // encoded entry with its checksum; nil deletes
 }
 
 func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.laneSlot) }
 
-// originChanges are those of one origin that are in the log, or on their way to it,
-// and not in their place in the file.
+// originChanges are the changes of one origin that are in the log, or on their way to it, and not in
+// their final place in the file.
 type originChanges struct {
 	urls                sortedSliceSet[slotChange]
 	seenURLFingerprints sortedSliceSet[urlFingerprint]
-	notes               map[string][]byte                   // nil deletes
-	revisitPositions    map[urlFingerprint]urlQueuePosition // nowhere deletes
-	// weightedChangeCount is about how many they are, long ones counted for several:
-	// fingerprints, which are short and come with a URL, for none.
+	notes               map[string][]byte                   // by key; a nil value deletes
+	revisitPositions    map[urlFingerprint]urlQueuePosition // noLanePosition deletes
+	// weightedChangeCount is about the number of changes. Long values count several times:
+	// see changeWeight. Fingerprints do not count, since they are short and come with a URL.
 	weightedChangeCount int
 }
 
-// changeWeight returns for how many changes one of a value counts.
+// changeWeight returns how many times a change with the value counts: once, and once more for every
+// 256 bytes.
 func changeWeight(value []byte) int { return 1 + len(value)/256 }
 
 func (c *originChanges) putURL(s laneSlot, value []byte) {
@@ -46,12 +47,13 @@ func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at urlQueuePosit
 	c.weightedChangeCount++
 }
 
-// estimateDBPages returns about how many pages of the file it takes to checkpoint them.
+// estimateDBPages returns about how many pages of the file a checkpoint of c changes.
 func (c *originChanges) estimateDBPages() int {
 	return 3 + c.urls.len()/16 + c.seenURLFingerprints.len()/64 + c.weightedChangeCount/64
 }
 
-// pendingLayers are what is not in the file of an origin, the newest first.
+// pendingLayers returns the changes of o that are not in their final place in the file, the newest
+// first: where two have a key, the first applies.
 func (o *residentOrigin) pendingLayers() []*originChanges {
 	layers := make([]*originChanges, 0, 2)
 	for _, c := range []*originChanges{o.pendingChanges, o.checkpointingChanges} {

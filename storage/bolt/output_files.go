@@ -16,22 +16,22 @@ import (
 	"github.com/decorum-crawler/decorum/internal/binaryrecord"
 )
 
-// An OutputFileExtent is how much of a file of output is on the disk: see Options.ListOutputFiles.
+// An OutputFileExtent says how many bytes of an output file are on the disk: see
+// Options.ListOutputFiles.
 type OutputFileExtent struct {
-	// Path names the output: a file, or a directory in which Name is the present file.
+	// Path names the output: a file, or a directory whose current file is Name.
 	Path string
-	Name string // in the directory Path; empty: Path is a file
-	// Serial is the number of the file, if several files follow each other under a
-	// name.
+	Name string // name in the directory Path; empty: Path is a file
+	// Serial is the number of the file, if several files follow each other under one name.
 	Serial     int64
-	SyncedSize int64 // bytes from its beginning that are on the disk
+	SyncedSize int64 // number of bytes from the beginning that are on the disk
 }
 
-// An outputFiles holds what the file of the store says of output. It requires the lock of the
-// store, but for mayBeTorn, which Open sets.
+// outputFiles has the lengths of output files that are in the store's file. Its methods require
+// engine.mu. mayBeTorn does not change after Open and may be read without the lock.
 type outputFiles struct {
 	extents   map[string]OutputFileExtent // by path
-	mayBeTorn bool                        // what Store.OutputMayBeTorn returns
+	mayBeTorn bool                        // result of Store.OutputMayBeTorn
 }
 
 // load reads the lengths of all files.
@@ -55,7 +55,7 @@ func (o *outputFiles) byPath() []OutputFileExtent {
 	return slices.SortedFunc(maps.Values(o.extents), byPath)
 }
 
-// changed returns those of files of which the file of the store holds another length, or none.
+// changed returns those files whose extent differs from the one in the store's file.
 func (o *outputFiles) changed(files []OutputFileExtent) (changed []OutputFileExtent) {
 	for _, f := range files {
 		if o.extents[f.Path] != f {
@@ -65,14 +65,15 @@ func (o *outputFiles) changed(files []OutputFileExtent) (changed []OutputFileExt
 	return changed
 }
 
-// markCommitted records that lengths are in the file.
+// markCommitted records that the extents are in the store's file.
 func (o *outputFiles) markCommitted(files []OutputFileExtent) {
 	for _, f := range files {
 		o.extents[f.Path] = f
 	}
 }
 
-// writeOutputFileLengths writes the lengths of files. The openers of the files have checked them.
+// writeOutputFileLengths writes the extents of files within tx. A program that reports extents has
+// checked the ends of the files when it opened them, so keyUnchecked is deleted.
 func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	if len(files) == 0 {
 		return nil
@@ -92,16 +93,17 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	return nil
 }
 
-// ReadOutputFileRecords returns the files that the store at path knows, and whether they are whole
-// (see OutputMayBeTorn). No process may have the store open. ReadOutputFileRecords changes nothing. A
-// missing store, and one of a format before 4, knows no files. An empty file is an error.
+// ReadOutputFileRecords returns the lengths of the output files in the store at path, in the order of
+// their paths, and whether the files are whole (the opposite of Store.OutputMayBeTorn at the next
+// Open). No process may have the store open. ReadOutputFileRecords changes nothing. A missing store,
+// and one of a format before 4, has no lengths. An empty file is an error.
 func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, err error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
 	case err == nil && info.Size() == 0: // bbolt would write to an empty file
-		return nil, false, fmt.Errorf("%s is empty: it was cut short, or whoever made it was killed at once: "+
-			"restore it from a backup, or move it away to begin anew", path)
+		return nil, false, fmt.Errorf("%s is empty: it was truncated, or the process that created it was killed at once: "+
+			"restore it from a backup, or move it away to start over", path)
 	}
 	err = catchFault(func() error {
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropPageCache makes the system forget the pages of a file that it keeps in memory: after
-// a failed fsync these may differ from the disk. The next opener of the file should see
-// what a loss of power would leave. It ignores errors.
+// dropPageCache asks the system to drop the pages of a file from its cache. After a failed fsync they
+// may differ from the disk, and the next process that opens the file should see what it would see
+// after a loss of power. dropPageCache ignores errors.
 func dropPageCache(path string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func dropPageCache(path string) {
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
-// lockHolder says who has the file locked, as far as the system tells.
+// lockHolder returns which process has locked the file, from /proc/locks, or unknownProcess.
 func lockHolder(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -5,5 +5,5 @@ package bolt
 // dropPageCache does nothing: see page_cache_and_lock_holder_linux.go.
 func dropPageCache(string) {}
 
-// lockHolder says who has the file locked, as far as the system tells.
+// lockHolder returns unknownProcess: only Linux has /proc/locks.
 func lockHolder(string) string { return unknownProcess }

@@ -7,36 +7,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Sizes of the segments of the log, in bytes: the first of them is small, for a
-// crawl that hardly does anything.
+// Sizes of the segments of the log, in bytes. The first one is small, for a crawl with few changes;
+// each further one is twice as long, up to maxSegmentBytes.
 const (
 	minSegmentBytes = 4 << 10
 	maxSegmentBytes = 64 << 10
 )
 
-// What a change in the log is of. Each begins with the number of the origin, or host.
+// Kinds of changes in the log. Each is followed by the number of its origin or host, and then by the
+// fields named here.
 const (
-	opPutFormat3 = iota + 1 // of a URL, before format 4: slot, value without its checksum
+	opPutFormat3 = iota + 1 // of a URL, in format 3: slot, value without its checksum
 	opDelete                // of a URL: slot
-	opAddSeen               // fingerprint
-	opSetNote               // key, value
+	opAddSeen               // of the seen set: fingerprint
+	opSetNote               // of a note: key, value
 	opDeleteNote            // of a note: key
-	opSetRevisit            // the index of resting pages: fingerprint, place
-	opOrigin                // record
-	opHost                  // record
+	opSetRevisit            // of the index of revisits: fingerprint, position
+	opOrigin                // of an origin: record
+	opHost                  // of a host: record
 	opPut                   // of a URL: slot, value with its checksum
 )
 
-// A redoLogBuffer is the changes since the last write, one after the other, as they go
-// into the log: in segments, none of which cuts a change in two. Values of
-// changes that are kept in memory are parts of it.
+// A redoLogBuffer holds the changes since the last write, encoded as in the log, in segments. No change
+// is split between two segments. The values of pending changes are slices of the segments, so the
+// bytes of a segment never move.
 type redoLogBuffer struct {
-	segments       [][]byte // full
-	currentSegment []byte   // and the one that is being filled
-	changeCount    int      // changes
+	segments       [][]byte // full segments
+	currentSegment []byte   // the segment that is being filled
+	changeCount    int      // changes in all of them
 }
 
-// appendChangeHeader appends the head of a change which will take at most room bytes more.
+// appendChangeHeader appends the kind and number of a change, whose fields take at most maxLen bytes.
+// It begins a new segment if the current one is too short for the change.
 func (r *redoLogBuffer) appendChangeHeader(op byte, number uint32, maxLen int) {
 	maxLen += 1 + binary.MaxVarintLen32
 	if cap(r.currentSegment)-len(r.currentSegment) < maxLen {
@@ -50,7 +52,7 @@ func (r *redoLogBuffer) appendChangeHeader(op byte, number uint32, maxLen int) {
 	r.changeCount++
 }
 
-// appendLengthPrefixed appends v with its length, and returns it as it is in the log.
+// appendLengthPrefixed appends v after its length, and returns the copy of v in the segment.
 func (r *redoLogBuffer) appendLengthPrefixed(v []byte) []byte {
 	r.currentSegment = binary.AppendUvarint(r.currentSegment, uint64(len(v)))
 	at := len(r.currentSegment)
@@ -92,7 +94,8 @@ func (r *redoLogBuffer) setURLRevisitPosition(number uint32, p urlFingerprint, a
 	r.appendPositionInLane(at)
 }
 
-// setNote sets a note; nil deletes.
+// setNote appends the change of a note, and returns the copy of value in the segment. A nil value
+// deletes the note.
 func (r *redoLogBuffer) setNote(number uint32, key string, value []byte) []byte {
 	if value == nil {
 		r.appendChangeHeader(opDeleteNote, number, binary.MaxVarintLen32+len(key))
@@ -109,7 +112,8 @@ func (r *redoLogBuffer) putRecord(op byte, number uint32, record []byte) {
 	r.appendLengthPrefixed(record)
 }
 
-// takeSegments returns the segments, and begins anew. What room the last one has is used.
+// takeSegments returns all segments and empties the buffer. Later changes use the free end of the last
+// segment.
 func (r *redoLogBuffer) takeSegments() [][]byte {
 	segments := r.segments
 	if len(r.currentSegment) > 0 {
@@ -119,11 +123,12 @@ func (r *redoLogBuffer) takeSegments() [][]byte {
 	return segments
 }
 
-// replaySegment reads a segment of the log, of which the changes take parts, and
-// returns how many changes it is.
+// replaySegment adds the changes of a segment of the log to a state, and returns their number. The
+// changes keep slices of the segment.
 func replaySegment(segment []byte, to *replayedLogState) (n int, err error) {
 	for r := (redoLogSegmentReader{binaryrecord.Reader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
+		// opHost has the number of a host: it must not create an origin, and so does not call changes.
 		changes := func() *originChanges { return to.getOrCreateOrigin(number).pendingChanges }
 		switch op {
 		case opPut:
@@ -160,7 +165,7 @@ func replaySegment(segment []byte, to *replayedLogState) (n int, err error) {
 	return n, nil
 }
 
-// A redoLogSegmentReader takes a segment of the log apart.
+// A redoLogSegmentReader decodes a segment of the log.
 type redoLogSegmentReader struct{ binaryrecord.Reader }
 
 func (r *redoLogSegmentReader) readSlot() laneSlot {

@@ -10,42 +10,43 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
+// A residentHost is a host in memory.
 type residentHost struct {
 	schedule.Host[*residentOrigin]
 	name               string
-	number             uint32 // that of its first origin
-	originsInMemory    int    // in memory
-	hasUnloggedChanges bool   // changed since the last write
-	uncheckpointed     bool   // changed since it was checkpointed
+	number             uint32 // number of its first origin
+	originsInMemory    int    // how many of its origins are in memory
+	hasUnloggedChanges bool   // the clock has changed since the last write
+	uncheckpointed     bool   // the clock has changed since the last checkpoint
 }
 
-// A residentOrigin is its own schedule.OriginURLQueue. It is in memory while it has something
-// to hand out, is changed and not checkpointed, or was just looked at.
+// A residentOrigin is an origin in memory. It is its own schedule.OriginURLQueue. It stays in memory
+// while it has URLs to lease, has changes that are not checkpointed, or was used recently.
 type residentOrigin struct {
 	schedule.Origin[*residentOrigin]
 	originQueue
 	name                 decorum.Origin
 	host                 *residentHost
-	pendingChanges       *originChanges // since the last checkpoint; nil if there are none
-	checkpointingChanges *originChanges // that are being checkpointed
-	leasedSlots          []laneSlot     // leased: in the file, but not in the lanes
-	lastSeq              int64          // the last one given
-	seenCount            int
-	parkedCount          int
+	pendingChanges       *originChanges // changes since the last checkpoint; nil: none
+	checkpointingChanges *originChanges // changes in a batch that is being written; nil: none
+	leasedSlots          []laneSlot     // slots of leased URLs: in the file, but not in the lanes
+	lastSeq              int64          // last sequence number of a URL
+	seenCount            int            // fingerprints in the seen set
+	parkedCount          int            // parked URLs
 
-	number             uint32
-	hasUnloggedChanges bool // changed since the last write
-	isNew              bool // perhaps not in the bucket names yet
-	hasCachedHeads     bool // is among headCache.origins
+	number             uint32 // begins the origin's keys in the file
+	hasUnloggedChanges bool   // the record has changed since the last write
+	isNew              bool   // may be missing in the bucket names
+	hasCachedHeads     bool   // is in headCache.origins
 }
 
-// isFullyCheckpointed reports whether the file holds all state of o in its place.
+// isFullyCheckpointed reports whether the file has all state of o in its final place.
 func (o *residentOrigin) isFullyCheckpointed() bool {
 	return o.pendingChanges == nil && o.checkpointingChanges == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
 }
 
-// storedCountAndFirstKey returns how many URLs of the lane are in the file, or will be, and
-// the time of the first: the leased ones are there too.
+// storedCountAndFirstKey returns the number of URLs in a lane for the origin's record, and the lowest
+// sort key. It includes leased URLs, which stay in the file until their ack.
 func (o *residentOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey int64) {
 	n, firstSortKey = l.count, l.firstSortKey
 	for _, k := range o.leasedSlots {
@@ -69,7 +70,7 @@ func (o *residentOrigin) info() storage.OriginInfo {
 	}
 }
 
-// What else an origin may be.
+// Flags in an origin's record.
 const (
 	flagSuspended = 1 << iota
 	flagLastWasRevisit

@@ -2,14 +2,15 @@ package bolt
 
 import "slices"
 
-// maxUnmerged is how many elements a run keeps apart.
+// maxUnmerged is the number of unmerged elements at which a set merges them.
 const maxUnmerged = 256
 
-// A sortedSliceSet is a sorted list to which elements are added in any order, one of each.
-// What does not belong at the end of old goes into young, which is merged into
-// old when it is full: so the cost of adding grows slowly with the length.
+// A sortedSliceSet is a sorted set, to which elements are added in any order. An element that belongs
+// at the end is appended to mergedElements. Others are inserted into unmergedElements, which is short
+// and is merged into mergedElements when it is full, so that the cost of put grows slowly with the
+// length.
 type sortedSliceSet[T sortedSliceSetElement[T]] struct {
-	mergedElements, unmergedElements []T
+	mergedElements, unmergedElements []T // each sorted; no element is in both
 }
 
 type sortedSliceSetElement[T any] interface{ compare(T) int }
@@ -20,14 +21,14 @@ func binarySearch[T sortedSliceSetElement[T]](list []T, x T) (int, bool) {
 
 func (r *sortedSliceSet[T]) len() int { return len(r.mergedElements) + len(r.unmergedElements) }
 
-// put adds x, or replaces what is equal to it.
+// put adds x, or replaces the element that is equal to x.
 func (r *sortedSliceSet[T]) put(x T) {
 	at, found := binarySearch(r.mergedElements, x)
 	switch {
 	case found:
 		r.mergedElements[at] = x
 		return
-	case at == len(r.mergedElements): // none in young is behind the last of old
+	case at == len(r.mergedElements): // unmergedElements are all lower than the last merged one
 		if r.mergedElements == nil {
 			r.mergedElements = make([]T, 0, 4)
 		}
@@ -48,7 +49,7 @@ func (r *sortedSliceSet[T]) mergeUnmerged() {
 	r.mergedElements, r.unmergedElements = slices.AppendSeq(merged, r.all), nil
 }
 
-// takeFirstN takes the first n elements out of the run, and returns them.
+// takeFirstN removes the first n elements, and returns them as a set.
 func (r *sortedSliceSet[T]) takeFirstN(n int) sortedSliceSet[T] {
 	if len(r.unmergedElements) > 0 {
 		r.mergeUnmerged()
@@ -58,7 +59,7 @@ func (r *sortedSliceSet[T]) takeFirstN(n int) sortedSliceSet[T] {
 	return first
 }
 
-// get returns the element that is equal to x.
+// get returns the element that is equal to x, and whether the set has it.
 func (r *sortedSliceSet[T]) get(x T) (T, bool) {
 	if at, found := binarySearch(r.mergedElements, x); found {
 		return r.mergedElements[at], true
@@ -78,14 +79,14 @@ func (r *sortedSliceSet[T]) all(yield func(T) bool) {
 	}
 }
 
-// cursorFrom returns a cursor at the first element that is not before x.
+// cursorFrom returns a cursor at the first element that is not less than x.
 func (r *sortedSliceSet[T]) cursorFrom(x T) *sortedSliceSetCursor[T] {
 	sorted, _ := binarySearch(r.mergedElements, x)
 	unmerged, _ := binarySearch(r.unmergedElements, x)
 	return &sortedSliceSetCursor[T]{r.mergedElements[sorted:], r.unmergedElements[unmerged:]}
 }
 
-// A sortedSliceSetCursor goes through a run in order. The run must not change meanwhile.
+// A sortedSliceSetCursor yields the elements of a set in order. The set must not change meanwhile.
 type sortedSliceSetCursor[T sortedSliceSetElement[T]] struct {
 	sorted, unmerged []T
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A Store is a storage.Store in a file. Use Open.
+// A Store is a storage.Store in a file. Use Open. All methods may be called concurrently.
 //
-// Its methods lock the engine, read the file where they must, and leave the work to the part
+// Its methods lock the engine, begin a read transaction where they need the file, and call the part
 // that has the data.
 type Store struct {
-	noteTable // with the engine, whose lock guards the other parts
+	noteTable // has the engine, whose lock guards the other fields
 	seen      seenSet
 	queues    urlQueues
 	leases    leaseTable
@@ -32,8 +32,9 @@ var (
 	_ storage.FailureNotifier = (*Store)(nil)
 )
 
-// Open opens the store at path, and makes it if there is none. Only one
-// process can have it open. Close must be called in the end.
+// Open opens the store at path and creates it if it does not exist. Only one process can have it
+// open. The error says what to do: the file is in use, damaged, of a newer format, or no store. The
+// caller must call Close.
 func Open(path string, opts Options) (*Store, error) {
 	e, meta, totals, err := openEngine(path, opts)
 	if err != nil {
@@ -73,11 +74,13 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	return results, nil
 }
 
-// addEntryIfNew queues e, unless c finds it among the seen ones or there are most of its
-// origin.
+// addEntryIfNew queues e unless it is a duplicate or its origin has reached maxPerOrigin. c is a
+// cursor of the fingerprints.
 func (s *Store) addEntryIfNew(
 	tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int,
 ) (storage.AddOutcome, error) {
+	// First ask the file about an origin that is not in memory: the origin need not be loaded for a
+	// duplicate.
 	if known, err := s.isDuplicateOfNonresidentOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
@@ -88,7 +91,7 @@ func (s *Store) addEntryIfNew(
 	if e.RobotsFor.IsZero() {
 		p := requestFingerprintOf(e)
 		seen, certain := s.seen.has(c, o, p)
-		if seen || !certain && !e.Request.IsSafe() { // the request may have been sent
+		if seen || !certain && !e.Request.IsSafe() { // damaged: the request may have been sent
 			return storage.Duplicate, nil
 		}
 		if maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
@@ -101,8 +104,8 @@ func (s *Store) addEntryIfNew(
 	return storage.Added, nil
 }
 
-// isDuplicateOfNonresidentOrigin reports whether e is known and its origin is only on disk. Most links
-// lead to known pages: these do not bring an idle host into memory.
+// isDuplicateOfNonresidentOrigin reports whether e is a duplicate and its origin is on disk only.
+// Most links lead to known pages: they must not bring an evicted host into memory.
 func (s *Store) isDuplicateOfNonresidentOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
 	name := e.URL.Origin()
 	if !e.RobotsFor.IsZero() || s.engine.index.origins[name] != nil {
@@ -127,11 +130,13 @@ func (s *Store) Lease(
 	if s.engine.status.err != nil {
 		return nil, storage.Wait{}, s.engine.status.err
 	}
+	// Return expired leases first: their URLs may be leased again below.
 	s.engine.index.schedule.Advance(now)
 	s.leases.expire(now)
 	var leases []storage.Lease
 	err := s.engine.file.view(func(tx *bbolt.Tx) error {
-		for { // in the end, too, every host is in memory that the schedule must know
+		for {
+			// Also after the last lease, load the evicted hosts that are due: schedule.Wait needs them.
 			if err := s.engine.index.reloadDueEvictedHosts(tx); err != nil || len(leases) >= max {
 				return err
 			}
@@ -147,7 +152,8 @@ func (s *Store) Lease(
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
 	}
-	return leases, s.engine.index.schedule.Wait(), nil // an error will be met again
+	// With leases, an error is dropped: the next call meets it again.
+	return leases, s.engine.index.schedule.Wait(), nil
 }
 
 // Renew implements storage.Store.
@@ -215,13 +221,16 @@ func (s *Store) RescheduleByLastmod(
 	return rescheduled, err
 }
 
-// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
+// UnparkMatchingURLs implements storage.Store. Each batch of batchSize URLs is atomic.
 func (s *Store) UnparkMatchingURLs(
 	ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, err error) {
 	if name.IsZero() {
 		return s.unparkOfAllOrigins(ctx, shouldUnpark)
 	}
+	// end is the last sequence number of the origin at the beginning: URLs that are parked during
+	// the call are not offered to shouldUnpark, since the caller that parks them has just evaluated
+	// them.
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		err := s.engine.change(ctx, func(tx *bbolt.Tx) (err error) {
@@ -230,7 +239,7 @@ func (s *Store) UnparkMatchingURLs(
 				more = false
 				return err
 			}
-			if end < 0 { // what is parked meanwhile was judged by who parks it
+			if end < 0 {
 				end = o.lastSeq
 			}
 			var n int
@@ -246,7 +255,8 @@ func (s *Store) UnparkMatchingURLs(
 	return unparked, nil
 }
 
-// unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs.
+// unparkOfAllOrigins calls UnparkMatchingURLs for each origin that has parked URLs, and returns the
+// sum.
 func (s *Store) unparkOfAllOrigins(ctx context.Context, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	var origins []decorum.Origin
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
@@ -315,7 +325,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// importOriginDump puts the URLs, fingerprints and host of a dump where they belong.
+// importOriginDump adds the host's clock, the hold, the URLs and the fingerprints of a dump.
 func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	o, err := s.engine.index.getOrCreate(tx, p.Origin)
 	if err != nil {
@@ -355,7 +365,8 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 // FailureChannel implements storage.FailureNotifier.
 func (s *Store) FailureChannel() <-chan struct{} { return s.engine.status.failedForGood }
 
-// RecordedOutputExtents returns the files that the store knows, by path, as of its last write.
+// RecordedOutputExtents returns the lengths of the output files as of the store's last write, in the
+// order of their paths.
 func (s *Store) RecordedOutputExtents(ctx context.Context) ([]OutputFileExtent, error) {
 	if err := s.engine.lockIfOpen(ctx); err != nil {
 		return nil, err
@@ -364,13 +375,13 @@ func (s *Store) RecordedOutputExtents(ctx context.Context) ([]OutputFileExtent, 
 	return s.engine.outputFiles.byPath(), nil
 }
 
-// OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
-// order before Open, or before an earlier Open, and has written no lengths since.
+// OutputMayBeTorn reports whether the ends of output files may be torn: the store was not closed
+// cleanly before this or an earlier Open, and no lengths have been written since.
 func (s *Store) OutputMayBeTorn() bool { return s.engine.outputFiles.mayBeTorn }
 
-// Close implements storage.Store. Hosts of which a URL was out rest their LostVisitDelay
-// from now on, and PostInterruptionDelay at least, for those that have none yet: the end
-// of its visit is not known.
+// Close implements storage.Store. It postpones each host with a leased URL by its LostVisitDelay, and
+// at least by Options.PostInterruptionDelay, because the end of the visit is unknown. The minimum is
+// for hosts whose first visit was leased, which have no LostVisitDelay yet.
 func (s *Store) Close() error {
 	return s.close(func() { s.leases.delayLeasedHosts(s.engine.opts.Now, s.engine.opts.PostInterruptionDelay) })
 }

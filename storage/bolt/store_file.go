@@ -15,24 +15,24 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A storeFile is the open file of a store.
+// A storeFile is the open file of a store: bbolt, with its faults turned into errors.
 type storeFile struct {
 	path   string
 	db     *bbolt.DB
-	osFile *os.File // of db
+	osFile *os.File // the file of db
 	status *writeHealth
 
-	// The lock of the store guards these.
-	update  func(func(*bbolt.Tx) error) error // db.Update, which fails when the disk is full
-	faulted bool                              // bbolt faulted during a read: it is called no more
+	// engine.mu guards update and faulted.
+	update  func(func(*bbolt.Tx) error) error // db.Update; tests replace it to make writes fail
+	faulted bool                              // bbolt has faulted during a read and must not be called
 }
 
-// open opens the file and calls load, which reads it. After an error the file is closed.
+// open opens the file and calls load, which reads it. After an error the file is closed and unlocked.
 func (f *storeFile) open(noSync bool, load func() error) error {
 	err := catchFault(func() (err error) {
-		// The list of free pages is in the file (NoFreelistSync is false): else
-		// bbolt would read the whole file to find them on being opened and
-		// after a write that failed, in a goroutine whose panics nobody catches.
+		// The list of free pages is written to the file (NoFreelistSync is false). Otherwise bbolt
+		// would read the whole file to find them when it opens the file and after a failed write, in
+		// a goroutine whose panics cannot be caught.
 		f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{
 			Timeout:         time.Second,
 			NoSync:          noSync,
@@ -40,7 +40,7 @@ func (f *storeFile) open(noSync bool, load func() error) error {
 			InitialMmapSize: 1 << 28,
 			OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 				opened, err := os.OpenFile(name, flag, perm)
-				if f.osFile == nil { // not set again when bbolt opens a copy
+				if f.osFile == nil { // bbolt opens copies, too
 					f.osFile = opened
 				}
 				return opened, err
@@ -58,14 +58,14 @@ func (f *storeFile) open(noSync bool, load func() error) error {
 	case f.db != nil:
 		f.db.Close()
 	case f.osFile != nil:
-		unlockFile(f.osFile) // bbolt did, and closed it, unless it panicked
+		unlockFile(f.osFile) // needed if bbolt panicked; otherwise it has unlocked and closed the file
 		f.osFile.Close()
 	}
 	return explainOpenError(f.path, err)
 }
 
-// prepare checks that the file is whole, makes its buckets if it is new, and migrates it to
-// the current format if it is old.
+// prepare checks that the file is whole, creates the buckets of a new file, and migrates an old one to
+// the current format.
 func (f *storeFile) prepare() error {
 	if err := f.checkNotReplaced(); err != nil {
 		return err
@@ -79,8 +79,9 @@ func (f *storeFile) prepare() error {
 	return migrate(f.db, checksumBatchBytes)
 }
 
-// view reads the file. It requires the lock of the store. After a fault it reads no more: bbolt may
-// hold its own locks for good, and a call that needs them would never return.
+// view calls read in a read transaction. The caller holds engine.mu. If bbolt faults, the store fails
+// for good, and every later call of view returns its error without a call to bbolt: bbolt may hold its
+// own locks forever, and a call that needs them would never return.
 func (f *storeFile) view(read func(*bbolt.Tx) error) error {
 	if f.faulted {
 		return f.status.err
@@ -96,8 +97,8 @@ func (f *storeFile) view(read func(*bbolt.Tx) error) error {
 	return nil
 }
 
-// close marks the file as closed in order, unless the last write failed, and closes it. No
-// call may use it meanwhile.
+// close marks the file as closed cleanly, unless the last write has failed, and closes it. No other
+// call may use the file meanwhile or afterwards.
 func (f *storeFile) close() error {
 	err := f.status.err
 	if err == nil {
@@ -106,7 +107,7 @@ func (f *storeFile) close() error {
 	if err != nil {
 		err = fmt.Errorf("close: what was not flushed is lost: %w", err)
 	}
-	if errors.Is(err, errFault) { // bbolt would wait for its own lock
+	if errors.Is(err, errFault) { // db.Close would wait for a lock that bbolt still holds
 		return errors.Join(err, f.closeWithoutBbolt())
 	}
 	failed := f.status.hasFailed()
@@ -117,20 +118,20 @@ func (f *storeFile) close() error {
 	return err
 }
 
-// closeWithoutBbolt closes a file in which bbolt faulted, without a call to bbolt.
+// closeWithoutBbolt unlocks and closes a file after a fault, without a call to bbolt.
 func (f *storeFile) closeWithoutBbolt() error {
 	unlockFile(f.osFile)
 	return f.osFile.Close()
 }
 
-// FileStats is how large a store's file is.
+// FileStats are sizes of a store's file.
 type FileStats struct {
-	Size                int64 // bytes
-	FreeBytes           int64 // of them, which Compact would give back, about
-	UnappliedLogChanges int   // changes in the log, which are not in their place yet
+	Size                int64 // size of the file in bytes
+	FreeBytes           int64 // about the number of bytes that Compact would free
+	UnappliedLogChanges int   // changes in the log
 }
 
-// stats returns how large the file is. It requires the lock of the store.
+// stats returns the sizes of the file, without the changes in the log. The caller holds engine.mu.
 func (f *storeFile) stats() (stats FileStats, err error) {
 	info, err := f.osFile.Stat()
 	if err != nil {
@@ -145,11 +146,11 @@ func (f *storeFile) stats() (stats FileStats, err error) {
 	return stats, err
 }
 
-// errFault says that bbolt has lost its way in the file.
-var errFault = errors.New("the file makes no sense, or is cut short")
+// errFault is wrapped by the error of a call in which bbolt panicked or faulted.
+var errFault = errors.New("the file is damaged or truncated")
 
-// catchFault returns an error where bbolt panics or faults on pages that make no
-// sense, or are cut off.
+// catchFault calls f, and returns an error that wraps errFault if f panics or touches memory that is
+// not mapped: bbolt does so on damaged pages and in a truncated file.
 func catchFault(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -160,10 +161,10 @@ func catchFault(f func() error) (err error) {
 	return f()
 }
 
-// unknownProcess is who has the file, if that is all that is known.
+// unknownProcess is the result of lockHolder if the system does not tell the process.
 const unknownProcess = "another process"
 
-// explainOpenError says what to do about an error of opening.
+// explainOpenError returns err, an error of opening the file at path, with the path and a remedy.
 func explainOpenError(path string, err error) error {
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
@@ -172,23 +173,23 @@ func explainOpenError(path string, err error) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch),
 		errors.Is(err, bbolterrors.ErrChecksum):
-		return fmt.Errorf("%s is no store of a crawl, or it is damaged: %w: give another path, or restore it from a backup",
+		return fmt.Errorf("%s is not the store of a crawl, or it is damaged: %w: give another path, or restore it from a backup",
 			path, err)
 	}
-	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to begin anew", path, err)
+	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to start over", path, err)
 }
 
-// checkNotTruncated returns an error if the end of the file is missing.
+// checkNotTruncated returns an error if the file is shorter than bbolt has made it.
 func checkNotTruncated(tx *bbolt.Tx) error {
 	info, err := os.Stat(tx.DB().Path())
 	if err == nil && info.Size() < tx.Size() {
-		err = fmt.Errorf("cut short: %d bytes of %d: restore the file from a backup", info.Size(), tx.Size())
+		err = fmt.Errorf("truncated: %d bytes of %d: restore the file from a backup", info.Size(), tx.Size())
 	}
 	return err
 }
 
-// checkNotReplaced returns an error if another file has taken the place of the one that
-// was opened: Compact had it when we came.
+// checkNotReplaced returns an error if the path now names another file than the one that was opened:
+// Compact has replaced the file while open waited for its lock.
 func (f *storeFile) checkNotReplaced() error {
 	opened, err := f.osFile.Stat()
 	if err != nil {
@@ -196,14 +197,14 @@ func (f *storeFile) checkNotReplaced() error {
 	}
 	current, err := os.Stat(f.path)
 	if err == nil && !os.SameFile(opened, current) {
-		err = errors.New("the file was replaced at this moment: try again")
+		err = errors.New("the file was replaced while it was opened: try again")
 	}
 	return err
 }
 
-// rewriteMetaPages writes the two meta pages again as they are. After an fsync that
-// failed, the system may take pages for written that are not; another fsync
-// would not say so. bbolt writes all other pages of a transaction anew.
+// rewriteMetaPages writes the two meta pages again, unchanged. After a failed fsync the system may
+// treat pages as written that are not, and another fsync would not report it. All other pages of a
+// transaction bbolt itself writes again.
 func (f *storeFile) rewriteMetaPages() error {
 	if err := disk.RewriteSameBytes(f.osFile, 0, 2*int64(f.db.Info().PageSize)); err != nil {
 		return err
@@ -211,24 +212,25 @@ func (f *storeFile) rewriteMetaPages() error {
 	return f.osFile.Sync()
 }
 
-// maxReports is how many damaged places are remembered, so that each is reported once.
+// maxReports is how many damaged places a damageReporter remembers.
 const maxReports = 1000
 
-// A damageReporter says what is damaged in a file: in errors, and to Options.OnDamaged. It
-// requires the lock of its store.
+// A damageReporter makes errors about damage in a file, and calls Options.OnDamaged. reportOnce
+// requires engine.mu.
 type damageReporter struct {
 	path      string
 	onDamaged func(error)
-	reported  map[string]bool // places in the file that onDamaged was told of
+	reported  map[string]bool // places in the file that reportOnce has reported
 }
 
-// errorf returns an error that says what is wrong in the file.
+// errorf returns an error that says what is damaged in the file, and names the remedy.
 func (d *damageReporter) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to begin anew",
+	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to start over",
 		d.path, fmt.Sprintf(format, args...))
 }
 
-// reportOnce reports damage in a place of the file the first time.
+// reportOnce calls OnDamaged for damage in a place of the file, unless it did before. After maxReports
+// places it forgets them and may report one again.
 func (d *damageReporter) reportOnce(place, format string, args ...any) {
 	if d.reported[place] {
 		return
@@ -240,7 +242,7 @@ func (d *damageReporter) reportOnce(place, format string, args ...any) {
 	d.onDamaged(fmt.Errorf("%s is damaged: %s", d.path, fmt.Sprintf(format, args...)))
 }
 
-// reportQuarantinedURL reports that a record of a URL was set aside.
+// reportQuarantinedURL calls OnDamaged for a record that was quarantined.
 func (d *damageReporter) reportQuarantinedURL(cause error) {
-	d.onDamaged(fmt.Errorf("%s: one URL is set aside: %w", d.path, cause))
+	d.onDamaged(fmt.Errorf("%s: a damaged URL record is skipped: %w", d.path, cause))
 }

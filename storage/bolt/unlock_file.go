@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// unlockFile gives up the lock that bbolt took before it panicked. Closing the
-// file is not enough while it is mapped into memory.
+// unlockFile releases the lock that bbolt took before it panicked. Closing the file does not release
+// it while the file is mapped into memory.
 func unlockFile(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -4,5 +4,5 @@ package bolt
 
 import "os"
 
-// unlockFile does nothing: the lock is held until the process ends.
+// unlockFile does nothing: here the lock is released when the process ends.
 func unlockFile(*os.File) {}

@@ -13,33 +13,35 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// batchSize is how many URLs, or origins, one hold of the lock goes through.
+// batchSize is how many URLs or origins a call reads before it releases engine.mu.
 const batchSize = 256
 
-// A urlQueues holds the URLs of origins in their lanes: those that the journal holds and those
-// of the file, with the heads of lanes in memory. It counts them in the origins, and leaves the
-// schedule to its callers. It requires the lock of the store.
+// A urlQueues puts URLs into the lanes of origins and finds them there: in the journal, in the file
+// and in the heads in memory. It updates the counts of the origins; its callers update the schedule.
+// Its methods require engine.mu.
 type urlQueues struct {
 	journal        *journal
 	damageReporter *damageReporter
 	heads          *headCache
-	index          *originCache    // says how many origins share the cache
-	parkedCount    int             // URLs that are parked
-	keyBuf         [urlKeyLen]byte // room for a key
-	entryBuf       []byte          // room for an entry
+	index          *originCache    // for the number of origins that share heads
+	parkedCount    int             // parked URLs of all origins
+	keyBuf         [urlKeyLen]byte // buffer for a key
+	entryBuf       []byte          // buffer for an encoded entry: see encode
 }
 
-// prefetchCount returns how many URLs of a lane are kept at hand.
+// prefetchCount returns how many URLs of a lane are read at a time.
 func (q *urlQueues) prefetchCount() int { return q.heads.prefetchCount(len(q.index.origins)) }
 
-// put puts e into a lane of o.
+// put puts e into a lane of o, behind the URLs with the same sort key, or before them in a LIFO lane.
 func (q *urlQueues) put(o *residentOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
+	// Write the URL to the journal.
 	o.lastSeq++
 	p := urlQueuePosition{sortKey: at, seq: o.lastSeq}
 	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
 	q.journal.putURL(o, laneSlot{id, p}, q.encode(o, laneSlot{id, p}, e))
+	// Count it. A parked URL is in no queue.
 	switch id {
 	case parkedLane:
 		o.parkedCount++
@@ -53,7 +55,7 @@ func (q *urlQueues) put(o *residentOrigin, id schedule.LaneID, at int64, e *stor
 	o.AddURLs(id, 1)
 }
 
-// putByState puts a URL into the lane of its state.
+// putByState puts a URL of an import into the lane of its state.
 func (q *urlQueues) putByState(o *residentOrigin, k *storage.StoredEntry) {
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
@@ -67,21 +69,21 @@ func (q *urlQueues) putByState(o *residentOrigin, k *storage.StoredEntry) {
 	}
 }
 
-// removeParked takes a parked URL out of its slot.
+// removeParked removes a parked URL from its slot.
 func (q *urlQueues) removeParked(o *residentOrigin, at laneSlot) {
 	q.journal.deleteURL(o, at)
 	o.parkedCount--
 	q.parkedCount--
 }
 
-// encode returns the record of an entry of o with its checksum, as the file holds it
-// in a slot. It is valid until the next call.
+// encode returns the record of an entry of o for a slot, with its checksum. The result is valid until
+// the next call.
 func (q *urlQueues) encode(o *residentOrigin, at laneSlot, e *storage.Entry) []byte {
 	q.entryBuf = appendChecksum(record.AppendEntry(q.entryBuf[:0], e), appendURLKey(q.keyBuf[:0], o.number, at))
 	return q.entryBuf
 }
 
-// quarantine moves a record that makes no sense out of the way.
+// quarantine moves a damaged record to damagedLane, and reports it.
 func (q *urlQueues) quarantine(o *residentOrigin, at laneSlot, value []byte, cause error) {
 	q.journal.deleteURL(o, at)
 	o.lastSeq++
@@ -90,8 +92,8 @@ func (q *urlQueues) quarantine(o *residentOrigin, at laneSlot, value []byte, cau
 	q.damageReporter.reportQuarantinedURL(cause)
 }
 
-// loadHead reads the head of a lane. What was counted and is not there is not
-// waited for any longer.
+// loadHead reads the head of a lane. If the lane has fewer URLs than it counts, loadHead reports that
+// and corrects the count.
 func (q *urlQueues) loadHead(tx *bbolt.Tx, o *residentOrigin, l *laneQueue) {
 	items, _ := q.listUnleased(tx, o, laneSlot{l.id, l.lowerBound}, q.prefetchCount())
 	q.heads.set(o, l, items)
@@ -104,8 +106,8 @@ func (q *urlQueues) loadHead(tx *bbolt.Tx, o *residentOrigin, l *laneQueue) {
 	q.journal.markChanged(o)
 }
 
-// listUnleased returns the first URLs of a lane from the place on that are not leased,
-// at most max, fewer where they are long, and whether there may be more.
+// listUnleased returns the first URLs of a lane from a position on, without leased ones: at most max,
+// fewer if they are long. more reports whether others may follow.
 func (q *urlQueues) listUnleased(
 	tx *bbolt.Tx, o *residentOrigin, from laneSlot, max int,
 ) (items []storedURL, more bool) {
@@ -121,9 +123,10 @@ func (q *urlQueues) listUnleased(
 	return items, more
 }
 
-// forEachSlot calls yield with what is in a lane of o from the place on, until it
-// returns false. Values are valid during the call of yield.
+// forEachSlot calls yield with each URL in a lane of o from a position on, until yield returns false.
+// A value is valid during the call of yield.
 func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *residentOrigin, from laneSlot, yield func(slotChange) bool) {
+	// Merge the pending changes, the newest first, with the file.
 	var sources []laneSlotCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
@@ -136,13 +139,14 @@ func (q *urlQueues) forEachSlot(tx *bbolt.Tx, o *residentOrigin, from laneSlot, 
 	sources = append(sources, file)
 	for {
 		first, ok := nextMergedSlot(sources, from)
+		// A nil value is a deletion.
 		if !ok || first.value != nil && !yield(first) {
 			return
 		}
 	}
 }
 
-// get returns what is in a slot; nil if nothing. It is valid during the transaction.
+// get returns the value in a slot, nil if the slot is empty. It is valid during the transaction.
 func (q *urlQueues) get(tx *bbolt.Tx, o *residentOrigin, at laneSlot) []byte {
 	for _, c := range o.pendingLayers() {
 		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
@@ -152,8 +156,9 @@ func (q *urlQueues) get(tx *bbolt.Tx, o *residentOrigin, at laneSlot) []byte {
 	return tx.Bucket([]byte(bucketURLs)).Get(appendURLKey(q.keyBuf[:0], o.number, at))
 }
 
-// unparkBatch judges some parked URLs of o from the slot on, which it moves, and
-// reports whether there may be more before the end.
+// unparkBatch calls shouldUnpark with the next batchSize parked URLs of o from *from on, and queues
+// those for which it returns true. It moves *from behind the batch. more reports whether URLs with a
+// sequence number up to end may follow.
 func (q *urlQueues) unparkBatch(
 	tx *bbolt.Tx, o *residentOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool,
 ) (unparked int, more bool) {
@@ -166,6 +171,7 @@ func (q *urlQueues) unparkBatch(
 		from.urlQueuePosition = urlQueuePosition{i.sortKey, i.seq + 1}
 		e, err := parseEntry(i.value, o.number, o.name, at)
 		if err != nil {
+			// A damaged record does not count as a parked URL.
 			q.removeParked(o, at)
 			q.quarantine(o, at, i.value, err)
 			continue
@@ -179,8 +185,10 @@ func (q *urlQueues) unparkBatch(
 	return unparked, more
 }
 
-// rescheduleIfModified brings the revisit of a page forward, if it rests and was modified.
+// rescheduleIfModified makes a page due at now if the page awaits its revisit and was modified after
+// its last visit. It reports whether it changed the page.
 func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin, g storage.SitemapLastmod, now time.Time) bool {
+	// Find the page through the index of revisits.
 	p := fingerprintOfURL(g.URL)
 	at, ok := q.findRevisitSlot(tx, o, p)
 	if !ok || slices.Contains(o.leasedSlots, at) {
@@ -189,8 +197,10 @@ func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin, g stor
 	value := q.get(tx, o, at)
 	e, err := parseEntry(value, o.number, o.name, at)
 	if err != nil || e.URL != g.URL || !schedule.NoteLastmod(&e, g.Modified) {
-		return false // if the record is damaged, Lease will say so
+		return false // a damaged record is reported by Lease
 	}
+
+	// Move it to its new position in the lane; the head of the lane may have had it.
 	q.journal.deleteURL(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	q.heads.clear(l)
@@ -199,7 +209,7 @@ func (q *urlQueues) rescheduleIfModified(tx *bbolt.Tx, o *residentOrigin, g stor
 	return true
 }
 
-// findRevisitSlot returns where the page of the fingerprint rests.
+// findRevisitSlot returns the slot of the page with a fingerprint, if it awaits its revisit.
 func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *residentOrigin, p urlFingerprint) (at laneSlot, ok bool) {
 	for _, c := range o.pendingLayers() {
 		if pos, known := c.revisitPositions[p]; known {
@@ -209,15 +219,14 @@ func (q *urlQueues) findRevisitSlot(tx *bbolt.Tx, o *residentOrigin, p urlFinger
 	key, err := newChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
 		q.damageReporter.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
-			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
+			"the time of a revisit of %v: a sitemap's date cannot bring it forward", o.name)
 		return at, false
 	}
 	_, at, ok = parseURLKey(key)
 	return at, ok
 }
 
-// parseEntry reads the record of a slot of an origin. It returns an error if the record
-// was changed.
+// parseEntry decodes the record in a slot of an origin. It returns an error if the record is damaged.
 func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneSlot) (storage.Entry, error) {
 	var key [urlKeyLen]byte
 	value, err := verifyAndTrimChecksum(appendURLKey(key[:0], number, at), checksummed)
@@ -227,13 +236,13 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneS
 	return record.ParseEntry(value, name)
 }
 
-// A laneSlotCursor gives slots in order.
+// A laneSlotCursor yields slots in order.
 type laneSlotCursor interface {
 	peek() (slotChange, bool)
 	advance()
 }
 
-// urlBucketSlotCursor is the bucket urls as a source, of one lane.
+// A urlBucketSlotCursor yields the slots of one lane of an origin in the bucket urls.
 type urlBucketSlotCursor struct {
 	cursor       *bbolt.Cursor
 	originNumber uint32
@@ -251,8 +260,8 @@ func (f *urlBucketSlotCursor) peek() (slotChange, bool) {
 
 func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
 
-// nextMergedSlot takes the first slot of the lane out of the sources. Where several
-// have it, the first of them holds.
+// nextMergedSlot returns the first slot of a lane in the sources, and advances them behind it. If
+// several sources have the slot, the first of them has its value.
 func nextMergedSlot(sources []laneSlotCursor, from laneSlot) (first slotChange, ok bool) {
 	for _, s := range sources {
 		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {

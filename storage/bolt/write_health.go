@@ -11,18 +11,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxRetryDelay is how long the committer waits at most before it tries again to
-// write what could not be written.
+// maxRetryDelay is the longest delay before the committer repeats a failed write.
 const maxRetryDelay = 5 * time.Second
 
-// A writeHealth says whether the store can write its file. It requires the lock of the
-// store; the channel failedForGood may be waited for without it.
+// A writeHealth records whether the store can write its file. Its methods require engine.mu. The
+// channel failedForGood never changes and may be read without the lock.
 type writeHealth struct {
 	path          string
-	onStallChange func(error)
-	err           error         // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
+	onStallChange func(error)   // Options.OnStallChange
+	err           error         // error of the last write; nil: it succeeded; ErrFailed: no write follows
 	failedForGood chan struct{} // closed when the store has failed for good
-	attemptDone   chan struct{} // closed, and replaced, when a write has ended
+	attemptDone   chan struct{} // closed and replaced whenever a write has ended
 }
 
 func newWriteStatus(path string, onStallChange func(error)) *writeHealth {
@@ -34,15 +33,15 @@ func newWriteStatus(path string, onStallChange func(error)) *writeHealth {
 // hasFailed reports whether the store has failed for good.
 func (w *writeHealth) hasFailed() bool { return errors.Is(w.err, storage.ErrFailed) }
 
-// recordAttempt notes how a write ended, and reports it if that changes whether the store
-// can write.
+// recordAttempt records the result of a write, and reports it if it changes whether the store can
+// write.
 func (w *writeHealth) recordAttempt(err error) {
 	if isFatalWriteError(err) || (err == nil) != (w.err == nil) {
 		w.set(err)
 	}
 }
 
-// failOnFault ends the store for good because bbolt faulted during a read. From then on the
+// failOnFault makes the store fail for good because bbolt has faulted during a read. From then on the
 // committer may wait forever for a lock of bbolt, so no call may wait for the committer.
 func (w *writeHealth) failOnFault(err error) {
 	if !w.hasFailed() {
@@ -51,7 +50,7 @@ func (w *writeHealth) failOnFault(err error) {
 	w.signalAttemptDone()
 }
 
-// set notes and reports the error of a write.
+// set records and reports the error of a write; nil: the store can write again.
 func (w *writeHealth) set(err error) {
 	w.err = w.wrap(err)
 	if w.hasFailed() {
@@ -60,19 +59,20 @@ func (w *writeHealth) set(err error) {
 	w.onStallChange(w.err)
 }
 
-// signalAttemptDone wakes the calls that wait for the end of a write.
+// signalAttemptDone wakes all calls that wait for the end of a write.
 func (w *writeHealth) signalAttemptDone() {
 	close(w.attemptDone)
 	w.attemptDone = make(chan struct{})
 }
 
-// wrap says what err, of a write, means for the store; nil if err is.
+// wrap returns err, the error of a write, as an error that wraps storage.ErrWriteStalled or
+// storage.ErrFailed and names the remedy. It returns nil for a nil err.
 func (w *writeHealth) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == w.path {
-		err = path.Err // the path is said once
+		err = path.Err // the message below names the path
 	}
 	kind := storage.ErrWriteStalled
 	if isFatalWriteError(err) {
@@ -80,9 +80,9 @@ func (w *writeHealth) wrap(err error) error {
 	}
 	var before *beforeWriteHookError
 	switch {
-	case errors.Is(err, kind): // another store, which Before flushes, gives the reason and remedy
+	case errors.Is(err, kind): // of another store that BeforeWrite flushes; it names reason and remedy
 		return err
-	case errors.As(err, &before) && !isDiskFull(err): // the error names the remedy
+	case errors.As(err, &before) && !isDiskFull(err): // BeforeWrite names the remedy
 		return fmt.Errorf("%w: %w", kind, err)
 	}
 	if before != nil {
@@ -91,12 +91,12 @@ func (w *writeHealth) wrap(err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", kind, w.path, err, writeFailureRemedy(err))
 }
 
-// isFatalWriteError reports whether err, of a write, ends the store. Only lack of room passes.
-// After any other failure, of an fsync above all, the system may have dropped the
-// written data, and a later successful fsync would not show the loss.
+// isFatalWriteError reports whether err, the error of a write, makes the store fail for good. Only a
+// lack of space does not. After any other failure, of an fsync above all, the system may have dropped
+// the written data, and a later fsync that succeeds would not show the loss.
 func isFatalWriteError(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, storage.ErrWriteStalled): // the error of another store, which Before flushes
+	case err == nil, errors.Is(err, storage.ErrWriteStalled): // of another store that BeforeWrite flushes
 		return false
 	case errors.Is(err, errFault), errors.Is(err, storage.ErrFailed):
 		return true
@@ -104,31 +104,33 @@ func isFatalWriteError(err error) bool {
 	return !isDiskFull(err)
 }
 
-// hasCause reports whether err has that cause. bbolt keeps only the text of some errors.
+// hasCause reports whether err wraps cause or ends with its text: bbolt keeps only the text of some
+// errors.
 func hasCause(err, cause error) bool {
 	return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
 }
 
-// isDiskFull reports whether a write failed for lack of room.
+// isDiskFull reports whether a write failed for lack of space: of the disk (ENOSPC), of the quota
+// (EDQUOT) or because of the limit on file sizes (EFBIG).
 func isDiskFull(err error) bool {
 	return hasCause(err, syscall.ENOSPC) || hasCause(err, syscall.EDQUOT) || hasCause(err, syscall.EFBIG)
 }
 
-// A beforeWriteHookError is an error of Options.BeforeWrite: the store's file is not at fault.
+// A beforeWriteHookError is an error of Options.BeforeWrite, as opposed to one of the store's file.
 type beforeWriteHookError struct{ error }
 
-// Unwrap returns the error as Before returned it.
+// Unwrap returns the error that BeforeWrite returned.
 func (e *beforeWriteHookError) Unwrap() error { return e.error }
 
-// writeFailureRemedy returns the remedy for a failed write.
+// writeFailureRemedy returns the end of a message, which says what the operator can do.
 func writeFailureRemedy(err error) string {
 	switch {
 	case errors.Is(err, errFault):
 		return "stop the crawl, and restore the file from a backup"
 	case hasCause(err, syscall.ENOSPC):
-		return "make room on the disk, and the crawl goes on"
+		return "free some space on the disk, and the crawl continues"
 	case isDiskFull(err):
-		return "raise the quota or the limit on file sizes, and the crawl goes on"
+		return "raise the quota or the limit on file sizes, and the crawl continues"
 	}
-	return "look after the disk, then start the crawl again: it goes on from what is on the disk"
+	return "check the disk, then start the crawl again: it continues from what is on the disk"
 }

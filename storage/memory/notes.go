@@ -25,7 +25,7 @@ func (m *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]b
 // SetNote implements storage.Store.
 func (m *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
 	if len(value) > storage.MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
+		return fmt.Errorf("note %s of %v: %d bytes, at most %d are allowed", key, o, len(value), storage.MaxNoteBytes)
 	}
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
