@@ -9,7 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A host is counted from its admission on: before the write, during it, and in the file.
+// TestAdmittedHostCounter: a host is counted from its admission on: before the write, during it and
+// from the file.
 func TestAdmittedHostCounter(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()

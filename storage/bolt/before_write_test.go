@@ -12,18 +12,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// What must be on the disk before the changes is put there before they are
-// written; while that fails they are not, and then they are.
+// TestBeforeWrite: the store calls BeforeWrite before each write. While BeforeWrite fails, the store
+// writes nothing; when it succeeds again, the store writes the changes.
 func TestBeforeWrite(t *testing.T) {
 	dir := t.TempDir()
 	var broken atomic.Bool
 	var calls, writes atomic.Int64
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error {
 		if calls.Add(1) != writes.Load()+1 {
-			t.Error("Before was not called before each write")
+			t.Error("BeforeWrite was not called before each write")
 		}
 		if broken.Load() {
-			writes.Add(1) // this one is not made
+			writes.Add(1) // counts the write that is not made
 			return syscall.ENOSPC
 		}
 		return nil
@@ -36,10 +36,10 @@ func TestBeforeWrite(t *testing.T) {
 	broken.Store(true)
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrWriteStalled) {
-		t.Errorf("Flush: %v, want ErrStalled", err)
+		t.Errorf("Flush: %v, want ErrWriteStalled", err)
 	}
 	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrWriteStalled) {
-		t.Errorf("Lease: %v, want ErrStalled", err)
+		t.Errorf("Lease: %v, want ErrWriteStalled", err)
 	}
 	broken.Store(false)
 	must(t, s.Flush(t.Context()))
@@ -51,7 +51,7 @@ func TestBeforeWrite(t *testing.T) {
 	}
 }
 
-// Committed is told of writes that went well, and of no others.
+// TestOnCommitted: OnCommitted is called after each write that succeeded, and not after one that failed.
 func TestOnCommitted(t *testing.T) {
 	var commits atomic.Int64
 	broken := syscall.ENOSPC
@@ -72,15 +72,15 @@ func TestOnCommitted(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	if n := commits.Load() - before; n != 1 {
-		t.Errorf("told of %d writes, want 1", n)
+		t.Errorf("OnCommitted was called %d times, want 1", n)
 	}
 	fails.Store(true)
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	if err := s.Flush(t.Context()); err == nil {
-		t.Error("a write that fails is no error")
+		t.Error("Flush returned no error after a failed write")
 	}
 	if n := commits.Load() - before; n != 1 {
-		t.Errorf("told of %d writes, want 1: the other failed", n)
+		t.Errorf("OnCommitted was called %d times, want 1: the second write failed", n)
 	}
 	fails.Store(false)
 	must(t, s.Close())

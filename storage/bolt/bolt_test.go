@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
-// suiteOptions are the ways in which the suite is run.
+// suiteOptions are the options with which the suite of package storagetest runs.
 var suiteOptions = []struct {
 	name string
 	opts Options
@@ -45,7 +45,7 @@ func openStore(t testing.TB, dir string, opts Options) *Store {
 	return s
 }
 
-// stopStore ends a store as a kill would, or else in order.
+// stopStore stops a store without a last write, as a kill would, or closes it.
 func stopStore(t *testing.T, s *Store, asCrash bool) {
 	t.Helper()
 	if !asCrash {
@@ -57,7 +57,7 @@ func stopStore(t *testing.T, s *Store, asCrash bool) {
 	must(t, s.engine.file.db.Close())
 }
 
-// newEntry returns an entry of the URL that the format makes.
+// newEntry returns an entry whose URL is the formatted string.
 func newEntry(t testing.TB, format string, args ...any) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf(format, args...))

@@ -20,8 +20,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// unpackFormat3 is a file that a program of format 3 left when it was killed: a tenth of it is in the
-// log. What that program read of it is in testdata/format3.txt, as dumpStoreFully writes it.
+// unpackFormat3 returns a directory with a file that a killed program of format 3 left: a tenth of its
+// changes are in the log. want is what that program read from the file, in the form of dumpStoreFully.
 func unpackFormat3(t testing.TB) (dir string, want []string) {
 	t.Helper()
 	text := must1(os.ReadFile("testdata/format3.txt"))
@@ -35,7 +35,8 @@ func unpackFormat3(t testing.TB) (dir string, want []string) {
 
 var migrateOpts = Options{FlushEvery: time.Hour, noSync: true, Now: func() time.Time { return openTime }}
 
-// TestMigrateFormat3: everything is there as it was, and every value has a checksum.
+// TestMigrateFormat3: after the migration the store has the same contents, and every value has a
+// checksum.
 func TestMigrateFormat3(t *testing.T) {
 	dir, want := unpackFormat3(t)
 	s := openWithoutCommitter(t, dir, migrateOpts)
@@ -45,7 +46,7 @@ func TestMigrateFormat3(t *testing.T) {
 	s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1
 	checkpointAll(s)
 	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
-		t.Errorf("folded: -before +after:\n%s", diff)
+		t.Errorf("checkpointed: -before +after:\n%s", diff)
 	}
 	verifyAllChecksums(t, s)
 	must(t, s.engine.file.db.Close())
@@ -66,8 +67,8 @@ func verifyAllChecksums(t *testing.T, s *Store) {
 	}))
 }
 
-// TestMigrateFormat3InParts: a migration that ends after any of its transactions
-// goes on, and until then a program of format 3 refuses the file. Portions are small.
+// TestMigrateFormat3InParts: a migration that is interrupted after any of its transactions continues
+// at the next Open. Until it is complete, a program of format 3 refuses the file.
 func TestMigrateFormat3InParts(t *testing.T) {
 	dir, want := unpackFormat3(t)
 	parts := 0
@@ -88,7 +89,7 @@ func TestMigrateFormat3InParts(t *testing.T) {
 		copied := t.TempDir()
 		must(t, os.WriteFile(storePath(copied), must1(os.ReadFile(storePath(dir))), 0o600))
 		if err := Compact(storePath(copied)); parts == 0 && err == nil {
-			t.Error("a file was compacted of which only a part has checksums")
+			t.Error("Compact accepted a file that is migrated in part")
 		}
 		s := openWithoutCommitter(t, copied, migrateOpts)
 		if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
@@ -102,7 +103,7 @@ func TestMigrateFormat3InParts(t *testing.T) {
 	}
 }
 
-// decodeNumber reads a number as programs of all formats do.
+// decodeNumber decodes a number as programs of all formats do: a varint.
 func decodeNumber(value []byte) (n uint64, size int) {
 	for i, c := range value {
 		n |= uint64(c&0x7f) << (7 * i)
@@ -113,7 +114,7 @@ func decodeNumber(value []byte) (n uint64, size int) {
 	return 0, 0
 }
 
-// A damageFunc is done to one record of a file. It returns false if it changes nothing.
+// A damageFunc damages one record of a file: it returns the key and value to write in its place.
 type damageFunc func(r *rand.Rand, key, value []byte) (newKey, newValue []byte)
 
 var damageKinds = map[string]damageFunc{
@@ -136,7 +137,7 @@ var damageKinds = map[string]damageFunc{
 	},
 }
 
-// damageRandomRecord damages a record of a random bucket, and returns which.
+// damageRandomRecord damages a record of a random bucket, and describes the damage.
 func damageRandomRecord(t *testing.T, r *rand.Rand, file string) (what string) {
 	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog, bucketFingerprints, bucketNames, bucketHosts,
 		bucketOrigins, bucketRevisits, bucketNotes, bucketMeta, bucketFiles}
@@ -159,7 +160,7 @@ func damageRandomRecord(t *testing.T, r *rand.Rand, file string) (what string) {
 			key, value = bytes.Clone(key), bytes.Clone(value)
 			newKey, newValue := damageKinds[kind](r, bytes.Clone(key), bytes.Clone(value))
 			if bytes.Equal(key, newKey) && bytes.Equal(value, newValue) {
-				continue // there were zeros
+				continue // the record had zeros already
 			}
 			what = fmt.Sprintf("%s of %s %x", kind, name, key)
 			if err := b.Delete(key); err != nil {
@@ -171,9 +172,8 @@ func damageRandomRecord(t *testing.T, r *rand.Rand, file string) (what string) {
 	return what
 }
 
-// TestDamagedRecordsChangeNoURL: whatever record of a file is damaged, no URL is leased that
-// was not in it, none is missing without a report or an error, and nothing that
-// is not safe is sent again.
+// TestDamagedRecordsChangeNoURL: whichever record of a file is damaged, the store leases no URL that was
+// not in the file, and reports an error or damage if it does not lease one that was.
 func TestDamagedRecordsChangeNoURL(t *testing.T) {
 	const rounds = 200
 	dir := t.TempDir()
@@ -198,7 +198,7 @@ func TestDamagedRecordsChangeNoURL(t *testing.T) {
 			}
 		}
 		if missing > 0 && reported == 0 && err == nil {
-			t.Errorf("round %d, %s: %d URLs are missing, and nobody has heard of it", seed, what, missing)
+			t.Errorf("round %d, %s: %d URLs are missing without a report or an error", seed, what, missing)
 		}
 		if err != nil {
 			refused++
@@ -213,8 +213,8 @@ func TestDamagedRecordsChangeNoURL(t *testing.T) {
 	}
 }
 
-// writeDamageableFile writes a file with URLs in every lane, folded and in the log, and returns what Lease
-// can give of it.
+// writeDamageableFile writes a file with URLs in several lanes, some of them checkpointed and some in the
+// log, and returns the URLs that Lease can return.
 func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 	t.Helper()
 	s := openWithoutCommitter(t, dir, Options{noSync: true, Now: func() time.Time { return openTime },
@@ -244,11 +244,12 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 		s.engine.committer.commit()
 	}
 	must(t, s.engine.file.db.Close())
-	must(t, Compact(storePath(dir))) // what is copied often is small
+	must(t, Compact(storePath(dir))) // the file is copied for each round
 	return urls
 }
 
-// leaseEverything leases all that there is in a file.
+// leaseEverything opens a file, leases all its URLs and reads its notes and seen set. It returns the
+// leased URLs, the number of damage reports, and the first error.
 func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported int, err error) {
 	s, err := Open(storePath(dir), Options{noSync: true, FlushEvery: time.Hour, OnDamaged: func(error) { reported++ },
 		Now: func() time.Time { return openTime }})
@@ -273,7 +274,7 @@ func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported i
 			}
 		}
 	}
-	for h := range 6 { // what is damaged beside is found when it is read
+	for h := range 6 { // damage in notes and in the seen set is found when they are read
 		o := newEntry(t, "https://h%d.example/", h).URL.Origin()
 		if err := s.OriginNotes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
 			return urls, reported, err
@@ -288,9 +289,9 @@ func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported i
 	return urls, reported, s.Flush(t.Context())
 }
 
-// TestDamagedSeenSet: a page that a damaged part of the seen set may hold is queued again,
-// a request that is not safe is not, even after that part was written again; the damage
-// is reported once.
+// TestDamagedSeenSet: the store queues a page again if a damaged part of the seen set may have it. It
+// does not queue an unsafe request that the part may have, even after it has written the part again. It
+// reports the damage once.
 func TestDamagedSeenSet(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)
@@ -319,13 +320,13 @@ func TestDamagedSeenSet(t *testing.T) {
 	post := newEntry(t, "https://a.example/new")
 	post.Request = &storage.NonGETRequest{Method: "POST"}
 	if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
-		t.Error("a request was queued that may have been sent")
+		t.Error("an unsafe request that may have been sent was queued")
 	}
 	addEntries(t, s, newEntry(t, "https://a.example/new"))
 	if reports != parts {
 		t.Errorf("%d reports, want %d: each once", reports, parts)
 	}
-	for i := range 4000 { // so many that each part is written again
+	for i := range 4000 { // enough that each part is written again
 		addEntries(t, s, newEntry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
 	}
 	s.engine.journal.unchangedSinceWrite, s.engine.opts.MaxBufferedChanges = true, 1
@@ -340,7 +341,8 @@ func TestDamagedSeenSet(t *testing.T) {
 	must(t, s.engine.file.db.Close())
 }
 
-// TestOutputFiles: lengths are written with the changes, and are there after a crash.
+// TestOutputFiles: the store writes the lengths of output files with the changes, and has them after a
+// crash.
 func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	files := []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
@@ -348,7 +350,7 @@ func TestOutputFiles(t *testing.T) {
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error { synced++; return nil },
 		ListOutputFiles: func() []OutputFileExtent {
 			if synced == 0 {
-				t.Error("Files is called before Before")
+				t.Error("ListOutputFiles was called before BeforeWrite")
 			}
 			return files
 		}})
@@ -361,13 +363,13 @@ func TestOutputFiles(t *testing.T) {
 	if got := must1(s.RecordedOutputExtents(t.Context())); !slices.Equal(got, want) {
 		t.Errorf("files %+v, want %+v", got, want)
 	}
-	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
+	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} // no change follows, so that it is not written
 	stopStore(t, s, true)
 	got, clean, err := ReadOutputFileRecords(storePath(dir))
 	if err != nil || clean || !slices.Equal(got, want) {
 		t.Errorf("read %+v, clean: %t (%v), want %+v", got, clean, err, want)
 	}
-	for range 2 { // it is looked into: nothing has checked the files
+	for range 2 { // these opens report no lengths, so that the output may still be torn
 		s = openStore(t, dir, Options{noSync: true})
 		if got := must1(s.RecordedOutputExtents(t.Context())); !slices.Equal(got, want) || !s.OutputMayBeTorn() {
 			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.OutputMayBeTorn(), want)
@@ -377,7 +379,7 @@ func TestOutputFiles(t *testing.T) {
 		}
 		must(t, s.Close())
 		if _, clean, err := ReadOutputFileRecords(storePath(dir)); err != nil || clean {
-			t.Errorf("looked into after a crash: clean: %t (%v)", clean, err)
+			t.Errorf("opened and closed after a crash: clean: %t (%v)", clean, err)
 		}
 	}
 	s = openStore(t, dir, Options{noSync: true, ListOutputFiles: func() []OutputFileExtent { return files }})
@@ -401,8 +403,8 @@ func TestOutputFiles(t *testing.T) {
 	}
 }
 
-// dumpStoreFully returns all that a store holds, with each URL's request and mark, what was
-// seen and the notes.
+// dumpStoreFully returns the contents of a store: those of dumpStore, each URL with its request and
+// Sent, the seen set and the notes.
 func dumpStoreFully(t *testing.T, s *Store) []string {
 	t.Helper()
 	all := dumpStore(t, s)

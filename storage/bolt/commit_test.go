@@ -16,14 +16,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// setUpdate replaces what writes the file.
+// setUpdate replaces the function that writes to the file.
 func (s *Store) setUpdate(update func(func(*bbolt.Tx) error) error) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.file.update = update
 }
 
-// diskFullUpdate does all of a write but for its end.
+// diskFullUpdate returns a function that writes all changes and then fails as on a full disk.
 func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 	return func(write func(*bbolt.Tx) error) error {
 		return s.engine.file.db.Update(func(tx *bbolt.Tx) error {
@@ -32,8 +32,8 @@ func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 	}
 }
 
-// While nothing can be written, no lease is given, other calls go on in memory,
-// and nothing is lost; then the store goes on by itself.
+// TestDiskFull: while the store cannot write, Lease fails and other calls succeed in memory. When it can
+// write again it does so, and nothing is lost.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	var reported []error
@@ -41,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	s.setUpdate(diskFullUpdate(s))
-	addEntries(t, s, newEntry(t, "https://a.example/2")) // nobody knows yet
+	addEntries(t, s, newEntry(t, "https://a.example/2")) // the store has not tried to write yet
 	must(t, s.SetNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
 	want := "nothing can be written for now: " + s.engine.file.path + ": no space left on device: free some space on the disk, and the crawl continues"
@@ -58,7 +58,7 @@ func TestDiskFull(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/3"))
 	must(t, s.Hold(t.Context(), newEntry(t, "https://b.example/").URL.Origin(), time.Now(), false))
 	if len(reported) != 1 || reported[0].Error() != want {
-		t.Errorf("told %v, want %s, once", reported, want)
+		t.Errorf("OnStallChange was called with %v, want %s, once", reported, want)
 	}
 	if c, err := s.Counts(t.Context()); err != nil || c.QueuedURLs != 3 {
 		t.Errorf("counts %+v (%v), want 3 queued", c, err)
@@ -67,7 +67,7 @@ func TestDiskFull(t *testing.T) {
 	s.setUpdate(s.engine.file.db.Update)
 	must(t, s.Flush(t.Context()))
 	if len(reported) != 2 || reported[1] != nil {
-		t.Errorf("told %v, want that it goes on", reported[1:])
+		t.Errorf("OnStallChange was called with %v, want nil", reported[1:])
 	}
 	must(t, s.Close())
 	s = openStore(t, dir, Options{})
@@ -91,13 +91,13 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-// The store finds out at the next tick that the disk has room again.
+// TestDiskFullRecovers: the store tries again at the next tick, and recovers when the disk has space.
 func TestDiskFullRecovers(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Millisecond, noSync: true})
 	defer s.Close()
 	s.setUpdate(diskFullUpdate(s))
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
-	for s.waitForAttempt() == nil { // a tick
+	for s.waitForAttempt() == nil { // until a write fails
 	}
 	s.setUpdate(s.engine.file.db.Update)
 	for s.waitForAttempt() != nil {
@@ -105,7 +105,7 @@ func TestDiskFullRecovers(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 }
 
-// waitForAttempt waits for the end of a write, and returns its error.
+// waitForAttempt waits for the end of a write, and returns the error that the store has then.
 func (s *Store) waitForAttempt() error {
 	s.engine.mu.Lock()
 	done := s.engine.status.attemptDone
@@ -124,11 +124,11 @@ func TestCloseOnAFullDisk(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "what was not flushed is lost") {
 		t.Errorf("Close: %v", err)
 	}
-	must(t, openStore(t, dir, Options{}).Close()) // the file is not locked, and in order
+	must(t, openStore(t, dir, Options{}).Close()) // the file is unlocked and intact
 }
 
-// A file that turns out to be damaged while the disk is full is left alone from
-// then on: bbolt keeps its locks, and would wait for them.
+// TestFaultOnAFullDisk: after a fault in bbolt while the disk is full, the store does not call bbolt
+// again, which would wait for its own locks.
 func TestFaultOnAFullDisk(t *testing.T) {
 	var reported []error
 	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
@@ -149,11 +149,11 @@ func TestFaultOnAFullDisk(t *testing.T) {
 	}
 	if len(reported) != 2 || !errors.Is(reported[0], syscall.ENOSPC) || !errors.Is(reported[1], errFault) || !errors.Is(reported[1], storage.ErrFailed) ||
 		!strings.Contains(reported[1].Error(), "restore the file from a backup") {
-		t.Errorf("told %v, want that there is no room, then that the file is damaged", reported)
+		t.Errorf("OnStallChange was called with %v, want a full disk, then a damaged file", reported)
 	}
 }
 
-// Calls wait while too much is not written, and go on when it is.
+// TestBackPressure: calls wait while the journal is full, and continue after a write.
 func TestBackPressure(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true})
 	defer s.Close()
@@ -184,24 +184,24 @@ func TestBackPressure(t *testing.T) {
 	must(t, call(t.Context()))
 }
 
-// A call that waits while the store is closed is refused, even if there is
-// nothing left to write that it could wait for.
+// TestCloseWhileACallWaits: a call that waits for a write returns ErrClosed when the store is closed,
+// even if nothing is left to write.
 func TestCloseWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 10, noSync: true, maxCheckpointPages: 1})
-		s.engine.committer.quit = make(chan struct{}) // for Close
+		s.engine.committer.quit = make(chan struct{}) // Close closes it again
 		var entries []storage.Entry
 		for i := range 20 {
 			entries = append(entries, newEntry(t, "https://h%d.example/", i))
 		}
 		addEntries(t, s, entries...)
-		s.engine.committer.commit() // the log, and one of the origins
+		s.engine.committer.commit() // writes the log, and checkpoints one origin
 		refused := make(chan error)
 		go func() {
 			_, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0)
 			refused <- err
 		}()
-		synctest.Wait() // until it waits
+		synctest.Wait() // until Add waits
 		must(t, s.Close())
 		if err := <-refused; !errors.Is(err, storage.ErrClosed) {
 			t.Errorf("Add: %v, want %v", err, storage.ErrClosed)
@@ -209,7 +209,7 @@ func TestCloseWhileACallWaits(t *testing.T) {
 	})
 }
 
-// Memory is bounded by settings, not by URLs.
+// TestMemoryIsBounded: MaxCachedURLs limits the cached URLs, whatever their number in the store.
 func TestMemoryIsBounded(t *testing.T) {
 	const cached = 100
 	s := openStore(t, t.TempDir(), Options{PrefetchCount: 8, MaxCachedURLs: cached, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true})
@@ -240,8 +240,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A store that is never idle folds all the same, when there is not much to write:
-// what is held is for crawls that have no time for it.
+// TestCheckpointsBesideLittleWork: a store that is never idle checkpoints while it has little to write.
+// Only a store that has much to write, or one change for each origin, keeps most of MaxBufferedChanges.
 func TestCheckpointsBesideLittleWork(t *testing.T) {
 	const limit = 4000
 	maxBuffered := func(flushSize, hosts int) (maxSeen int) {
@@ -258,18 +258,18 @@ func TestCheckpointsBesideLittleWork(t *testing.T) {
 		return maxSeen
 	}
 	if maxSeen := maxBuffered(0, 20); maxSeen > limit/4 {
-		t.Errorf("%d changes are held while little else is to be written, want an eighth of %d", maxSeen, limit)
+		t.Errorf("%d changes are in memory while little else is to be written, want an eighth of %d", maxSeen, limit)
 	}
 	if maxSeen := maxBuffered(20, 20); maxSeen < limit/2 {
-		t.Errorf("%d changes are held while much is to be written, want more than half of %d", maxSeen, limit)
+		t.Errorf("%d changes are in memory while much is to be written, want more than half of %d", maxSeen, limit)
 	}
 	if maxSeen := maxBuffered(0, limit); maxSeen < limit/2 {
-		t.Errorf("%d changes are held of which each has a page for itself, want more than half of %d", maxSeen, limit)
+		t.Errorf("%d changes of one page each are in memory, want more than half of %d", maxSeen, limit)
 	}
 }
 
-// How much is held is what all changes in memory count, before they are folded
-// and after, and in the end nothing.
+// TestBufferedChangesAreCounted: bufferedChangeCount is the sum of the weights of all changes in memory,
+// and zero after all are checkpointed.
 func TestBufferedChangesAreCounted(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 1 << 30, noSync: true})
 	defer s.Close()
@@ -290,17 +290,17 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 		}
 	}
 	if s.engine.journal.bufferedChangeCount != buffered || buffered == 0 {
-		t.Errorf("%d changes are held, %d are counted", buffered, s.engine.journal.bufferedChangeCount)
+		t.Errorf("%d changes are counted, the sum is %d", buffered, s.engine.journal.bufferedChangeCount)
 	}
 	s.engine.mu.Unlock()
 	checkpointAll(s)
 	s.engine.mu.Lock()
 	if s.engine.journal.bufferedChangeCount != 0 || s.engine.journal.loggedChangeCount != 0 {
-		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.engine.journal.bufferedChangeCount, s.engine.journal.loggedChangeCount)
+		t.Errorf("after all checkpoints, %d changes are in memory and %d in the log", s.engine.journal.bufferedChangeCount, s.engine.journal.loggedChangeCount)
 	}
 }
 
-// checkpointAll writes until all is in its place.
+// checkpointAll writes until all changes are checkpointed, or a write fails.
 func checkpointAll(s *Store) {
 	for more := true; more; {
 		s.engine.committer.commit()
@@ -310,7 +310,8 @@ func checkpointAll(s *Store) {
 	}
 }
 
-// What is being folded is neither fresh nor in the file, and counts all the same.
+// TestCallsDuringCheckpoint: calls see changes while a checkpoint of them is being written, when they are
+// neither pending nor in the file.
 func TestCallsDuringCheckpoint(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 20, MaxBufferedChanges: 12, PrefetchCount: 2, MaxCachedURLs: 1, noSync: true})
 	defer s.Close()
@@ -331,7 +332,7 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	s.engine.committer.wake()
 	<-begun
 	s.engine.mu.Lock()
-	s.engine.opts.MaxBufferedChanges = 1 << 20 // no call waits
+	s.engine.opts.MaxBufferedChanges = 1 << 20 // so that no call waits
 	s.engine.mu.Unlock()
 
 	if added := storage.CountAdded(must1(s.Add(t.Context(), entries, 0))); added != 0 {

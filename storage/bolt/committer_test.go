@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A committer syncs the output, then writes the changes and the lengths of the output; it
-// reports the origins that were brought to their place, and writes the rest when it stops.
+// TestCommitter: a committer calls BeforeWrite, then writes the changes and the lengths of the output
+// files. It reports the origins that it has checkpointed, and writes the rest when it stops.
 func TestCommitter(t *testing.T) {
 	var mu sync.Mutex
 	var syncErr error
@@ -50,7 +50,7 @@ func TestCommitter(t *testing.T) {
 		t.Errorf("after flush: lengths %v, %d changes in the log, %d unwritten", files.extents, j.loggedChangeCount, j.unwrittenChangeCount())
 	}
 	mu.Unlock()
-	for j.loggedChangeCount > 0 { // as the goroutine does when nothing changes
+	for j.loggedChangeCount > 0 { // as the goroutine does in an idle store
 		c.commit()
 	}
 	mu.Lock()
@@ -58,7 +58,7 @@ func TestCommitter(t *testing.T) {
 	mu.Unlock()
 	c.stop()
 	if !slices.Contains(checkpointed, o) {
-		t.Error("the origin was not reported when its changes were in their place")
+		t.Error("the origin was not reported after its checkpoint")
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		log, err := newTestJournal().replay(tx)

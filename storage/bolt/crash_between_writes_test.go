@@ -17,12 +17,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// openTime is when stores are opened here; hosts are due long after.
+// openTime is the time of Open in these tests, long before the hosts are due.
 var openTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A crash after any transaction, whatever it wrote of the log and of folds,
-// leaves the state of the calls before it: all of them up to that moment, and
-// none after. Transactions that fail change nothing, and are made up for.
+// TestCrashAfterEachTransaction: after a crash behind any transaction, whatever it wrote of the log and
+// of checkpoints, the file has the state of all calls up to that transaction and of no later call. A
+// transaction that fails changes nothing, and is repeated.
 func TestCrashAfterEachTransaction(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if n, err := strconv.ParseUint(os.Getenv("STORAGETEST_SEED"), 10, 64); err == nil {
@@ -42,11 +42,11 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 		for range r.IntN(14) {
 			w.callRandom()
 		}
-		for range 1 + r.IntN(4) { // only the first has calls to write, the others fold
+		for range 1 + r.IntN(4) { // only the first write has new calls, the others checkpoint
 			if r.IntN(4) == 0 {
 				s.setUpdate(diskFullUpdate(s))
 			}
-			if s.engine.journal.batchToWrite == nil { // else it is written again as it was
+			if s.engine.journal.batchToWrite == nil { // otherwise the failed batch is written again, unchanged
 				pendingDump = dumpStore(t, s)
 			}
 			logged := s.engine.journal.loggedChangeCount
@@ -70,7 +70,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 				partial++
 			}
 		}
-		if round%10 == 9 { // goes on from what the crash left
+		if round%10 == 9 { // continue with the copy, which is a crashed store
 			must(t, s.engine.file.db.Close())
 			s = openWithoutCommitter(t, filepath.Dir(w.file), opts)
 			w.store, w.leases = s, nil
@@ -79,12 +79,12 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	}
 	must(t, s.engine.file.db.Close())
 	if trims == 0 || partial == 0 {
-		t.Errorf("of the transactions %d cut the log, and %d were within a pass: the test sees too little", trims, partial)
+		t.Errorf("%d transactions cut the log and %d were within a sweep: the test sees too little", trims, partial)
 	}
 }
 
-// One origin may have all the URLs there are: no transaction writes more of its
-// seen set than there are pages for, and a crash between two of them is as any.
+// TestCheckpointOfALargeOrigin: the fingerprints of an origin with very many URLs are checkpointed in
+// several transactions, each within maxCheckpointPages. A crash between two of them loses nothing.
 func TestCheckpointOfALargeOrigin(t *testing.T) {
 	const pages, urls = 8, 700
 	opts := Options{FlushEvery: time.Hour, MaxBufferedChanges: 2 * urls, noSync: true, maxCheckpointPages: pages, Now: func() time.Time { return openTime }}
@@ -103,7 +103,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 	})
 	want := dumpStore(t, s)
 	for n := 0; n == 0 || s.engine.journal.bufferedChangeCount > 0; n++ {
-		if n == 10 { // what comes meanwhile is folded too
+		if n == 10 { // a URL that is added meanwhile is checkpointed, too
 			addEntries(t, s, newEntry(t, "https://h.example/meanwhile"))
 			want = dumpStore(t, s)
 		}
@@ -128,7 +128,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 	must(t, s.engine.file.db.Close())
 }
 
-// openWithoutCommitter opens a store of which only the test writes the file.
+// openWithoutCommitter opens a store without its goroutine: only the test writes to the file.
 func openWithoutCommitter(t *testing.T, dir string, opts Options) *Store {
 	t.Helper()
 	s := openStore(t, dir, opts)
@@ -137,19 +137,19 @@ func openWithoutCommitter(t *testing.T, dir string, opts Options) *Store {
 	return s
 }
 
-// A randomCaller makes random calls.
+// A randomCaller makes random calls of a store.
 type randomCaller struct {
 	*testing.T
 	rand   *rand.Rand
 	store  *Store
 	now    time.Time
 	leases []storage.Lease
-	file   string // the last copy
+	file   string // path of the last copy of the file
 }
 
 func (w *randomCaller) callRandom() {
 	w.now = w.now.Add(time.Second)
-	w.store.engine.opts.MaxBufferedChanges = 1 << 30 // nobody else commits, so no call must wait
+	w.store.engine.opts.MaxBufferedChanges = 1 << 30 // only the test writes, so that a call would wait forever
 	stalled := w.store.engine.status.err != nil
 	ctx, o := w.Context(), newEntry(w.T, "https://h%d.example/", w.rand.IntN(9)).URL.Origin()
 	switch n := w.rand.IntN(10); {
@@ -180,7 +180,7 @@ func (w *randomCaller) callRandom() {
 	}
 }
 
-// dumpStore returns all that a store holds. What is leased is in its queue.
+// dumpStore returns the contents of a store. Leased URLs count as queued.
 func dumpStore(t *testing.T, s *Store) []string {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))
@@ -189,13 +189,13 @@ func dumpStore(t *testing.T, s *Store) []string {
 	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool {
 		origins = append(origins, i.Origin)
 		if i.HostState.Due.Before(openTime.AddDate(50, 0, 0)) {
-			i.HostState.Due = time.Time{} // the rest of a restart
+			i.HostState.Due = time.Time{} // the delay after a restart
 		}
 		all = append(all, fmt.Sprint(i.Origin, i.HostState, i.HeldUntil.Unix(), i.Suspended, i.QueuedURLs+i.LeasedURLs+i.AwaitingRevisit, i.ParkedURLs, i.SeenURLs))
 		return true
 	}))
 	for _, o := range origins {
-		var urls []string // sorted: leased ones come first, and are back in their places after
+		var urls []string // sorted below: leased URLs come first, and are in their places again after a restart
 		for state, name := range map[storage.EntryState]string{storage.StateQueued: "waits", storage.StateAwaitingRevisit: "waits", storage.StateParked: "parked"} {
 			must(t, s.OriginURLsInState(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
 				urls = append(urls, fmt.Sprint(name, e.URL, e.PriorityClass, e.PriorityRank, e.FailedAttempts, e.VisitHistorySummary != nil))

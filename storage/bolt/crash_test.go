@@ -18,11 +18,11 @@ import (
 const (
 	crashRounds = 30
 	crashHosts  = 7
-	crashEnv    = "DECORUM_BOLT_CRASH" // the file, in the child's environment
+	crashEnv    = "DECORUM_BOLT_CRASH" // environment variable of the child: path of the file
 )
 
-// TestCrash kills a process that works on a store, again and again: what it
-// had flushed is there, and what else is there has no gap.
+// TestCrash: a process that writes to a store is killed 30 times. Each time the store has all calls
+// before the last Flush, and the calls that it has after that have no gap.
 func TestCrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	last := 0
@@ -37,8 +37,8 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d numbers in %d rounds", last, crashRounds)
 }
 
-// runAndKill runs the child from the given number on, kills it at some
-// moment, and returns the last number it said was flushed.
+// runAndKill runs the child from a number on, kills it at a random time, and returns the last number
+// that the child reported as flushed.
 func runAndKill(t *testing.T, path string, from int) (flushed int) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestCrashChild$", "-test.v")
@@ -51,7 +51,7 @@ func runAndKill(t *testing.T, path string, from int) (flushed int) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	for lines.Scan() { // the clock of the kill runs from the first flush on
+	for lines.Scan() { // the time until the kill begins at the first flush
 		if n, err := fmt.Sscanf(lines.Text(), "flushed %d", &flushed); n == 1 && err == nil {
 			break
 		}
@@ -66,8 +66,8 @@ func runAndKill(t *testing.T, path string, from int) (flushed int) {
 	return flushed
 }
 
-// TestCrashChild is the process that is killed. Of each number it counts a host
-// and adds a URL, then notes the number; then it finishes a URL and notes how many that were.
+// TestCrashChild is the process that TestCrash kills. For each number it admits a host, adds a URL and
+// sets a note to the number; then it acks a lease and sets a note to the number of finished URLs.
 func TestCrashChild(t *testing.T) {
 	path := os.Getenv(crashEnv)
 	if path == "" {
@@ -89,7 +89,7 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.AckOutcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // done, again or later
+			a := storage.Ack{Lease: l, Outcome: storage.AckOutcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // Done, Requeue or RetryAt
 			if a.Outcome == storage.Done {
 				done++
 			}
@@ -98,18 +98,18 @@ func TestCrashChild(t *testing.T) {
 		must(t, s.SetNote(t.Context(), crashOrigin(0), "done", []byte(strconv.Itoa(done))))
 		if i%100 == 0 {
 			must(t, s.Flush(t.Context()))
-			fmt.Println("flushed", i) // one write: a kill does not cut it
+			fmt.Println("flushed", i) // one system call, which a kill does not split
 		}
 	}
 }
 
-// crashHost returns the host that is counted with a number.
+// crashHost returns the host that TestCrashChild admits for a number.
 func crashHost(i int) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
 }
 
-// checkHostsAfterCrash wants the hosts up to the last number to be counted, once
-// each: after that at most the one whose note was lost.
+// checkHostsAfterCrash checks that each host up to the last number is counted once, and after it at most
+// the host whose note was lost.
 func checkHostsAfterCrash(t *testing.T, s *Store, last int) {
 	t.Helper()
 	for i := max(1, last-50); i <= last+1; i++ {
@@ -151,16 +151,16 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 	}
 	checkCounts(t, s, last)
 	if leases := mustLease(t, s, now.Add(delay-1), 100); len(leases) > 0 {
-		t.Errorf("%d leases before RestartDelay", len(leases))
+		t.Errorf("%d leases before PostInterruptionDelay", len(leases))
 	}
 	if c := must1(s.Counts(t.Context())); c.QueuedURLs > 0 && len(mustLease(t, s, now.Add(delay), 100)) == 0 {
-		t.Error("no lease after RestartDelay")
+		t.Error("no lease after PostInterruptionDelay")
 	}
 	return last
 }
 
-// checkCounts compares what is kept with what was noted. A call may be there
-// without the one that notes it.
+// checkCounts compares the counts of the store with the notes. The store may have a call without the
+// SetNote after it.
 func checkCounts(t *testing.T, s *Store, last int) {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))

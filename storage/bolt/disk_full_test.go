@@ -18,10 +18,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const diskFullEnv = "DECORUM_BOLT_FULL" // the directory, in the child's environment
+const diskFullEnv = "DECORUM_BOLT_FULL" // environment variable of the child: path of the directory
 
-// TestFileSizeLimit runs into the system's limit on the size of a file, in a
-// process of its own, and goes on when the limit is raised.
+// TestFileSizeLimit: a store that reaches the system's limit on file sizes stalls, and continues when the
+// limit is raised. The test runs in a child process, since the limit is the process's.
 func TestFileSizeLimit(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestFileSizeLimitChild$", "-test.v")
 	child.Env = append(os.Environ(), diskFullEnv+"="+t.TempDir())
@@ -47,7 +47,7 @@ func TestFileSizeLimitChild(t *testing.T) {
 	testFullDisk(t, dir, "file too large: raise the quota or the limit on file sizes", func() { set(old) })
 }
 
-// TestFullFileSystem fills a small file system, and goes on when it is larger.
+// TestFullFileSystem: a store on a full file system stalls, and continues when the file system grows.
 func TestFullFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
@@ -59,8 +59,8 @@ func TestFullFileSystem(t *testing.T) {
 	})
 }
 
-// testFullDisk writes into dir until that is full: no lease is given, calls go
-// on up to the bound and then wait; when there is room all of them are durable.
+// testFullDisk writes to a store in dir until the disk is full. Then Lease fails, and other calls succeed
+// until MaxBufferedChanges and wait from then on. After makeRoom all of them are durable.
 func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	reported := make(chan error, 10)
 	untilFull, stop := context.WithCancel(t.Context())
@@ -82,12 +82,12 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	}
 	for call(untilFull) == nil {
 		if added > 20_000 {
-			t.Fatal("there is room for everything")
+			t.Fatal("the disk does not become full")
 		}
 	}
 	stalled := <-reported
 	if !errors.Is(stalled, storage.ErrWriteStalled) || !strings.Contains(stalled.Error(), cause) {
-		t.Errorf("told %v, want %s", stalled, cause)
+		t.Errorf("OnStallChange was called with %v, want %s", stalled, cause)
 	}
 	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrWriteStalled) {
 		t.Errorf("Lease: %v, want %v", err, storage.ErrWriteStalled)
@@ -100,11 +100,11 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 		err = call(ctx)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%d calls went on in memory, then %v, want a wait", added-before, err)
+		t.Errorf("%d calls succeeded in memory, then %v, want a wait", added-before, err)
 	}
 	makeRoom()
-	if err := <-reported; err != nil { // by itself
-		t.Errorf("told %v, want that it goes on", err)
+	if err := <-reported; err != nil { // the store recovers by itself
+		t.Errorf("OnStallChange was called with %v, want nil", err)
 	}
 	must(t, call(t.Context()))
 	must(t, s.Close())
@@ -121,7 +121,8 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	}
 }
 
-// A file that is cut short under the store makes errors, and no crash.
+// TestTruncatedWhileOpen: calls return errors, and the process does not crash, after the file of an open
+// store was truncated.
 func TestTruncatedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)
@@ -133,7 +134,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 		t.Errorf("Lease: %v, want %s", err, want)
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0); err == nil {
-		t.Error("Add went well")
+		t.Error("Add returned no error")
 	}
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("Close: %v", err)

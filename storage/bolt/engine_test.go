@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An engine without queues keeps what was changed of origins, and is used no more once closed.
+// TestEngine: an engine without queues keeps changes of origins, and refuses calls after close.
 func TestEngine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	name, until := newEntry(t, "https://a.example/").URL.Origin(), time.Unix(2e9, 0).UTC()
@@ -30,7 +30,7 @@ func TestEngine(t *testing.T) {
 	ended := false
 	must(t, e.close(func() { ended = true }))
 	if !ended {
-		t.Error("the last changes were not asked for")
+		t.Error("close did not call lastChanges")
 	}
 	for call, err := range map[string]error{
 		"change": e.changeOrigin(t.Context(), name, change), "flush": e.Flush(t.Context()), "close": e.close(func() {}),

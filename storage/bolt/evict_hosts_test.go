@@ -16,7 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
-// manualCommitOptions never write by themselves: commitAndCheckpoint does.
+// manualCommitOptions returns options with which only commitAndCheckpoint writes.
 func manualCommitOptions(hosts int) Options {
 	return Options{MaxHostsInMemory: hosts, FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 1 << 24, noSync: true,
 		Now: func() time.Time { return openTime }}
@@ -29,7 +29,7 @@ func openManualCommit(t testing.TB, path string, hosts int) *Store {
 	return s
 }
 
-// commitAndCheckpoint writes all changes, and folds them.
+// commitAndCheckpoint writes and checkpoints all changes.
 func commitAndCheckpoint(t testing.TB, s *Store) {
 	t.Helper()
 	for range 1000 {
@@ -43,7 +43,7 @@ func commitAndCheckpoint(t testing.TB, s *Store) {
 	t.Fatalf("%d changes are left", s.engine.journal.bufferedChangeCount)
 }
 
-// addHosts adds a URL of each of n hosts, every seventh on https, too.
+// addHosts adds an http URL of each of n hosts, and an https URL of every seventh.
 func addHosts(t testing.TB, s *Store, n int) {
 	t.Helper()
 	var batch []storage.Entry
@@ -62,7 +62,7 @@ func addHosts(t testing.TB, s *Store, n int) {
 	}
 }
 
-// spreadHosts makes each host due at a time of its own.
+// spreadHosts makes the hosts due at different times.
 func spreadHosts(t testing.TB, s *Store, n int) {
 	t.Helper()
 	leases, _, err := s.Lease(t.Context(), openTime, time.Hour, n)
@@ -76,8 +76,8 @@ func spreadHosts(t testing.TB, s *Store, n int) {
 	}
 }
 
-// A store with idle hosts hands out the same URLs at the same times as one that has
-// all hosts in memory, through visits, retries, revisits, holds and restarts.
+// TestEvictedHostsKeepTheirTurns: a store with evicted hosts leases the same URLs at the same times as a
+// store with all hosts in memory, through visits, retries, revisits, holds and restarts.
 func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	const hosts, steps = 300, 1500
 	paths := [2]string{filepath.Join(t.TempDir(), "idle.db"), filepath.Join(t.TempDir(), "all.db")}
@@ -93,7 +93,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	now, minInMemory, visits := openTime, hosts, 0
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
-		// The times are odd, so that no two hosts are due together, in either order.
+		// The times differ to the nanosecond: hosts that are due together may go in either order.
 		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Requeue}[random.IntN(4)]
 		wait := time.Duration(random.Int64N(int64(time.Minute)))
 		hold := random.IntN(20) == 0
@@ -124,7 +124,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 			}
 		}
 		if got[0] != got[1] {
-			t.Fatalf("step %d: with idle hosts %s, without %s", step, got[0], got[1])
+			t.Fatalf("step %d: with evicted hosts %s, without %s", step, got[0], got[1])
 		}
 		minInMemory = min(minInMemory, len(stores[0].engine.index.hosts))
 	}
@@ -139,8 +139,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	}
 }
 
-// TestEvictedHostsAreInspected: a report gives the same result for idle origins as for
-// those in memory.
+// TestEvictedHostsAreInspected: Origins yields the same for evicted origins as for those in memory.
 func TestEvictedHostsAreInspected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	infos := func(hosts int) (list []string) {
@@ -169,12 +168,13 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 	evicted, all := infos(1), infos(1<<20)
 	for i := range all {
 		if evicted[i] != all[i] {
-			t.Fatalf("idle:      %s\nin memory: %s", evicted[i], all[i])
+			t.Fatalf("evicted:   %s\nin memory: %s", evicted[i], all[i])
 		}
 	}
 }
 
-// Memory grows with Options.MaxHostsInMemory, and by a tenth as much with hosts beyond.
+// TestIdleHostsTakeLittleMemory: an evicted host takes at most a quarter of the memory of a host in
+// memory.
 func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	const hosts = 20_000
 	path := filepath.Join(t.TempDir(), "frontier.db")
@@ -182,7 +182,7 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	addHosts(t, s, hosts)
 	commitAndCheckpoint(t, s)
 	if n := len(s.engine.index.hosts); n > 100 {
-		t.Errorf("%d hosts are in memory after all was folded, want a few", n)
+		t.Errorf("%d hosts are in memory after all checkpoints, want a few", n)
 	}
 	must(t, s.Close())
 	bytesOf := func(limit int) int64 {
@@ -196,13 +196,13 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 		return (after - before) / hosts
 	}
 	evicted, all := bytesOf(1), bytesOf(1<<20)
-	t.Logf("a host takes %d bytes, an idle one %d", all, evicted)
+	t.Logf("a host takes %d bytes, an evicted one %d", all, evicted)
 	if evicted*4 > all {
-		t.Errorf("an idle host takes %d bytes, one in memory %d", evicted, all)
+		t.Errorf("an evicted host takes %d bytes, one in memory %d", evicted, all)
 	}
 }
 
-// Hosts that were visited, and are idle again, are out of memory.
+// TestVisitedHostsAreEvicted: hosts are evicted again after their visits.
 func TestVisitedHostsAreEvicted(t *testing.T) {
 	const hosts = 3000
 	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
@@ -228,13 +228,13 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A checkpointingStore puts all changes in their place every few calls, so that hosts
-// become idle all the time.
+// A checkpointingStore checkpoints all changes at every third call of Counts, so that hosts are evicted
+// all the time.
 type checkpointingStore struct {
 	*Store
 	t       testing.TB
 	calls   int
-	evicted *atomic.Int64 // hosts that were, after each time
+	evicted *atomic.Int64 // sum of the numbers of evicted hosts after each checkpoint
 }
 
 func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error) {
@@ -249,12 +249,13 @@ func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error)
 	return s.Store.Counts(ctx)
 }
 
-// The suite, in which calls and restarts are random, too, with hosts that are idle.
+// TestStoreOfEvictedHosts runs the durable suite, with its random calls and restarts, on a store that
+// evicts hosts all the time.
 func TestStoreOfEvictedHosts(t *testing.T) {
 	var evicted atomic.Int64
 	t.Cleanup(func() {
 		if n := evicted.Load(); n < 1000 {
-			t.Errorf("hosts were idle %d times: the test sees too little", n)
+			t.Errorf("hosts were evicted %d times: the test sees too little", n)
 		}
 	})
 	storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store {
@@ -264,7 +265,7 @@ func TestStoreOfEvictedHosts(t *testing.T) {
 	})
 }
 
-// Links to pages that are known leave idle hosts where they are.
+// TestEvictedHostsStayEvicted: adding known URLs does not restore evicted hosts.
 func TestEvictedHostsStayEvicted(t *testing.T) {
 	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
 	addHosts(t, s, 500)
@@ -278,13 +279,13 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	before := evicted()
 	addHosts(t, s, 500)
 	restored := 0
-	for n, h := range evicted() { // one that was woken is another when it is idle again
+	for n, h := range evicted() { // a restored host has another stub when it is evicted again
 		if h != before[n] {
 			restored++
 		}
 	}
 	if restored > 10 {
-		t.Errorf("%d hosts were woken", restored)
+		t.Errorf("%d hosts were restored", restored)
 	}
 	if c := must1(s.Counts(t.Context())); c.QueuedHosts != 500 || c.QueuedURLs != c.SeenURLs {
 		t.Errorf("counts %+v: a known page was queued again", c)

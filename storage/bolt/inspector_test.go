@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A record that makes no sense is set aside, and the next URL is leased; so is
-// a queue that is shorter than it was counted.
+// TestDamagedRecords: the store quarantines and reports a damaged record, and leases the next URL. It
+// reports and corrects the count of a queue that is shorter than its count.
 func TestDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir) // 1000 URLs each of a.example and b.example, with even and odd numbers
@@ -46,21 +46,20 @@ func TestDamagedRecords(t *testing.T) {
 	}
 	want := []string{"a damaged URL record is skipped: ", "queue of https://b.example: "}
 	if len(reported) != 2 || !strings.Contains(reported[0], want[0]) || !strings.Contains(reported[1], want[1]) {
-		t.Errorf("told %q, want %q", reported, want)
+		t.Errorf("OnDamaged was called with %q, want %q", reported, want)
 	}
 	checkpointAll(s)
 	must(t, s.engine.file.db.View(func(tx *bbolt.Tx) error {
 		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
 		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane || string(must1(verifyAndTrimChecksum(key, value))) != "makes no sense" {
-			t.Errorf("%x: %q is in the file, want the record that was set aside", key, value)
+			t.Errorf("%x: %q is in the file, want the quarantined record", key, value)
 		}
 		return nil
 	}))
 	must(t, s.Close())
 }
 
-// Memory grows with the hosts in play, not with those that were ever met; what
-// is forgotten is read back.
+// TestEvictsEmptyOrigins: origins without URLs leave memory, and are read back when they are needed.
 func TestEvictsEmptyOrigins(t *testing.T) {
 	const n = 3 * maxRecentOrigins
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 1 << 30, noSync: true})
@@ -77,13 +76,13 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	check := func() {
 		t.Helper()
 		if len(s.engine.index.origins) > maxRecentOrigins+1 || len(s.engine.index.hosts) > maxRecentOrigins+1 || len(s.engine.index.originsByNumber) != len(s.engine.index.origins) || len(s.engine.index.recentOrigins) > maxRecentOrigins {
-			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.engine.index.origins), len(s.engine.index.hosts), len(s.engine.index.originsByNumber), len(s.engine.index.recentOrigins))
+			t.Errorf("%d origins, %d hosts, %d numbers and %d recent origins are in memory", len(s.engine.index.origins), len(s.engine.index.hosts), len(s.engine.index.originsByNumber), len(s.engine.index.recentOrigins))
 		}
 	}
 	check()
 	for i := range n {
 		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)}, 0))[0] != storage.Duplicate {
-			t.Fatalf("h%d.example was forgotten altogether", i)
+			t.Fatalf("the seen set has lost h%d.example", i)
 		}
 	}
 	check()
@@ -147,7 +146,7 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%d queued, %q first, %d timed", len(queued), queued[:3], timed)
 		}
 		if revisits, timed := urls(storage.StateAwaitingRevisit); fmt.Sprint(revisits) != "[/1]" || timed != 1 {
-			t.Errorf("%q rest", revisits)
+			t.Errorf("%q await a revisit", revisits)
 		}
 		if parked, timed := urls(storage.StateParked); fmt.Sprint(parked) != "[/2]" || timed != 0 {
 			t.Errorf("%q are parked", parked)
@@ -161,11 +160,11 @@ func TestInspector(t *testing.T) {
 	checkpointAll(s)
 	inspect()
 	if _, found, err := s.Origin(t.Context(), newEntry(t, "https://never.example/").URL.Origin()); found || err != nil {
-		t.Errorf("an origin was met that was not (%v)", err)
+		t.Errorf("the store has an origin that it was never given (%v)", err)
 	}
 }
 
-// Revive goes on beyond a portion, and leaves what is parked meanwhile.
+// TestUnparkInBatches: UnparkMatchingURLs offers every parked URL once, also with more than two batches.
 func TestUnparkInBatches(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 1 << 30, noSync: true})
 	defer s.Close()
@@ -185,10 +184,10 @@ func TestUnparkInBatches(t *testing.T) {
 	})
 	c := must1(s.Counts(t.Context()))
 	if err != nil || offered != n || unparked != n/2 || c.ParkedURLs != n/2 || c.QueuedURLs != n/2 {
-		t.Errorf("%d judged, %d revived (%v), counts %+v", offered, unparked, err, c)
+		t.Errorf("%d offered, %d unparked (%v), counts %+v", offered, unparked, err, c)
 	}
 	if unparked := must1(s.UnparkMatchingURLs(t.Context(), decorum.Origin{}, func(storage.Entry) bool { return true })); unparked != n/2 {
-		t.Errorf("%d revived of all origins, want %d", unparked, n/2)
+		t.Errorf("%d unparked of all origins, want %d", unparked, n/2)
 	}
 }
 
@@ -215,7 +214,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("%+v became %+v", stats, after)
 	}
 	if got := dumpStore(t, s); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Error("not all is as it was")
+		t.Error("the contents differ after Compact")
 	}
 	if entries := must1(os.ReadDir(dir)); len(entries) != 1 {
 		t.Errorf("%v are left", entries)
@@ -227,8 +226,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// A store may be on another disk, behind a link: there it stays, as readable as
-// it was.
+// TestCompactBehindALink: Compact replaces the file that a symbolic link leads to, keeps the link, and
+// keeps the permissions of the file.
 func TestCompactBehindALink(t *testing.T) {
 	dir, disk := t.TempDir(), t.TempDir()
 	fillStore(t, disk)

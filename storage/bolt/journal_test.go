@@ -7,14 +7,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// newTestJournal returns a journal that belongs to no store.
+// newTestJournal returns a journal without a store.
 func newTestJournal() *journal {
 	opts := Options{}.withDefaults()
 	damage := &damageReporter{onDamaged: func(error) {}}
 	return &journal{opts: &opts, damage: damage, newHosts: &admittedHostCounter{damage: damage}, nextSegment: 1}
 }
 
-// newTestOrigin returns an origin that is not in the file, with a host.
+// newTestOrigin returns a new origin with a host.
 func newTestOrigin(t *testing.T, number uint32, name string) *residentOrigin {
 	t.Helper()
 	origin := newEntry(t, "%s/", name).URL.Origin()
@@ -35,8 +35,8 @@ func writeNextBatch(t *testing.T, f *storeFile, j *journal) bool {
 	return true
 }
 
-// What was written is in the log first, from where another journal reads it back, and is in
-// its place when the journal was idle; then the log is empty.
+// TestJournal: changes are first written to the log, from which another journal reads them back. When
+// the journal is idle they are checkpointed, and the log is empty.
 func TestJournal(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -67,12 +67,12 @@ func TestJournal(t *testing.T) {
 		t.Errorf("replayed %+v, want the counts of %+v", again, j)
 	}
 
-	for writeNextBatch(t, f, j) || j.loggedChangeCount > 0 { // the first finds nothing new, the next one folds
+	for writeNextBatch(t, f, j) || j.loggedChangeCount > 0 { // the first call finds no change, the next one checkpoints
 	}
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		note, err := newChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, 1, "key"))
 		if err != nil || string(note) != "value" {
-			t.Errorf("note %q (%v), want it in its place", note, err)
+			t.Errorf("note %q (%v), want it in its bucket", note, err)
 		}
 		if key, _ := tx.Bucket([]byte(bucketLog)).Cursor().First(); key != nil {
 			t.Errorf("the log still has segment %x", key)
@@ -84,7 +84,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// A journal is full, and asks for a write, at the limits of its options.
+// TestJournalLimits: shouldWriteNow is true from FlushAfterChanges on, isFull from MaxBufferedChanges on.
 func TestJournalLimits(t *testing.T) {
 	j := newTestJournal()
 	j.opts.MaxBufferedChanges, j.opts.FlushAfterChanges = 40, 20

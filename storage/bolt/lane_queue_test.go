@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A lane is filled in every order, and its head read now and then. What of it
-// is at hand are its first ones, and not too many of them.
+// TestLane: whatever the order in which URLs are inserted, the head of a lane has the first URLs of the
+// lane, and at most twice prefetch.
 func TestLane(t *testing.T) {
 	const prefetch, n = 4, 100
 	orders := map[string]func(i int) int64{
@@ -54,10 +54,9 @@ func TestLane(t *testing.T) {
 
 func hasPosition(i storedURL, p urlQueuePosition) bool { return i.urlQueuePosition == p }
 
-// TestLongRequestsAreNotAllCached: the heads of queues are bounded by how long
-// their URLs are, and not by their number alone.
+// TestLongRequestsAreNotAllCached: MaxCachedURLs limits the bytes of the cached URLs, too.
 func TestLongRequestsAreNotAllCached(t *testing.T) {
-	const cached = 1 << 12 // of 256 bytes: 1 MiB
+	const cached = 1 << 12 // 1 MiB, at 256 bytes each
 	s := openStore(t, t.TempDir(), Options{MaxCachedURLs: cached, noSync: true})
 	defer s.Close()
 	now, body := time.Now(), make([]byte, 100<<10)
@@ -86,7 +85,7 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 	}
 }
 
-// The cache counts what the heads hold, and forgets the heads that were read first.
+// TestHeadCache: the cache counts the weight of the heads, and drops the heads that were read first.
 func TestHeadCache(t *testing.T) {
 	c := headCache{opts: &Options{PrefetchCount: 64, MaxCachedURLs: 6}}
 	for originsInMemory, want := range map[int]int{0: 6, 1: 3, 100: 2} {

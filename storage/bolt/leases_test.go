@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A lease ends once, by ack or when it runs out, and its URL goes where the end says.
+// TestLeaseTable: a lease ends once, by an ack or by expiry. Its URL goes to the lane of the outcome.
 func TestLeaseTable(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -42,7 +42,7 @@ func TestLeaseTable(t *testing.T) {
 		first := next()
 		must(t, table.markSent(&first, true))
 		must(t, table.renew(&first, now, now.Add(2*time.Minute)))
-		now = now.Add(2 * time.Minute) // it runs out
+		now = now.Add(2 * time.Minute) // the lease expires
 		if err := table.renew(&first, now, now.Add(time.Minute)); !errors.Is(err, storage.ErrStaleLease) {
 			t.Errorf("renew at the end: %v, want %v", err, storage.ErrStaleLease)
 		}

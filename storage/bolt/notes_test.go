@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// openNotes opens a file of notes, which the end of the test closes.
+// openNotes opens a NoteStore, and closes it at the end of the test.
 func openNotes(t *testing.T, path string) *NoteStore {
 	t.Helper()
 	n, err := OpenNotes(path, Options{OnDamaged: func(err error) { t.Error(err) }})
@@ -28,7 +28,7 @@ func openNotes(t *testing.T, path string) *NoteStore {
 	return n
 }
 
-// listNotes returns all notes, by origin and key.
+// listNotes returns all notes, by origin and key, and checks that ReadNote agrees.
 func listNotes(t *testing.T, n *NoteStore) map[string]string {
 	t.Helper()
 	notes := make(map[string]string)
@@ -49,7 +49,8 @@ func listNotes(t *testing.T, n *NoteStore) map[string]string {
 	return notes
 }
 
-// What is set is there at once, after Flush and after Close; a nil value deletes.
+// TestNotes: a note is readable at once, after Flush, and after Close and Compact. A nil value deletes
+// it.
 func TestNotes(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "robots.db"), t.Context()
 	n := openNotes(t, path)
@@ -68,10 +69,10 @@ func TestNotes(t *testing.T) {
 		t.Errorf("note of an origin without notes: %q (%v), want none", v, err)
 	}
 	if err := n.SetNote(ctx, a, "long", make([]byte, storage.MaxNoteBytes+1)); err == nil {
-		t.Error("a note that is too long was kept")
+		t.Error("SetNote accepted a note beyond MaxNoteBytes")
 	}
 	if s, err := n.FileStats(); err != nil || s.Size == 0 || s.UnappliedLogChanges == 0 {
-		t.Errorf("file stats %+v (%v), want a log that is not folded", s, err)
+		t.Errorf("file stats %+v (%v), want changes in the log", s, err)
 	}
 	must(t, n.Close())
 	if err := n.SetNote(ctx, a, "rest", nil); !errors.Is(err, storage.ErrClosed) {
@@ -83,7 +84,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A Store reads and changes what NoteStore wrote, and the other way round; its URLs stay.
+// TestNotesAndStore: a Store reads and changes the notes of a NoteStore, and the other way round. The
+// Store's URLs stay.
 func TestNotesAndStore(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	path := storePath(dir)
@@ -116,10 +118,10 @@ func TestNotesAndStore(t *testing.T) {
 	}
 }
 
-// pastFiles are the files that killed processes of an old commit left: see the README there.
+// pastFiles is the directory of files that killed processes of an old commit left: see its README.
 var pastFiles = filepath.Join("..", "..", "cmd", "decorum", "testdata", "past")
 
-// decompress returns what a file of the past holds.
+// decompress returns the decompressed contents of a file in pastFiles.
 func decompress(t *testing.T, name string) io.Reader {
 	t.Helper()
 	f, err := os.Open(filepath.Join(pastFiles, name))
@@ -131,7 +133,7 @@ func decompress(t *testing.T, name string) io.Reader {
 	return z
 }
 
-// unpackPastRobots returns a copy of data/robots.db out of an archive of the past.
+// unpackPastRobots returns the path of a copy of data/robots.db from an archive in pastFiles.
 func unpackPastRobots(t *testing.T, name string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "robots.db")
@@ -150,8 +152,8 @@ func unpackPastRobots(t *testing.T, name string) (path string) {
 	}
 }
 
-// The notes that a store of an old commit kept when it was killed are all there: those that the
-// commit exported, byte for byte.
+// TestNotesOfThePast: a store that an old commit left when it was killed has all notes that the commit
+// exported, byte for byte.
 func TestNotesOfThePast(t *testing.T) {
 	want := make(map[string]string)
 	for d := json.NewDecoder(decompress(t, "export.jsonl.zst")); ; {
@@ -169,14 +171,15 @@ func TestNotesOfThePast(t *testing.T) {
 		}
 	}
 	if len(want) == 0 {
-		t.Fatal("nothing was exported")
+		t.Fatal("the export has no notes")
 	}
 	if got := listNotes(t, openNotes(t, unpackPastRobots(t, "crawl.tar.zst"))); !maps.Equal(got, want) {
 		t.Errorf("notes %q, want what was exported, %q", got, want)
 	}
 }
 
-// The rests of hosts and the robots.txt records that a killed daemon kept are there, too.
+// TestNotesOfAPastDaemon: the store of a daemon of an old commit that was killed has due times of hosts
+// ("rest") and robots.txt records.
 func TestNotesOfAPastDaemon(t *testing.T) {
 	kinds := make(map[string]int)
 	for key := range listNotes(t, openNotes(t, unpackPastRobots(t, "daemon.tar.zst"))) {

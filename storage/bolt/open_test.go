@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Each damage is done to a store in good order.
+// openErrors are kinds of damage to an intact store, with a part of the error that Open must return.
 var openErrors = []struct {
 	name   string
 	damage func(t *testing.T, path string)
@@ -73,7 +73,7 @@ var openErrors = []struct {
 		})
 	}, "origin https://a.example has no entry under its name"},
 	{"cut short", func(t *testing.T, path string) {
-		must(t, os.Truncate(path, int64(20*os.Getpagesize()))) // bbolt keeps spare room at the end
+		must(t, os.Truncate(path, int64(20*os.Getpagesize()))) // bbolt keeps unused space at the end
 	}, "frontier.db"},
 	{"pages overwritten", func(t *testing.T, path string) {
 		b := must1(os.ReadFile(path))
@@ -106,13 +106,13 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if tt.name == "in use" {
 				return
 			}
-			must(t, os.WriteFile(file, backup, 0o600)) // the attempt left no lock on the file
+			must(t, os.WriteFile(file, backup, 0o600)) // check that the failed Open left the file unlocked
 			must(t, openStore(t, dir, Options{}).Close())
 		})
 	}
 }
 
-// fillStore makes a store with some URLs.
+// fillStore makes a store with 2,000 URLs of two hosts.
 func fillStore(t *testing.T, dir string) {
 	t.Helper()
 	s := openStore(t, dir, Options{noSync: true})
@@ -151,8 +151,8 @@ func unwrapAll(err error) error {
 	}
 }
 
-// After an unclean stop every host rests from Open: the longer of PostInterruptionDelay
-// and its Gap, known or not.
+// TestRestart: after an unclean stop every host, known or new, is due at the earliest after the longer of
+// PostInterruptionDelay and its LostVisitDelay from Open on.
 func TestRestart(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	opts := Options{PostInterruptionDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
@@ -161,7 +161,7 @@ func TestRestart(t *testing.T) {
 		clean        bool
 		slow, others time.Duration // after now
 	}{
-		{"after a clean stop nobody rests", true, 0, 0},
+		{"after a clean stop no host is postponed", true, 0, 0},
 		{"after a crash", false, time.Minute, 10 * time.Second},
 	}
 	for _, tt := range tests {
@@ -193,22 +193,22 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A second crash, or a clean stop within the rest, does not shorten it.
+// TestCrashDelayOutlivesAnotherStop: a clean stop during the delay after a crash does not shorten it.
 func TestCrashDelayOutlivesAnotherStop(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	opts := Options{PostInterruptionDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
 	dir := t.TempDir()
 	stopStore(t, openStore(t, dir, opts), true)
-	must(t, openStore(t, dir, opts).Close()) // rests, and is closed in order at once
+	must(t, openStore(t, dir, opts).Close()) // the delay after the crash has begun
 	s := openStore(t, dir, opts)
 	defer s.Close()
 	addEntries(t, s, newEntry(t, "https://new.example/"))
 	if leases := mustLease(t, s, now.Add(9*time.Second), 1); len(leases) > 0 {
-		t.Error("a host was leased within RestartDelay of a crash")
+		t.Error("a host was leased within PostInterruptionDelay of a crash")
 	}
 }
 
-// A URL that is out at Close: its host rests its Delay from then.
+// TestCloseDelaysLeasedHosts: Close postpones a host with a leased URL by its LostVisitDelay.
 func TestCloseDelaysLeasedHosts(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	opts := Options{Now: func() time.Time { return now }, noSync: true}
@@ -226,8 +226,8 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 	}
 }
 
-// The same where the visit that was out is the host's first: nobody has said
-// yet what it is owed.
+// TestFirstVisitIsLeasedAtClose: Close postpones a host by PostInterruptionDelay if its first visit is
+// leased, and it has no LostVisitDelay yet.
 func TestFirstVisitIsLeasedAtClose(t *testing.T) {
 	const delay = time.Minute
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -242,9 +242,9 @@ func TestFirstVisitIsLeasedAtClose(t *testing.T) {
 	s = openStore(t, dir, opts)
 	defer s.Close()
 	if l := mustLease(t, s, now.Add(delay-1), 9); len(l) != 1 || l[0].URL.Origin().Host() != "b.example" {
-		t.Errorf("before its rest is over: %v, want only the host that was not visited", l)
+		t.Errorf("before the delay is over: %v, want only the host that was not visited", l)
 	}
 	if l := mustLease(t, s, now.Add(delay), 9); len(l) != 1 {
-		t.Errorf("after its rest: %v, want one", l)
+		t.Errorf("after the delay: %v, want one", l)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newTestIndex returns an index over a journal, and over what the file has in its log.
+// newTestIndex returns an originCache over a file and the journal of its log.
 func newTestIndex(t *testing.T, f *storeFile, opts Options) *originCache {
 	t.Helper()
 	opts = opts.withDefaults()
@@ -31,7 +31,7 @@ func newTestIndex(t *testing.T, f *storeFile, opts Options) *originCache {
 	return x
 }
 
-// checkpointJournal writes all changes of a journal to their place.
+// checkpointJournal writes and checkpoints all changes of a journal.
 func checkpointJournal(t *testing.T, f *storeFile, j *journal, checkpointed func(*residentOrigin)) {
 	t.Helper()
 	for j.unwrittenChangeCount() > 0 || j.loggedChangeCount > 0 {
@@ -42,8 +42,8 @@ func checkpointJournal(t *testing.T, f *storeFile, j *journal, checkpointed func
 	}
 }
 
-// An origin that holds nothing leaves memory when it is in its place in the file and others
-// were met since, and is found there under its number, with its host's clock.
+// TestOriginIndex: an origin without URLs leaves memory after its checkpoint when others are used. It is
+// found in the file under its number, with its host's clock.
 func TestOriginIndex(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -57,7 +57,7 @@ func TestOriginIndex(t *testing.T) {
 		x.journal.markOriginAndHostChanged(o)
 		must1(x.getOrCreate(tx, b))
 		if again := must1(x.getOrCreate(tx, a)); again != o || o.number != 1 || x.lastOriginNumber != 2 {
-			t.Errorf("met again, the origin is another, or numbers are wrong: %d, %d", o.number, x.lastOriginNumber)
+			t.Errorf("the second call returned another origin, or numbers are wrong: %d, %d", o.number, x.lastOriginNumber)
 		}
 		return nil
 	}))

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Only lengths that the file lacks are written, and they are there when it is read again.
+// TestOutputFileLengths: only changed lengths are written, and they are read back.
 func TestOutputFileLengths(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()

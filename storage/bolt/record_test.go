@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// Fingerprints are in files: these must not change.
+// TestFingerprintIsStable: fingerprints are in files, so they must never change.
 func TestFingerprintIsStable(t *testing.T) {
 	for _, path := range []string{"/", "/a?b", "/%C3%A9"} {
 		h := fnv.New64a()
@@ -25,7 +25,7 @@ func TestFingerprintIsStable(t *testing.T) {
 	}
 }
 
-// The order of keys in the file is their order in memory.
+// TestKeysAreInOrder: keys have the same order in the file as slots have in memory.
 func TestKeysAreInOrder(t *testing.T) {
 	type key struct {
 		origin uint32

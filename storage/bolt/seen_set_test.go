@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The packed seen set is compared with a map: fingerprints of three origins are
-// added in batches, the ends of the range among them.
+// TestFingerprints: the bucket prints holds the same as a map, after batches of fingerprints of three
+// origins, with the lowest and the highest possible ones.
 func TestFingerprints(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{noSync: true})
 	defer s.Close()
@@ -69,10 +69,10 @@ func TestFingerprints(t *testing.T) {
 	}))
 }
 
-// A run is compared with a sorted slice, through random additions.
+// TestSortedRun: a sortedSliceSet has the same elements as a map, after random additions.
 func TestSortedRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, keyRange := range []int{10, 100_000} { // many of each, and few
+	for _, keyRange := range []int{10, 100_000} { // many equal elements, and few
 		var run sortedSliceSet[slotChange]
 		want := make(map[int64]byte)
 		for i := range 5000 {
@@ -112,7 +112,7 @@ func TestSortedRun(t *testing.T) {
 	}
 }
 
-// FuzzReplaySegment reads any bytes as a piece of the log.
+// FuzzReplaySegment: replaySegment accepts or refuses any bytes as a segment of the log.
 func FuzzReplaySegment(f *testing.F) {
 	var r redoLogBuffer
 	at := laneSlot{7, urlQueuePosition{1, 2}}
@@ -129,12 +129,12 @@ func FuzzReplaySegment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		log := replayedLogState{make(map[uint32]*residentOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 		if n, err := replaySegment(b, &log); err == nil && n == 0 && len(b) > 0 {
-			t.Errorf("%x was read as nothing", b)
+			t.Errorf("%x was read as a segment without changes", b)
 		}
 	})
 }
 
-// A fingerprint is in the set from add on: in the journal, during a fold, and in the file.
+// TestSeenSet: the set has a fingerprint from add on, in the journal and in the file.
 func TestSeenSet(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -155,10 +155,10 @@ func TestSeenSet(t *testing.T) {
 	check("added", 8, false)
 	checkpointJournal(t, f, s.journal, func(*residentOrigin) {})
 	if o.pendingChanges != nil {
-		t.Fatal("not folded")
+		t.Fatal("not checkpointed")
 	}
-	check("folded", 7, true)
-	check("folded", 8, false)
+	check("checkpointed", 7, true)
+	check("checkpointed", 8, false)
 	must(t, f.view(func(tx *bbolt.Tx) error {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		if s.addIfNew(c, o, 7) || !s.addIfNew(c, o, 8) || s.count != 2 || o.seenCount != 2 {

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Stores that share memory divide what one alone may have, as long as they are open.
+// TestMemoryBudget: open stores with one SharedMemoryBudget divide the limits equally.
 func TestMemoryBudget(t *testing.T) {
 	const total = 4 * minShare
 	budget := &SharedMemoryBudget{}
@@ -27,7 +27,7 @@ func TestMemoryBudget(t *testing.T) {
 	wantShare(t, first, total)
 }
 
-// However many there are, a store can work.
+// TestMinShare: the share of a store is at least minShare, or the whole limit if that is lower.
 func TestMinShare(t *testing.T) {
 	budget := &SharedMemoryBudget{}
 	for range 1000 {
@@ -44,11 +44,11 @@ func TestMinShare(t *testing.T) {
 func wantShare(t *testing.T, s *Store, want int) {
 	t.Helper()
 	if s.engine.opts.cachedURLLimit() != want || s.engine.opts.bufferedChangeLimit() != want {
-		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.engine.opts.cachedURLLimit(), s.engine.opts.bufferedChangeLimit(), want)
+		t.Errorf("may cache %d URLs and keep %d changes, want %d", s.engine.opts.cachedURLLimit(), s.engine.opts.bufferedChangeLimit(), want)
 	}
 }
 
-// fillCache queues n URLs of 50 hosts, and has the queues read.
+// fillCache queues n URLs of 50 hosts, and leases some, so that the heads of the queues are read.
 func fillCache(t *testing.T, s *Store, n int) {
 	t.Helper()
 	entries := make([]storage.Entry, n)

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// openStoreFile opens a file without a store.
+// openStoreFile opens a storeFile without a store.
 func openStoreFile(t *testing.T, path string) *storeFile {
 	t.Helper()
 	f := &storeFile{path: path, status: newWriteStatus(path, func(error) {})}
@@ -21,7 +21,7 @@ func openStoreFile(t *testing.T, path string) *storeFile {
 	return f
 }
 
-// A file is marked as clean if it is closed after a write that succeeded, and only then.
+// TestStoreFileClose: close marks a file as clean only if the last write succeeded.
 func TestStoreFileClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	f := openStoreFile(t, path)
@@ -42,7 +42,7 @@ func TestStoreFileClose(t *testing.T) {
 	}
 }
 
-// After a fault during a read, no call reaches bbolt.
+// TestStoreFileFault: after a fault during a read, view does not call bbolt.
 func TestStoreFileFault(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	if err := f.view(func(*bbolt.Tx) error { panic("page 7: invalid type") }); !errors.Is(err, errFault) {
@@ -55,7 +55,7 @@ func TestStoreFileFault(t *testing.T) {
 	must(t, f.closeWithoutBbolt())
 }
 
-// A place in the file is reported once, until too many places are remembered.
+// TestDamageReporter: a damaged place is reported once, and at most maxReports places are remembered.
 func TestDamageReporter(t *testing.T) {
 	var reported []string
 	d := damageReporter{path: "a.db", onDamaged: func(err error) { reported = append(reported, err.Error()) }}

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A lane is read in its order, whether its URLs are in the journal, in the file or in both.
+// TestURLQueues: a lane is read in its order, with some URLs in the journal and some in the file.
 func TestURLQueues(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -56,7 +56,8 @@ func TestURLQueues(t *testing.T) {
 	}))
 }
 
-// A parked URL is put back into its lane if it is chosen; one of a damaged record is set aside.
+// TestURLQueuesUnpark: a parked URL returns to its lane if shouldUnpark returns true for it. A damaged
+// record is quarantined.
 func TestURLQueuesUnpark(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()
@@ -80,7 +81,7 @@ func TestURLQueuesUnpark(t *testing.T) {
 	}))
 }
 
-// The revisit of a page is brought forward if the page was modified since its visit.
+// TestURLQueuesReschedule: a page becomes due at once if it was modified after its visit.
 func TestURLQueuesReschedule(t *testing.T) {
 	f := openStoreFile(t, filepath.Join(t.TempDir(), "frontier.db"))
 	defer f.close()

@@ -16,9 +16,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestFailedForGood: an error that is not lack of room ends the store, whether the
-// file or what Before syncs cannot be written, though the disk is back a moment
-// later. Nothing is written after it, and what was durable before is there again.
+// TestFailedForGood: an error other than a lack of space makes the store fail for good, whether it is of
+// the file or of BeforeWrite, and although the next write would succeed. The store writes nothing after
+// it. A store that is opened again has the state that was durable before.
 func TestFailedForGood(t *testing.T) {
 	for name, cause := range map[string]error{
 		"EIO": syscall.EIO, "EROFS": syscall.EROFS, "ENXIO": syscall.ENXIO, "ENODEV": syscall.ENODEV, "EBADF": syscall.EBADF,
@@ -26,13 +26,13 @@ func TestFailedForGood(t *testing.T) {
 		"another store": fmt.Errorf("robots.db: %w", storage.ErrFailed),
 	} {
 		t.Run(name, func(t *testing.T) { testFailedForGood(t, cause, true) })
-		t.Run(name+" of Before", func(t *testing.T) { testFailedForGood(t, cause, false) })
+		t.Run(name+" of BeforeWrite", func(t *testing.T) { testFailedForGood(t, cause, false) })
 	}
 }
 
 func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	dir := t.TempDir()
-	var beforeErr error // of Before
+	var beforeErr error // of BeforeWrite
 	var reported []error
 	s := openWithoutCommitter(t, dir, Options{noSync: true, BeforeWrite: func() error { return beforeErr },
 		OnStallChange: func(err error) { reported = append(reported, err) }})
@@ -50,7 +50,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 		beforeErr = cause
 	}
 	s.engine.committer.commit()
-	beforeErr = nil // the next fsync goes well
+	beforeErr = nil // the next fsync would succeed
 	written := writes
 	s.engine.committer.commit()
 	if writes != written {
@@ -70,15 +70,15 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	select {
 	case <-s.FailureChannel():
 	default:
-		t.Error("Failed is not closed")
+		t.Error("FailureChannel is not closed")
 	}
 	if len(reported) != 1 || !errors.Is(reported[0], storage.ErrFailed) {
 		t.Errorf("reported %v, want the failure once", reported)
 	}
 	if c := must1(s.Counts(ctx)); c.QueuedURLs != 2 {
-		t.Errorf("counts %+v, want what was there", c)
+		t.Errorf("counts %+v, want both URLs", c)
 	}
-	s.engine.committer.quit = make(chan struct{}) // for Close
+	s.engine.committer.quit = make(chan struct{}) // Close closes it again
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
 		t.Errorf("Close: %v, after %d more writes", err, writes-written)
 	}
@@ -88,11 +88,12 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 		t.Errorf("counts %+v, want what was durable", c)
 	}
 	if leases := mustLease(t, s, time.Now(), 1); len(leases) > 0 {
-		t.Error("the host does not rest as after a crash")
+		t.Error("the host is due at once, want the delay after a crash")
 	}
 }
 
-// TestDiskFullIsTemporary: these errors leave the store as it is, in bbolt's words too.
+// TestDiskFullIsTemporary: errors for lack of space stall the store, also those of which bbolt keeps only
+// the text. Other errors do not.
 func TestDiskFullIsTemporary(t *testing.T) {
 	for _, err := range []error{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
@@ -100,7 +101,7 @@ func TestDiskFullIsTemporary(t *testing.T) {
 	} {
 		w := &writeHealth{path: "frontier.db"}
 		if got := w.wrap(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
-			t.Errorf("%v ends the store: %v", err, got)
+			t.Errorf("%v makes the store fail: %v", err, got)
 		}
 	}
 	w := &writeHealth{path: "frontier.db"}
@@ -109,8 +110,8 @@ func TestDiskFullIsTemporary(t *testing.T) {
 	}
 }
 
-// TestFailureEndsWaiting: a call that waits for room, and one that waits for its
-// changes to be durable, return when the store fails.
+// TestFailureEndsWaiting: a call that waits because the journal is full, and a Flush, return when the
+// store fails.
 func TestFailureEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWithoutCommitter(t, t.TempDir(), Options{MaxBufferedChanges: 10, noSync: true})
@@ -138,16 +139,16 @@ func TestFailureEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestFaultWhileReading: the file is cut off under its mapping, so that bbolt faults
-// where it begins to read, with a lock of its own that it never gives back. The store has
-// failed for good: nothing waits for that lock, and Close returns.
+// TestFaultWhileReading: the file is truncated while it is mapped, so that bbolt faults during a read and
+// never releases one of its locks. The store has failed for good: no call waits for that lock, and Close
+// returns.
 func TestFaultWhileReading(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{FlushEvery: time.Hour})
 	e := newEntry(t, "https://a.example/1")
 	addEntries(t, s, e)
 	must(t, s.Flush(t.Context()))
-	addEntries(t, s, newEntry(t, "https://a.example/2")) // something to write at the end
+	addEntries(t, s, newEntry(t, "https://a.example/2")) // Close would have to write it
 	must(t, os.Truncate(storePath(dir), 0))
 	for range 2 {
 		if _, err := s.ReadNote(t.Context(), e.URL.Origin(), "key"); !errors.Is(err, errFault) {
@@ -167,7 +168,8 @@ func TestFaultWhileReading(t *testing.T) {
 	}
 }
 
-// A status reports each change between writing, stalled and failed, and no repetition.
+// TestWriteStatus: OnStallChange is called for each change between writing, stalled and failed, and not
+// for a repetition.
 func TestWriteStatus(t *testing.T) {
 	var reported []error
 	w := newWriteStatus("frontier.db", func(err error) { reported = append(reported, err) })
