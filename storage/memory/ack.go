@@ -32,17 +32,18 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(errs...)
 }
 
-// endLeaseWithOutcome ends the lease as a says.
+// endLeaseWithOutcome ends lease l, which is no longer in m.leases: it puts the URL where a.Outcome says
+// and sets the state of the host.
 func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
 	e := schedule.CloneEntry(a.Lease.Entry)
-	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // the caller must not change these two
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
 	case storage.RetryAt:
 		l.origin.Queue.addDelayed(e, a.NotBefore)
 	case storage.RevisitAt:
-		if e.RobotsFor.IsZero() { // else it is a hop, and done
+		if e.RobotsFor.IsZero() { // a redirect of a robots.txt is Done
 			m.seenURLs[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
 		}
 	case storage.Park:

@@ -6,12 +6,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// admittedHosts is what a Store knows of AdmitHosts.
+// admittedHosts are the hosts that AdmitHostsWithinLimits has counted.
 type admittedHosts struct {
 	hosts             map[string]struct{}
-	hostCountByDomain map[string]int
+	hostCountByDomain map[string]int // number of hosts of each domain
 }
 
+// hostCountsFor returns the totals of the crawl and of the domain of h, and whether h is counted.
 func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
 	_, counted := c.hosts[h.Host]
 	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestForgetURLs: of an origin nothing is left but what is leased, the clock of its host, its hold
-// and its notes; of others everything is.
+// TestForgetURLs: ForgetOriginURLs keeps the leased URLs of an origin, the clock of its host, its hold
+// and its notes, and everything of other origins.
 func TestForgetURLs(t *testing.T) {
 	ctx, now := t.Context(), time.Now()
 	m := memory.New(memory.Config{})
@@ -64,7 +64,7 @@ func TestForgetURLs(t *testing.T) {
 	must(m.ForgetOriginURLs(ctx, parse("http://unknown.test/").Origin()))
 	counts, err := m.Counts(ctx)
 	if want := (storage.Counts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 1, LeasedURLs: 1, SeenURLs: 2}); err != nil || counts != want {
-		t.Errorf("it holds %+v, %v; want %+v", counts, err, want)
+		t.Errorf("counts %+v, %v; want %+v", counts, err, want)
 	}
 
 	due := now.Add(time.Minute)
@@ -73,17 +73,17 @@ func TestForgetURLs(t *testing.T) {
 		t.Errorf("%v is leased before its host is due", l.URL)
 	}
 	if l := leaseFromA(due); l.URL != leased.URL {
-		t.Errorf("%v is leased, want what was leased before", l.URL)
+		t.Errorf("%v is leased, want the URL that was leased before", l.URL)
 	} else {
 		must(m.Ack(ctx, []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 	}
 	must(m.ForgetOriginURLs(ctx, a))
 	if n := add(entries...); n != len(entries)-1 {
-		t.Errorf("%d URLs are new, want those that were forgotten", n)
+		t.Errorf("%d URLs are new, want all but the leased one", n)
 	}
 	info, _, err := m.Origin(ctx, a)
 	if err != nil || !info.HostState.Due.Equal(due) || info.QueuedURLs != 6 || info.SeenURLs != 6 || info.ParkedURLs+info.AwaitingRevisit != 0 {
-		t.Errorf("of the origin it knows %+v, %v", info, err)
+		t.Errorf("origin %+v, %v", info, err)
 	}
 	if note, err := m.ReadNote(ctx, a, "note"); err != nil || string(note) != "kept" {
 		t.Errorf("the note is %q, %v", note, err)

@@ -29,7 +29,8 @@ func (m *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// hasCapacityForImport reports whether the seen set has room for what is new in the parcels.
+// hasCapacityForImport reports whether the seen set stays within MaxURLs if the dumps are added. It
+// counts each new entry and fingerprint once.
 func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 	free := m.maxURLs - len(m.seenURLs)
 	newKeys := make(map[seenKey]struct{})
@@ -52,6 +53,8 @@ func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 	return len(newKeys) <= free
 }
 
+// importOrigin adds a dump: the clock and the hold, then the URLs that the seen set does not have, then
+// the fingerprints.
 func (m *Store) importOrigin(p *storage.OriginDump) {
 	o := m.getOrCreateOrigin(p.Origin)
 	if p.HostState != nil {
@@ -72,6 +75,7 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 	m.schedule.UpdateOrigin(&o.Origin)
 }
 
+// importEntry puts k into the queue of its state.
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := schedule.CloneEntry(k.Entry)
 	switch {

@@ -23,7 +23,7 @@ func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 	defer m.mu.Unlock()
 	leased := leaseCountsByOrigin(m.leases)
 	for name, o := range m.origins {
-		if !name.IsZero() && !yield(o.info(name, leased[o])) { // the zero one is the crawl's own, for notes
+		if !name.IsZero() && !yield(o.info(name, leased[o])) { // the zero Origin has only the crawl's notes
 			return nil
 		}
 	}
@@ -48,7 +48,7 @@ func (m *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	return o.info(name, leaseCountsByOrigin(m.leases)[o]), true, nil
 }
 
-// leaseCountsByOrigin counts the leases of each origin.
+// leaseCountsByOrigin returns the number of leases of each origin.
 func leaseCountsByOrigin(leases map[uint64]*memoryLease) map[*memoryOrigin]int {
 	leased := make(map[*memoryOrigin]int)
 	for _, l := range leases {
@@ -57,6 +57,7 @@ func leaseCountsByOrigin(leases map[uint64]*memoryLease) map[*memoryOrigin]int {
 	return leased
 }
 
+// info describes o. name is its name, leased the number of its leases.
 func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo {
 	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
 	return storage.OriginInfo{
@@ -66,8 +67,8 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	}
 }
 
-// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if their
-// leases run out.
+// OriginURLsInState implements storage.Inspector. It yields leased URLs first, since they return to the
+// head of the queue if their leases expire.
 func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
@@ -85,7 +86,8 @@ func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 	return nil
 }
 
-// originEntriesInState returns the URLs of o that are in the state.
+// originEntriesInState returns the URLs of o in a state, leased ones first, the others in the order of
+// their leases.
 func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []storage.StoredEntry) {
 	switch s {
 	case storage.StateParked:
@@ -95,6 +97,7 @@ func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all
 	case storage.StateAwaitingRevisit:
 		all = o.Queue.laneEntries(schedule.AwaitingRevisit)
 	case storage.StateQueued:
+		// All lanes before AwaitingRevisit are queued.
 		for _, l := range m.leases {
 			if l.origin == o {
 				all = append(all, storage.StoredEntry{Entry: l.entry})
@@ -107,7 +110,7 @@ func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all
 	return all
 }
 
-// laneEntries returns what waits in the lane, in its order.
+// laneEntries returns the URLs in a lane, in the order in which they would be leased.
 func (q *originQueue) laneEntries(lane schedule.LaneID) (all []storage.StoredEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
 		l := storage.StoredEntry{Entry: w.Entry}

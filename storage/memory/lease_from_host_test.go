@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
+// TestLeaseFromHost: LeaseFromHost leases a URL of the named host alone, or returns when one is due.
 func TestLeaseFromHost(t *testing.T) {
 	m := memory.New(memory.Config{})
 	parse := func(text string) decorum.URL {
@@ -34,7 +35,7 @@ func TestLeaseFromHost(t *testing.T) {
 	}{
 		{"another host is due", "b.example", now, second, time.Time{}},
 		{"its URL is leased", "b.example", now, decorum.URL{}, time.Time{}},
-		{"a hold goes on", "a.example", now, decorum.URL{}, now.Add(time.Hour)},
+		{"the origin is held", "a.example", now, decorum.URL{}, now.Add(time.Hour)},
 		{"the hold has ended", "a.example", now.Add(time.Hour), first, time.Time{}},
 		{"an unknown host", "c.example", now, decorum.URL{}, time.Time{}},
 	} {

@@ -10,6 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
+// TestMemoryRefusesURLsBeyondItsLimit: an Add beyond MaxURLs changes nothing and returns ErrFull. Known
+// URLs do not count.
 func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
 	m := memory.New(memory.Config{MaxURLs: 3})
 	defer m.Close()
@@ -31,7 +33,7 @@ func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
 		err   error
 	}{
 		{[]int{1, 2}, 2, nil},
-		{[]int{3, 4}, 0, storage.ErrFull}, // whole: 3 would have had room
+		{[]int{3, 4}, 0, storage.ErrFull}, // the whole call, although 3 alone would fit
 		{[]int{1, 2, 3, 3, 1}, 1, nil},    // one of them is new
 		{[]int{1, 2, 3}, 0, nil},
 		{[]int{4}, 0, storage.ErrFull},

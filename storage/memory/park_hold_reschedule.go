@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
+// parkEntry adds e to the parked URLs of o.
 func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
 	o.parkedEntries = append(o.parkedEntries, e)
 	m.parkedCount++
@@ -33,6 +34,7 @@ func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods
 	}
 	defer m.mu.Unlock()
 	for _, s := range lastmods {
+		// The seen set leads to pages that await their revisit. Another URL may have the fingerprint.
 		w := m.seenURLs[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
 		if w == nil || w.URL != s.URL {
 			continue
@@ -61,7 +63,7 @@ func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 	return unparked, nil
 }
 
-// unpark is UnparkMatchingURLs of one origin, nil if the store does not have it. It needs m.mu.
+// unpark is UnparkMatchingURLs for one origin, nil if the Store does not have it. The caller holds m.mu.
 func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bool) (unparked int) {
 	if origin == nil || len(origin.parkedEntries) == 0 {
 		return 0
@@ -81,9 +83,10 @@ func (m *Store) unpark(origin *memoryOrigin, shouldUnpark func(storage.Entry) bo
 	return unparked
 }
 
-// ForgetOriginURLs empties the queue of an origin, and removes its URLs from the seen set, so that they
-// can be added again. Only what is leased stays. The clock of the host, the hold and the notes of
-// the origin remain. It is for who queues few URLs at a time: it takes a walk through the seen set.
+// ForgetOriginURLs empties the queue of an origin and removes its URLs from the seen set, so that they
+// can be added again. Leased URLs stay in the seen set. The clock of the host, the hold and the notes of
+// the origin stay, too. The call looks at every entry of the seen set: it is for a Store that holds few
+// URLs at a time.
 func (m *Store) ForgetOriginURLs(ctx context.Context, o decorum.Origin) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
@@ -96,6 +99,7 @@ func (m *Store) ForgetOriginURLs(ctx context.Context, o decorum.Origin) error {
 	m.parkedCount -= len(origin.parkedEntries)
 	origin.Queue, origin.parkedEntries, origin.seenCount = &originQueue{}, nil, 0
 	maps.DeleteFunc(m.seenURLs, func(k seenKey, _ *queuedEntry) bool { return k.origin == o })
+	// The URLs of leases are still in use: add them to the seen set again.
 	for _, l := range m.leases {
 		if l.origin == origin && l.entry.RobotsFor.IsZero() {
 			m.markSeen(origin, seenKeyOf(&l.entry))

@@ -11,50 +11,56 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A Config is the settings of a Store.
+// Config has the settings of a Store.
 type Config struct {
-	// MaxURLs is how many URLs the seen set may hold. An Add that would go
-	// beyond is refused whole with ErrFull. 0 means ten million.
+	// MaxURLs is the largest number of entries in the seen set. An Add or Import that would exceed
+	// it changes nothing and returns storage.ErrFull. 0 means 10,000,000.
 	MaxURLs int
 }
 
-// A Store is a storage.Store in memory. Use New.
+// A Store is a storage.Store in memory. Use New. All methods may be called concurrently.
 type Store struct {
 	maxURLs int
 
-	mu             sync.Mutex // guards the fields below
+	// mu guards closed, schedule, hosts, origins, seenURLs, leases, parkedCount, admittedHosts and
+	// lastLeaseToken, and everything that they lead to.
+	mu             sync.Mutex
 	closed         bool
 	schedule       schedule.Schedule[*originQueue]
-	hosts          map[string]*memoryHost
-	origins        map[decorum.Origin]*memoryOrigin
-	seenURLs       map[seenKey]*queuedEntry // where it waits, if it rests
-	leases         map[uint64]*memoryLease
-	parkedCount    int
+	hosts          map[string]*memoryHost           // by name
+	origins        map[decorum.Origin]*memoryOrigin // every origin that the Store was given
+	seenURLs       map[seenKey]*queuedEntry         // the seen set; value nil unless awaiting a revisit
+	leases         map[uint64]*memoryLease          // by token
+	parkedCount    int                              // parked URLs of all origins
 	admittedHosts  admittedHosts
-	lastLeaseToken uint64 // the last number given: of leases
+	lastLeaseToken uint64 // token of the latest lease
 }
 
+// A memoryHost is a host with its clock and its place in the schedule.
 type memoryHost = schedule.Host[*originQueue]
 
+// A memoryOrigin is an origin with its queue, its parked URLs and its notes.
 type memoryOrigin struct {
 	schedule.Origin[*originQueue]
-	parkedEntries []storage.Entry
-	notes         map[string][]byte
-	seenCount     int // of its URLs in the seen set
+	parkedEntries []storage.Entry   // in the order in which they were parked
+	notes         map[string][]byte // by key
+	seenCount     int               // entries of the origin in the seen set
 }
 
+// A memoryLease is a URL that is leased.
 type memoryLease struct {
 	*schedule.Lease[*originQueue]
 	origin *memoryOrigin
 	entry  storage.Entry
 }
 
-// A seenKey is what the seen set holds of an entry.
+// A seenKey identifies an entry in the seen set.
 type seenKey struct {
 	origin      decorum.Origin
-	fingerprint uint64
+	fingerprint uint64 // storage.Entry.RequestFingerprint
 }
 
+// seenKeyOf returns the key of e in the seen set.
 func seenKeyOf(e *storage.Entry) seenKey { return seenKey{e.URL.Origin(), e.RequestFingerprint()} }
 
 var _ storage.Store = (*Store)(nil)
@@ -75,7 +81,8 @@ func New(cfg Config) *Store {
 	}
 }
 
-// lockIfOpen locks m for a call, unless the call must not be made.
+// lockIfOpen locks m.mu for a call. It returns an error, without the lock, if ctx is done or m is
+// closed.
 func (m *Store) lockIfOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -88,7 +95,7 @@ func (m *Store) lockIfOpen(ctx context.Context) error {
 	return nil
 }
 
-// getOrCreateOrigin returns the state of o, new if need be.
+// getOrCreateOrigin returns the state of o, which it creates if m does not have it.
 func (m *Store) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 	if origin := m.origins[o]; origin != nil {
 		return origin
@@ -123,6 +130,8 @@ func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	return results, nil
 }
 
+// addEntryIfNew queues e unless it is a duplicate or its origin has reached maxPerOrigin. A redirect of
+// a robots.txt (RobotsFor set) it always queues.
 func (m *Store) addEntryIfNew(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	o := m.getOrCreateOrigin(e.URL.Origin())
 	if e.RobotsFor.IsZero() {
@@ -138,7 +147,7 @@ func (m *Store) addEntryIfNew(e storage.Entry, maxPerOrigin int) storage.AddOutc
 	return storage.Added
 }
 
-// markSeen puts an entry of o into the seen set; false if it was there.
+// markSeen adds an entry of o to the seen set. It returns false if the set had it.
 func (m *Store) markSeen(o *memoryOrigin, k seenKey) bool {
 	if _, seen := m.seenURLs[k]; seen {
 		return false
@@ -148,12 +157,13 @@ func (m *Store) markSeen(o *memoryOrigin, k seenKey) bool {
 	return true
 }
 
-// hasCapacity reports whether the seen set has room for the new ones of the entries.
+// hasCapacity reports whether the seen set stays within MaxURLs if the entries are added.
 func (m *Store) hasCapacity(entries []storage.Entry) bool {
 	free := m.maxURLs - len(m.seenURLs)
 	if len(entries) <= free {
 		return true
 	}
+	// Count the new entries only, each once.
 	newKeys := make(map[seenKey]struct{})
 	for _, e := range entries {
 		if _, seen := m.seenURLs[seenKeyOf(&e)]; !seen && e.RobotsFor.IsZero() {
@@ -169,6 +179,7 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil, storage.Wait{}, err
 	}
 	defer m.mu.Unlock()
+	// Return expired leases first: their URLs may be leased again below.
 	m.schedule.Advance(now)
 	m.expireLeases(now)
 	var leases []storage.Lease
@@ -186,9 +197,9 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	return leases, m.schedule.Wait(), nil
 }
 
-// LeaseFromHost leases the next URL of a host, whichever host Lease would choose. If it is
-// not due, it returns no lease, and when it will be; the zero time if the host hands out
-// none before a lease ends or a URL is added.
+// LeaseFromHost leases the next URL of one host, whichever host Lease would choose. It returns at most
+// one lease. Without a lease, due is when the next URL of the host is due; it is zero if the host can
+// lease no URL before one of its leases ends or a URL is added.
 func (m *Store) LeaseFromHost(
 	ctx context.Context, host string, now time.Time, ttl time.Duration,
 ) (leases []storage.Lease, due time.Time, err error) {
@@ -198,6 +209,7 @@ func (m *Store) LeaseFromHost(
 	defer m.mu.Unlock()
 	m.schedule.Advance(now)
 	m.expireLeases(now)
+	// Look at the one host: without URLs or a free slot it has no due origin.
 	h := m.hosts[host]
 	if h == nil {
 		return nil, time.Time{}, nil
@@ -213,14 +225,14 @@ func (m *Store) LeaseFromHost(
 	return []storage.Lease{l}, due, nil
 }
 
-// issueLease leases the first URL that is due of an origin that has one.
+// issueLease leases the next URL of o, which must have one that is due.
 func (m *Store) issueLease(o *schedule.Origin[*originQueue], now, expires time.Time) (storage.Lease, error) {
 	e, ok := o.Queue.pop(now)
 	if !ok {
-		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
+		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due") // a bug of this package or of schedule
 	}
 	if e.RobotsFor.IsZero() {
-		m.seenURLs[seenKeyOf(&e)] = nil // it rests no more
+		m.seenURLs[seenKeyOf(&e)] = nil // it no longer awaits its revisit
 	}
 	m.lastLeaseToken++
 	m.leases[m.lastLeaseToken] = &memoryLease{
@@ -233,7 +245,8 @@ func (m *Store) issueLease(o *schedule.Origin[*originQueue], now, expires time.T
 	}, nil
 }
 
-// expireLeases gives back the URLs of leases that ran out.
+// expireLeases ends the leases that have expired by now, and returns their URLs to the heads of their
+// queues.
 func (m *Store) expireLeases(now time.Time) {
 	for {
 		expired := m.schedule.ExpireNext(now)
@@ -247,7 +260,7 @@ func (m *Store) expireLeases(now time.Time) {
 	}
 }
 
-// findLease returns the lease that l is of; nil if it has ended.
+// findLease returns the lease with the token and URL of l, nil if it has ended.
 func (m *Store) findLease(l *storage.Lease) *memoryLease {
 	if found := m.leases[l.Token]; found != nil && found.entry.URL == l.URL {
 		return found
@@ -281,7 +294,7 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	return counts, nil
 }
 
-// Flush implements storage.Store: there is nothing to do.
+// Flush implements storage.Store. It does nothing: the Store writes nothing to disk.
 func (m *Store) Flush(ctx context.Context) error {
 	err := m.lockIfOpen(ctx)
 	if err == nil {
@@ -290,7 +303,7 @@ func (m *Store) Flush(ctx context.Context) error {
 	return err
 }
 
-// Close implements storage.Store. The URLs and notes of the Store are gone.
+// Close implements storage.Store. The contents of the Store are lost.
 func (m *Store) Close() error {
 	if err := m.lockIfOpen(context.Background()); err != nil {
 		return err
