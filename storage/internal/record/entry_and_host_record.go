@@ -1,6 +1,3 @@
-// Package record is how the engines that keep URLs and hosts as bytes write them:
-// compact, and so that what is not set takes no room. What is in files and servers
-// was written so: a field that is added needs a flag of its own, and is last.
 package record
 
 import (
@@ -15,30 +12,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An entry begins with a byte that tells what of it is set.
+// Flags in the first byte of an entry: which fields are set.
 const (
-	hasReferrer        = 1 << iota // a whole URL, or a path if sameOriginReferrer
-	sameOriginReferrer             // the referrer is of the same origin
+	hasReferrer        = 1 << iota // the referrer is a whole URL, or a path if sameOriginReferrer
+	sameOriginReferrer             // the referrer has the origin of the entry
 	hasRobotsFor
 	hasContext
 	hasFailedAttempts
 	hasUncleanedURL
 	useUncleanedURL
-	hasMoreFlags // a byte follows that says what
+	hasMoreFlags // a second byte of flags follows the fields of this one
 )
 
-// More of what is set.
+// Flags in the second byte.
 const (
 	hasRank = 1 << iota
 	hasVisitHistorySummary
 	hasRedirects
 	isHTTPSUpgradeTried
-	hasRequest // since format 3
+	hasRequest // since format 3 of package bolt
 	isSent
 )
 
-// AppendEntry appends e but for its origin, which its key tells.
+// AppendEntry appends e to b, without the origin of its URL, which the engine has in the key.
 func AppendEntry(b []byte, e *storage.Entry) []byte {
+	// Flags. A referrer of the same origin is shortened to its path.
 	base := e.URL.Origin().String()
 	referrer, flags, more := e.Referrer, entryFlags(e), moreEntryFlags(e)
 	if referrer != "" {
@@ -49,6 +47,8 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		}
 	}
 	flags |= flagIf(more != 0, hasMoreFlags)
+
+	// The fields that are always there, and then those with a flag, in the order of the flags.
 	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	b = binaryrecord.AppendString(b, e.URL.PathAndQuery())
@@ -73,7 +73,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	return b
 }
 
-// appendEntryOptionalFields appends more, and what it says to be set.
+// appendEntryOptionalFields appends the second byte of flags, more, and the fields of its flags.
 func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 	b = append(b, more)
 	if e.PriorityRank > 0 {
@@ -92,6 +92,7 @@ func appendEntryOptionalFields(b []byte, e *storage.Entry, more byte) []byte {
 	return b
 }
 
+// appendVisitHistorySummary appends all fields of p.
 func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte {
 	b = binaryrecord.AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
@@ -105,6 +106,7 @@ func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte 
 	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
+// readVisitHistorySummary reads what appendVisitHistorySummary wrote.
 func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummary {
 	return &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
@@ -112,14 +114,14 @@ func readVisitHistorySummary(r *binaryrecord.Reader) *storage.VisitHistorySummar
 	}
 }
 
-// entryFlags returns what of e is set, the referrer and what moreEntryFlags returns apart.
+// entryFlags returns the flags of the first byte, without those of the referrer and hasMoreFlags.
 func entryFlags(e *storage.Entry) byte {
 	return flagIf(!e.RobotsFor.IsZero(), hasRobotsFor) | flagIf(len(e.CallbackData) > 0, hasContext) |
 		flagIf(e.FailedAttempts > 0, hasFailedAttempts) | flagIf(!e.UncleanedURL.IsZero(), hasUncleanedURL) |
 		flagIf(e.UseUncleanedURL, useUncleanedURL)
 }
 
-// moreEntryFlags returns what else of e is set.
+// moreEntryFlags returns the flags of the second byte.
 func moreEntryFlags(e *storage.Entry) byte {
 	return flagIf(e.PriorityRank > 0, hasRank) | flagIf(e.VisitHistorySummary != nil, hasVisitHistorySummary) |
 		flagIf(e.Redirects > 0, hasRedirects) | flagIf(e.HTTPSUpgradeTried, isHTTPSUpgradeTried) |
@@ -134,10 +136,12 @@ func flagIf(set bool, flag byte) byte {
 	return 0
 }
 
-// ParseEntry reads what AppendEntry wrote for a URL of origin o.
+// ParseEntry decodes what AppendEntry wrote for a URL of origin o. It returns an error that wraps
+// binaryrecord.ErrDamaged if b is damaged, and one of Entry.Validate if the entry is invalid.
 func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	r := &binaryrecord.Reader{RemainingData: b}
 	flags := r.Byte()
+	// The fields are read in the order of AppendEntry; r remembers the first error.
 	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
 	path := r.String()
 	if flags&hasReferrer != 0 {
@@ -162,6 +166,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	if flags&hasMoreFlags != 0 {
 		readEntryOptionalFields(r, &e)
 	}
+	// All bytes must have been read, and the URL must have the origin of the key.
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.Err != nil || len(r.RemainingData) > 0 || u.Origin() != o {
 		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, binaryrecord.ErrDamaged)
@@ -191,7 +196,7 @@ func readEntryOptionalFields(r *binaryrecord.Reader, e *storage.Entry) {
 	e.HTTPSUpgradeTried, e.Sent = more&isHTTPSUpgradeTried != 0, more&isSent != 0
 }
 
-// AppendHostState appends the clock of a host.
+// AppendHostState appends c to b. EncodedStats is last and has no length.
 func AppendHostState(b []byte, c *storage.HostState) []byte {
 	b = binaryrecord.AppendTime(b, c.Due)
 	b = binary.AppendVarint(b, int64(c.LostVisitDelay))
@@ -200,18 +205,18 @@ func AppendHostState(b []byte, c *storage.HostState) []byte {
 	return append(b, c.EncodedStats...)
 }
 
-// ParseHostState reads what AppendHostState wrote.
+// ParseHostState decodes what AppendHostState wrote.
 func ParseHostState(b []byte) (c storage.HostState, err error) {
 	r := &binaryrecord.Reader{RemainingData: b}
 	c.Due = r.Time()
 	c.LostVisitDelay = time.Duration(r.Varint())
 	c.Slots = int(r.Varint())
 	c.ConsecutiveFailures = int(r.Varint())
-	c.EncodedStats = append([]byte(nil), r.RemainingData...) // nil if there is none
+	c.EncodedStats = append([]byte(nil), r.RemainingData...) // nil if empty
 	return c, r.Err
 }
 
-// ReadOrigin reads the name of an origin.
+// ReadOrigin reads the name of an origin. It marks r as damaged if the name is invalid.
 func ReadOrigin(r *binaryrecord.Reader) decorum.Origin {
 	o, err := ParseOriginName(r.String())
 	if err != nil {
@@ -220,7 +225,7 @@ func ReadOrigin(r *binaryrecord.Reader) decorum.Origin {
 	return o
 }
 
-// readURL reads the path of a URL of origin o.
+// readURL reads the path and query of a URL of origin o. It marks r as damaged if they are invalid.
 func readURL(r *binaryrecord.Reader, o decorum.Origin) decorum.URL {
 	u, err := decorum.ParseURL(o.String() + r.String())
 	if err != nil || u.Origin() != o {
@@ -230,7 +235,8 @@ func readURL(r *binaryrecord.Reader, o decorum.Origin) decorum.URL {
 	return u
 }
 
-// ParseOriginName returns the origin whose String is s. None is "".
+// ParseOriginName returns the origin whose String is s, the zero Origin for the empty string. It returns
+// binaryrecord.ErrDamaged if s is not the name of an origin.
 func ParseOriginName(s string) (decorum.Origin, error) {
 	if s == "" {
 		return decorum.Origin{}, nil

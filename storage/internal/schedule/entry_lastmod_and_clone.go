@@ -7,8 +7,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// NoteLastmod notes that a sitemap says that the page of e was modified at a time; false if it was
-// visited since. The VisitHistorySummary that e had is not changed: others may have it.
+// NoteLastmod sets SitemapLastmod of e to a sitemap's modification time. It returns false, and changes
+// nothing, if the page was visited at that time or later. It replaces the VisitHistorySummary of e by a
+// changed copy, since other entries may share the old one.
 func NoteLastmod(e *storage.Entry, modified time.Time) bool {
 	var history storage.VisitHistorySummary
 	if e.VisitHistorySummary != nil {
@@ -21,7 +22,7 @@ func NoteLastmod(e *storage.Entry, modified time.Time) bool {
 	return true
 }
 
-// CloneEntry returns e with copies of what its holder may write to.
+// CloneEntry returns e with copies of the data that its holder may change.
 func CloneEntry(e storage.Entry) storage.Entry {
 	e.CallbackData = bytes.Clone(e.CallbackData)
 	if e.VisitHistorySummary != nil {

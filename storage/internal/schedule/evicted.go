@@ -7,37 +7,42 @@ import (
 	"github.com/decorum-crawler/decorum/internal/timecmp"
 )
 
-// Most hosts of a large crawl wait, and until their turn the schedule needs little of
-// them. An engine that has them on disk may evict them from the schedule, which then
-// keeps an EvictedHostStub of each, a tenth of the size of a Host and its origins. The sums of
-// the schedule still count idle hosts.
+// Most hosts of a large crawl wait, and until their turn the schedule needs little of them. An engine
+// that has a host on disk may evict it from the schedule, which then keeps an EvictedHostStub, a tenth
+// of the size of a Host and its origins. The counts of the schedule still include evicted hosts.
 
-// An EvictedHostStub is a host that was evicted.
+// An EvictedHostStub replaces an evicted host in a Schedule.
 type EvictedHostStub struct {
-	HostNumber uint32 // as the engine counts
+	HostNumber uint32 // the engine's number of the host
 	Origins    []EvictedOriginStub
 
-	nextDue             int64 // when its next URL can be handed out
-	firstSuspensionEnd  int64 // when the first of its dormant holds ends
-	earliestRevisitTime int64 // when the first of its pages comes due
+	nextDue             int64 // when its next URL may be leased
+	firstSuspensionEnd  int64 // when the first of its suspended holds ends
+	earliestRevisitTime int64 // when the first of its revisits is due
 
-	queuedURLCount, suspendedURLCount, awaitingRevisitCount int32 // as counted in Schedule
-	dueHeapIndex                                            int32
-	suspensionHeapIndex                                     int32
-	revisitHeapIndex                                        int32
-	inHostCount                                             bool
+	// The host's parts of the counts of the Schedule.
+	queuedURLCount, suspendedURLCount, awaitingRevisitCount int32
+
+	dueHeapIndex        int32 // in evictedHosts.byDue
+	suspensionHeapIndex int32 // in evictedHosts.bySuspensionEnd
+	revisitHeapIndex    int32 // in evictedHosts.byRevisit
+	inHostCount         bool  // is counted in Schedule.hostCount
 }
 
 // An EvictedOriginStub is an origin of an EvictedHostStub.
 type EvictedOriginStub struct {
-	OriginNumber uint32 // as the engine counts
-	WaitingSince int64  // for Restore
+	OriginNumber uint32 // the engine's number of the origin
+	WaitingSince int64  // argument of RestoreEvictedOrigin
 }
 
+// PrecedesInHeap implements HeapItem, for evictedHosts.byDue.
 func (h *EvictedHostStub) PrecedesInHeap(g *EvictedHostStub) bool { return h.nextDue < g.nextDue }
-func (h *EvictedHostStub) HeapIndexPtr() *int32                   { return &h.dueHeapIndex }
 
-// evictedHostSuspensionHeapItem orders the idle hosts with URLs under a dormant hold.
+// HeapIndexPtr implements HeapItem, for evictedHosts.byDue.
+func (h *EvictedHostStub) HeapIndexPtr() *int32 { return &h.dueHeapIndex }
+
+// An evictedHostSuspensionHeapItem orders the evicted hosts with URLs under a suspended hold by the
+// first end of one.
 type evictedHostSuspensionHeapItem struct{ *EvictedHostStub }
 
 func (h evictedHostSuspensionHeapItem) PrecedesInHeap(g evictedHostSuspensionHeapItem) bool {
@@ -45,7 +50,8 @@ func (h evictedHostSuspensionHeapItem) PrecedesInHeap(g evictedHostSuspensionHea
 }
 func (h evictedHostSuspensionHeapItem) HeapIndexPtr() *int32 { return &h.suspensionHeapIndex }
 
-// evictedHostByRevisitTime orders the idle hosts with resting pages.
+// An evictedHostByRevisitTime orders the evicted hosts with pages that await their revisit by the first
+// of them.
 type evictedHostByRevisitTime struct{ *EvictedHostStub }
 
 func (h evictedHostByRevisitTime) PrecedesInHeap(g evictedHostByRevisitTime) bool {
@@ -53,7 +59,7 @@ func (h evictedHostByRevisitTime) PrecedesInHeap(g evictedHostByRevisitTime) boo
 }
 func (h evictedHostByRevisitTime) HeapIndexPtr() *int32 { return &h.revisitHeapIndex }
 
-// evictedHosts is all idle hosts.
+// evictedHosts are the stubs of all evicted hosts.
 type evictedHosts struct {
 	byNumber        map[uint32]*EvictedHostStub
 	byDue           IndexedHeap[*EvictedHostStub]
@@ -61,15 +67,15 @@ type evictedHosts struct {
 	byRevisit       IndexedHeap[evictedHostByRevisitTime]
 }
 
-// EvictHost takes a host without leases, and all its origins that have anything to
-// hand out, out of the schedule. number is the host's; numberOf returns that of an
-// origin. The engine must not change what they hold until it has called RemoveFromEvictedHosts and
-// Restore.
+// EvictHost replaces a host without leases, and all its origins that have URLs to lease, by a stub.
+// number is the engine's number of the host; numberOf returns that of an origin. The engine must not
+// change the host or its origins until it has called RemoveFromEvictedHosts and RestoreEvictedOrigin.
 func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint32) {
 	evicted := &EvictedHostStub{
 		HostNumber: number, Origins: make([]EvictedOriginStub, 0, len(h.origins)),
 		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64, inHostCount: h.inHostCount,
 	}
+	// Move the counts and the earliest times of the origins to the stub.
 	for len(h.origins) > 0 {
 		o := h.origins[0]
 		evicted.Origins = append(evicted.Origins, EvictedOriginStub{numberOf(o.Queue), o.waitingSince})
@@ -86,6 +92,7 @@ func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint
 		s.originsBySuspensionEnd.Remove(originSuspensionHeapItem[Q]{o})
 		s.originsByRevisit.Remove(originByRevisit[Q]{o})
 	}
+	// Put the stub into the heaps in place of the host.
 	s.hostsByDue.Remove(h)
 	if s.evicted.byNumber == nil {
 		s.evicted.byNumber = make(map[uint32]*EvictedHostStub)
@@ -100,9 +107,9 @@ func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint
 	}
 }
 
-// IsHostEvictable reports whether EvictHost may be called: no lease of the host is out, origins
-// is the number of its origins that have anything to hand out, and the host is first in
-// no queue, so that NextHostToRestore does not return it at once.
+// IsHostEvictable reports whether EvictHost may be called: the host has no leases; origins, the number
+// of its origins in the engine's memory, is the number of its origins with URLs to lease; and the host
+// is not the first of a heap, so that NextHostToRestore does not return it at once.
 func (s *Schedule[Q]) IsHostEvictable(h *Host[Q], origins int) bool {
 	if h.LeasesOut > 0 || len(h.origins) != origins || origins == 0 || s.hostsByDue[0] == h {
 		return false
@@ -112,7 +119,8 @@ func (s *Schedule[Q]) IsHostEvictable(h *Host[Q], origins int) bool {
 	return !isFirstHold && !isFirstRevisit
 }
 
-// OriginsWithURLs calls yield with the origins of the host that have anything to hand out.
+// OriginsWithURLs calls yield with the queue of each origin of the host that has URLs to lease, now or
+// later.
 func (h *Host[Q]) OriginsWithURLs(yield func(Q) bool) {
 	for _, o := range h.origins {
 		if !yield(o.Queue) {
@@ -121,15 +129,16 @@ func (h *Host[Q]) OriginsWithURLs(yield func(Q) bool) {
 	}
 }
 
-// EvictedHostByNumber returns the idle host with that number, or nil.
+// EvictedHostByNumber returns the stub of the host with a number, nil if it is not evicted.
 func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHostStub {
 	return s.evicted.byNumber[number]
 }
 
-// NextHostToRestore returns an idle host that the engine must wake before it calls NextOrigin or RemainingWorkKindAndTime,
-// so that the schedule knows the first entry of each queue; nil if no host must wake.
-// Hosts whose dormant hold has ended by the time of Advance come first.
+// NextHostToRestore returns the stub of a host that the engine must restore before it calls NextOrigin or
+// Wait, because the host would be the first by due time, by the end of a suspended hold or by revisit. It
+// returns nil when no such host is left.
 func (s *Schedule[Q]) NextHostToRestore() *EvictedHostStub {
+	// Compare the first evicted host of each heap with the first one in memory.
 	evicted := &s.evicted
 	switch {
 	case len(evicted.byDue) > 0 && (len(s.hostsByDue) == 0 || evicted.byDue[0].nextDue < s.hostsByDue[0].nextDue):
@@ -142,8 +151,8 @@ func (s *Schedule[Q]) NextHostToRestore() *EvictedHostStub {
 	return nil
 }
 
-// RemoveFromEvictedHosts takes h out of the idle hosts. The engine must call RestoreEvictedOrigin with each of
-// its origins.
+// RemoveFromEvictedHosts removes a stub and its counts from the schedule. The engine must then call
+// RestoreEvictedOrigin for each of h.Origins.
 func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHostStub) {
 	delete(s.evicted.byNumber, h.HostNumber)
 	s.evicted.byDue.Remove(h)
@@ -157,15 +166,16 @@ func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHostStub) {
 	}
 }
 
-// RestoreEvictedOrigin puts an evicted origin back into its former place.
+// RestoreEvictedOrigin puts an evicted origin back into the schedule, at its former place.
+// waitingSince is EvictedOriginStub.WaitingSince.
 func (s *Schedule[Q]) RestoreEvictedOrigin(o *Origin[Q], waitingSince int64) {
 	s.UpdateOrigin(o)
-	o.waitingSince = waitingSince // Update sees it as formerly empty
+	o.waitingSince = waitingSince // the first UpdateOrigin has changed it, as of an origin that was empty
 	s.UpdateOrigin(o)
 }
 
-// EvictedOriginNextDue returns when the next URL of an idle origin can be handed out, as
-// Origin.NextDue does.
+// EvictedOriginNextDue is Origin.NextDue for an origin of an evicted host that the engine has read from
+// disk without restoring it. waitingSince is EvictedOriginStub.WaitingSince.
 func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) time.Time {
 	o.waitingSince = waitingSince
 	at, ok := o.computeNextDue()

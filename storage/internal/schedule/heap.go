@@ -1,16 +1,17 @@
 package schedule
 
-// A HeapItem knows its order, and its place in the heap: index + 1, so
-// that the zero value is in none.
+// A HeapItem is an item of an IndexedHeap. It stores its place in the heap.
 type HeapItem[T any] interface {
+	// PrecedesInHeap reports whether the item comes before another.
 	PrecedesInHeap(T) bool
+	// HeapIndexPtr returns a pointer to the index of the item plus 1; 0 means that it is in no heap.
 	HeapIndexPtr() *int32
 }
 
-// IndexedHeap is a binary heap of which any member can be moved or taken out.
+// An IndexedHeap is a binary heap whose items can be moved and removed. Item 0 is the first.
 type IndexedHeap[T HeapItem[T]] []T
 
-// PushOrMove adds x, or moves it to where it belongs by now.
+// PushOrMove adds x, or moves it to its new place if its order has changed.
 func (h *IndexedHeap[T]) PushOrMove(x T) {
 	if *x.HeapIndexPtr() == 0 {
 		*h = append(*h, x)
@@ -30,7 +31,7 @@ func (h *IndexedHeap[T]) Remove(x T) {
 	}
 	h.swap(i, last)
 	var zero T
-	(*h)[last] = zero // lets it be collected
+	(*h)[last] = zero // so that the garbage collector can free it
 	*h = (*h)[:last]
 	*x.HeapIndexPtr() = 0
 	if i < last && !h.siftUp(i) {
@@ -38,6 +39,7 @@ func (h *IndexedHeap[T]) Remove(x T) {
 	}
 }
 
+// siftUp moves item i up while it precedes its parent, and reports whether it has moved.
 func (h IndexedHeap[T]) siftUp(i int) (moved bool) {
 	for i > 0 && h[i].PrecedesInHeap(h[(i-1)/2]) {
 		h.swap(i, (i-1)/2)
@@ -46,6 +48,7 @@ func (h IndexedHeap[T]) siftUp(i int) (moved bool) {
 	return moved
 }
 
+// siftDown moves item i down while one of its children precedes it.
 func (h IndexedHeap[T]) siftDown(i int) {
 	for {
 		first := i
@@ -67,7 +70,8 @@ func (h IndexedHeap[T]) swap(i, j int) {
 	*h[i].HeapIndexPtr(), *h[j].HeapIndexPtr() = int32(i+1), int32(j+1)
 }
 
-// countFirst counts the members from i down that are so, if none is below one that is not.
+// countFirst counts the items from i down for which isSo is true. It must be true for the parent of
+// every item for which it is true.
 func (h IndexedHeap[T]) countFirst(i int, isSo func(T) bool) int {
 	if i >= len(h) || !isSo(h[i]) {
 		return 0

@@ -17,8 +17,7 @@ type testItem struct {
 func (n *testItem) PrecedesInHeap(m *testItem) bool { return n.value < m.value }
 func (n *testItem) HeapIndexPtr() *int32            { return &n.index }
 
-// The heap is compared with a slice that is searched, through random puts,
-// moves and takes.
+// TestHeap: after random pushes, moves and removals the first item of the heap is the smallest.
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var h IndexedHeap[*testItem]
@@ -40,7 +39,7 @@ func TestHeap(t *testing.T) {
 		case len(present) > 0:
 			k := r.IntN(len(present))
 			h.Remove(present[k])
-			h.Remove(present[k]) // what is in no heap stays out
+			h.Remove(present[k]) // removing it again does nothing
 			removed, present = append(removed, present[k]), slices.Delete(present, k, k+1)
 		}
 		if len(h) != len(present) {
@@ -56,7 +55,7 @@ func TestHeap(t *testing.T) {
 	}
 }
 
-// The lowest lane goes first.
+// TestLanes: the numbers of lanes are in the order in which their URLs are leased.
 func TestLanes(t *testing.T) {
 	u, err := decorum.ParseURL("https://a.example/")
 	if err != nil {
@@ -70,7 +69,7 @@ func TestLanes(t *testing.T) {
 		late.ReturnedLane(), normal.DelayedLane(), normal, late.DelayedLane(), late,
 	}
 	if !slices.IsSorted(order) || len(slices.Compact(slices.Clone(order))) != len(order) || order[7] >= NumLanes {
-		t.Errorf("lanes %v, want them to go up, below %d", order, NumLanes)
+		t.Errorf("lanes %v, want increasing numbers below %d", order, NumLanes)
 	}
 	for i, l := range order {
 		if timed := i == 1 || i == 4 || i == 6; l.IsTimed() != timed {
@@ -80,10 +79,10 @@ func TestLanes(t *testing.T) {
 			t.Errorf("lane %d: hop %t", l, l.IsRobotsHop())
 		}
 		if l.IsLIFO() != (i == 0 || i == 3) {
-			t.Errorf("lane %d: stacked %t", l, l.IsLIFO())
+			t.Errorf("lane %d: LIFO %t", l, l.IsLIFO())
 		}
 	}
 	if LaneOf(&storage.Entry{URL: u, PriorityClass: 200}) != late {
-		t.Error("a class that is none has a lane of its own")
+		t.Error("an invalid class is not in the lane of ClassLate")
 	}
 }

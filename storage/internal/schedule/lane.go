@@ -2,36 +2,36 @@ package schedule
 
 import "github.com/decorum-crawler/decorum/storage"
 
-// A LaneID is one of the lines in which the URLs of an origin wait. URLs are
-// handed out of the lowest lane that has one to give: robots.txt hops of the
-// origin for itself, which no hold stops, then the others class by class. In
-// both, what was given back goes first, the latest ahead; and of a class what
-// was put off and has come due goes first, for it was there before those that
-// still wait.
+// A LaneID is the number of a lane. The URLs of an origin wait in lanes, and the next one is the first
+// URL of the lowest lane that has a due one. Redirects of the origin's own robots.txt (robots hops),
+// which no hold stops, are in the lowest lanes; the other URLs follow class by class. Within both, URLs
+// that were returned (Requeue, or an expired lease) go first, the latest ahead. Within a class, delayed
+// URLs that have become due go before the others, since they were queued earlier.
 type LaneID uint8
 
-// The lanes. Even ones are timed, ordered by when their URLs may be handed
-// out; the others are ordered as they were filled.
+// The lanes. Even ones are timed: their order is that of the earliest time of the lease. The order of
+// the others is that of the rank, and then of insertion. The delayed URLs of a lane are in the lane
+// before it: see DelayedLane.
 const (
 	robotsHopReturned LaneID = 1
-	robotsHop         LaneID = 3 // and hop-1 what was put off
+	robotsHop         LaneID = 3
 	returned          LaneID = 5
-	firstClass        LaneID = 7  // the first class; the others follow in steps of two
-	AwaitingRevisit   LaneID = 14 // pages that wait for their revisit
+	firstClass        LaneID = 7  // class 0; classes 1 to 3 follow in steps of two
+	AwaitingRevisit   LaneID = 14 // pages that await their revisit
 	NumLanes          LaneID = 15
 )
 
-// firstShared is the first lane with which resting pages take turns.
+// firstShared is the first lane whose URLs take turns with revisits: the delayed URLs of ClassNormal.
 const firstShared = firstClass + 2*2 - 1
 
-// RevisitAlternation lets pages whose revisit has come take turns with URLs of the lower
-// classes, so that neither keeps the other waiting for more than one visit.
+// A RevisitAlternation makes pages whose revisit is due take turns with URLs of ClassNormal and
+// ClassLate, so that neither waits for more than one visit of the other.
 type RevisitAlternation struct {
-	LastWasRevisit bool // the last of them was a revisit
+	LastWasRevisit bool // the last lease of the origin was a revisit
 }
 
-// ChooseRevisit reports whether it is the turn of a resting page. lane is the first that
-// has a URL to give, if any; due says whether the revisit of a page has come.
+// ChooseRevisit reports whether the next lease of the origin is a revisit, and records that. lane is the
+// lowest lane with a due URL, if hasOther; revisitDue says whether a revisit is due.
 func (t *RevisitAlternation) ChooseRevisit(lane LaneID, hasOther, revisitDue bool) bool {
 	t.LastWasRevisit = revisitDue && (!hasOther || lane >= firstShared && !t.LastWasRevisit)
 	return t.LastWasRevisit
@@ -45,7 +45,7 @@ func LaneOf(e *storage.Entry) LaneID {
 	return firstClass + 2*LaneID(min(e.PriorityClass, storage.NumClasses-1))
 }
 
-// RankOf returns the rank of a new URL in its lane. Hops know none.
+// RankOf returns the rank of a new URL in its lane. Robots hops all have rank 0.
 func RankOf(e *storage.Entry) int64 {
 	if LaneOf(e).IsRobotsHop() {
 		return 0
@@ -53,10 +53,10 @@ func RankOf(e *storage.Entry) int64 {
 	return int64(e.PriorityRank)
 }
 
-// DelayedLane returns the lane for a URL that was put off, LaneOf being l.
+// DelayedLane returns the lane of a delayed URL (RetryAt) whose LaneOf is l.
 func (l LaneID) DelayedLane() LaneID { return l - 1 }
 
-// ReturnedLane returns the lane for a URL that was given back, LaneOf being l.
+// ReturnedLane returns the lane of a returned URL (Requeue, or an expired lease) whose LaneOf is l.
 func (l LaneID) ReturnedLane() LaneID {
 	if l == robotsHop {
 		return robotsHopReturned
@@ -64,11 +64,11 @@ func (l LaneID) ReturnedLane() LaneID {
 	return returned
 }
 
-// IsTimed reports whether the URLs of the lane have times of their own.
+// IsTimed reports whether each URL of the lane has a time before which it is not leased.
 func (l LaneID) IsTimed() bool { return l%2 == 0 }
 
-// IsLIFO reports whether the last URL put into the lane is the first out.
+// IsLIFO reports whether the last URL that was put into the lane is the first one out.
 func (l LaneID) IsLIFO() bool { return l == robotsHopReturned || l == returned }
 
-// IsRobotsHop reports whether no hold stops the lane.
+// IsRobotsHop reports whether the lane is for robots hops, which no hold stops.
 func (l LaneID) IsRobotsHop() bool { return l <= robotsHop }

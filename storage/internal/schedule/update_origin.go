@@ -1,6 +1,6 @@
 package schedule
 
-// UpdateOrigin takes note that the origin's queue, hold or host has changed.
+// UpdateOrigin updates the schedule after a change of the origin's queue, its hold or its host.
 func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
 	s.updateCounts(o)
 	h := o.Host
@@ -13,9 +13,10 @@ func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
 	s.requeueHost(h)
 }
 
-// updateCounts brings the sums up to date.
+// updateCounts updates the counts of the host and the schedule, and the heaps that they belong to.
 func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	all, robotsHops := o.Queue.TotalAndRobotsHops()
+	// An origin that was empty waits from now on.
 	if o.queuedURLCount == 0 && all > 0 {
 		o.waitingSince = max(o.waitingSince, Nanos(s.now))
 	}
@@ -23,6 +24,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	o.Host.queuedURLs += all - o.queuedURLCount
 	o.queuedURLCount = all
 
+	// A suspended hold counts until it ends; robots hops are exempt.
 	suspended := 0
 	if o.Suspended && o.HeldUntil.After(s.now) {
 		suspended = all - robotsHops
@@ -37,7 +39,7 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	s.updateAwaitingRevisit(o)
 }
 
-// updateAwaitingRevisit does the same for pages that wait for their revisit.
+// updateAwaitingRevisit is updateCounts for pages that await their revisit.
 func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
 	n, firstDue := o.Queue.RevisitCountAndFirstDue()
 	s.awaitingRevisitCount += n - o.awaitingRevisitCount
@@ -53,20 +55,21 @@ func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
 	s.originsByRevisit.PushOrMove(originByRevisit[Q]{o})
 }
 
-// computeNextDue returns when the next URL of the origin can be handed out. It is not
-// earlier than its last turn, so that origins and hosts that are due take turns.
+// computeNextDue returns when the next URL of the origin may be leased, false if it has none. The result
+// is never earlier than waitingSince, so that the origins and hosts that are due take turns.
 func (o *Origin[Q]) computeNextDue() (int64, bool) {
 	at, ok := o.Queue.ReadyAt(false)
 	if ok {
 		at = max(at, Nanos(o.HeldUntil))
 	}
+	// The hold does not apply to robots hops.
 	if hopDue, hasHop := o.Queue.ReadyAt(true); hasHop && (!ok || hopDue < at) {
 		at, ok = hopDue, true
 	}
 	return max(at, o.waitingSince), ok
 }
 
-// requeueHost gives the host its place among those that wait for their turn.
+// requeueHost updates the place of the host in hostsByDue, and the count of hosts.
 func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 	if hasURLs := h.queuedURLs+h.LeasesOut > 0; hasURLs != h.inHostCount {
 		h.inHostCount = hasURLs

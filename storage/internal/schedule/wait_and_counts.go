@@ -6,8 +6,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Wait returns what is left, and when to ask again.
+// Wait returns what remains to be leased, and when to call Lease again. The engine must have restored
+// the evicted hosts of NextHostToRestore.
 func (s *Schedule[Q]) Wait() storage.Wait {
+	// Leases and URLs that are not suspended come first, then suspended URLs, then revisits.
 	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].earliestRevisitTime <= Nanos(s.now); {
 	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: s.leasesByExpiry[0].Expires}
@@ -22,8 +24,8 @@ func (s *Schedule[Q]) Wait() storage.Wait {
 	return storage.Wait{RemainingWorkKind: storage.RemainingNone}
 }
 
-// Counts returns how much waits or is leased. Due hosts are those that could be given a lease at the
-// latest time known: 1970, where since begins, if it was told none. It knows no parked and no seen URLs.
+// Counts returns the counts of the schedule; those of parked and seen URLs are zero. DueHosts are those
+// at the latest time of Advance, or of 1970 before the first Advance, the lowest waitingSince.
 func (s *Schedule[Q]) Counts() storage.Counts {
 	now := max(0, Nanos(s.now))
 	dueHosts := s.hostsByDue.countFirst(0, func(h *Host[Q]) bool { return h.nextDue <= now })
