@@ -13,12 +13,12 @@ import (
 )
 
 var addTests = []testCase{
-	{"Add drops what the seen set holds", func(f *fixture) {
+	{"Add drops entries that the seen set holds", func(f *fixture) {
 		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/1")...)
 		f.mustAddExactly(1, linkEntries("https://a.example/2", "https://a.example/3")...)
 		f.wantOrder(at(0), "https://a.example/1", "https://a.example/2", "https://a.example/3")
 	}},
-	{"the seen set holds what was done, parked and given up", func(f *fixture) {
+	{"the seen set keeps URLs that were acked with Done, Park and Drop", func(f *fixture) {
 		all := linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")
 		f.mustAddExactly(3, all...)
 		for _, outcome := range []storage.AckOutcome{storage.Done, storage.Park, storage.Drop} {
@@ -27,21 +27,21 @@ var addTests = []testCase{
 		f.mustAddExactly(0, all...)
 		f.wantNoLease(at(0))
 	}},
-	{"URLs are seen by scheme, host, port, path and query", func(f *fixture) {
+	{"URLs differ in the seen set by scheme, host, port, path and query", func(f *fixture) {
 		f.mustAddExactly(5, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/",
 			"https://a.example/?q", "https://b.example/")...)
 	}},
-	{"hops pass by the seen set", func(f *fixture) {
+	{"redirects of a robots.txt are queued whatever the seen set has, and not added to it", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/robots.txt"))
 		again := robotsRedirectEntry("https://a.example/robots.txt", "https://b.example")
 		f.mustAddExactly(1, again)
 		f.mustAddExactly(1, again)
 		f.mustAddExactly(1, robotsRedirectEntry("https://a.example/new", "https://b.example"))
-		f.mustAddExactly(1, linkEntry("https://a.example/new")) // the hop did not make it seen
+		f.mustAddExactly(1, linkEntry("https://a.example/new")) // the redirect did not add it to the seen set
 		f.wantOrder(at(0), "https://a.example/robots.txt", "https://a.example/robots.txt",
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
 	}},
-	{"Add stops at most URLs of an origin, and says of each what became of it", func(f *fixture) {
+	{"Add stops at maxPerOrigin URLs of an origin, and returns the outcome of each entry", func(f *fixture) {
 		offer := func(most int, want ...storage.AddOutcome) {
 			entries := append(linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
 				robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
@@ -55,13 +55,13 @@ var addTests = []testCase{
 		offer(1, added, over, added, over, added)
 		offer(2, known, added, known, over, added)
 		offer(1, known, known, known, over, added)
-		for _, l := range f.mustLeaseUpTo(at(0), 2) { // of both hosts, due as long as each other
+		for _, l := range f.mustLeaseUpTo(at(0), 2) { // one of each host, which are due equally long
 			f.mustAck(storage.Ack{Lease: l})
 		}
-		offer(2, known, known, known, over, added) // what was visited counts
+		offer(2, known, known, known, over, added) // visited URLs count
 		offer(0, known, known, known, added, added)
 	}},
-	{"a lease carries what was added", func(f *fixture) {
+	{"a lease has every field of the entry that was added", func(f *fixture) {
 		whole := storage.Entry{
 			URL:               mustURL("https://a.example/p?q=%20"),
 			Source:            storage.SourceSitemap,
@@ -91,27 +91,27 @@ var addTests = []testCase{
 			f.mustAck(storage.Ack{Lease: l})
 		}
 	}},
-	{"a context belongs to the store, and a lease's to its holder", func(f *fixture) {
+	{"callback data is copied: the store has its own, and each lease its own", func(f *fixture) {
 		e := linkEntry("https://a.example/")
 		e.CallbackData = []byte("given")
 		f.mustAddExactly(1, e)
 		copy(e.CallbackData, "other")
 		copy(f.mustLeaseURL(at(0), "https://a.example/").CallbackData, "OTHER")
-		l := f.mustLeaseURL(at(60), "https://a.example/") // the first ran out
+		l := f.mustLeaseURL(at(60), "https://a.example/") // the first lease has expired
 		if string(l.CallbackData) != "given" {
-			f.Errorf("context %q, want %q", l.CallbackData, "given")
+			f.Errorf("callback data %q, want %q", l.CallbackData, "given")
 		}
 	}},
-	{"Add refuses whole what is beyond a limit", func(f *fixture) {
+	{"Add refuses the whole call if one entry is invalid", func(f *fixture) {
 		good, big := linkEntry("https://a.example/"), linkEntry("https://a.example/big")
 		big.CallbackData = make([]byte, storage.MaxCallbackDataBytes+1)
 		for name, bad := range map[string]storage.Entry{
-			"context":  big,
-			"no URL":   {},
-			"class":    entryOfClass(storage.NumClasses, "https://a.example/class"),
-			"as found": {URL: mustURL("https://a.example/found"), UseUncleanedURL: true},
-			"found":    {URL: mustURL("https://a.example/found"), UncleanedURL: mustURL("http://a.example/found?sid=1")},
-			"depth":    {URL: mustURL("https://a.example/depth"), Depth: -1},
+			"callback data":                   big,
+			"no URL":                          {},
+			"class":                           entryOfClass(storage.NumClasses, "https://a.example/class"),
+			"no uncleaned URL":                {URL: mustURL("https://a.example/found"), UseUncleanedURL: true},
+			"uncleaned URL of another origin": {URL: mustURL("https://a.example/found"), UncleanedURL: mustURL("http://a.example/found?sid=1")},
+			"depth":                           {URL: mustURL("https://a.example/depth"), Depth: -1},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
@@ -131,7 +131,7 @@ var entryCmpOptions = cmp.Options{
 }
 
 var orderTests = []testCase{
-	{"within an origin by class, then in the order of Add", func(f *fixture) {
+	{"URLs of an origin are leased by class, then in the order of Add", func(f *fixture) {
 		f.mustAddExactly(4, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassNormal, "https://a.example/usual"),
 			entryOfClass(storage.ClassEarly, "https://a.example/early"), entryOfClass(storage.ClassNormal, "https://a.example/usual2"))
 		f.mustAddExactly(3, entryOfClass(storage.ClassFirst, "https://a.example/first"), entryOfClass(storage.ClassLate, "https://a.example/late2"),
@@ -160,21 +160,21 @@ var orderTests = []testCase{
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(next))})
 		}
 	}},
-	{"Again goes back to the head of the queue, before every class", func(f *fixture) {
+	{"Requeue puts a URL at the head of the queue, before every class", func(f *fixture) {
 		f.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := f.mustLeaseURL(at(0), "https://a.example/late")
 		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.wantOrder(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
-	{"what was given back keeps its class", func(f *fixture) {
+	{"a requeued URL keeps its class", func(f *fixture) {
 		f.mustAddExactly(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/late"), Outcome: storage.Requeue})
 		if l := f.mustLeaseURL(at(0), "https://a.example/late"); l.PriorityClass != storage.ClassLate {
 			f.Errorf("class %d, want %d", l.PriorityClass, storage.ClassLate)
 		}
 	}},
-	{"Later is handed out not before its time, then first of its class", func(f *fixture) {
+	{"RetryAt leases a URL not before its time, then first of its class", func(f *fixture) {
 		f.mustAddExactly(4, entryOfClass(storage.ClassEarly, "https://a.example/e1"), entryOfClass(storage.ClassEarly, "https://a.example/e2"),
 			entryOfClass(storage.ClassNormal, "https://a.example/u1"), entryOfClass(storage.ClassNormal, "https://a.example/u2"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e1"), Outcome: storage.RetryAt, NotBefore: at(20)})
@@ -183,7 +183,7 @@ var orderTests = []testCase{
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/e2")})
 		f.wantOrder(at(20), "https://a.example/e1", "https://a.example/u2")
 	}},
-	{"what was put off goes by time, not by when it was put off", func(f *fixture) {
+	{"delayed URLs are leased by time, not in the order of their acks", func(f *fixture) {
 		var urls []string
 		for i := range 200 {
 			urls = append(urls, "https://a.example/"+strconv.Itoa(i))

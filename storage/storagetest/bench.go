@@ -10,19 +10,19 @@ import (
 
 const (
 	benchHosts = 1000
-	benchBatch = 100 // entries of an Add, and leases of a Lease
+	benchBatch = 100 // entries of each Add, and leases of each Lease
 )
 
-// Bench measures the Stores open returns, in URLs per second: new ones, seen
-// ones, and ones that are leased and acked.
+// Bench measures the Stores that open returns, in URLs per second: Add of new URLs, Add of duplicates,
+// and Lease with Ack.
 func Bench(b *testing.B, open func(b testing.TB) storage.Store) {
 	b.Run("Add new", func(b *testing.B) { benchAdd(b, open(b), true) })
 	b.Run("Add seen", func(b *testing.B) { benchAdd(b, open(b), false) })
 	b.Run("Lease and Ack", func(b *testing.B) { benchLease(b, open(b)) })
 }
 
-// newBenchBatch returns entries of the n-th call: half of them of one host, as the
-// links of a page are.
+// newBenchBatch returns the entries of the n-th Add. Half of them have one host, as the links of a page
+// often do.
 func newBenchBatch(n int) []storage.Entry {
 	entries := make([]storage.Entry, benchBatch)
 	for i := range entries {
@@ -36,10 +36,12 @@ func newBenchBatch(n int) []storage.Entry {
 	return entries
 }
 
+// benchAdd measures Add of new entries, or of duplicates.
 func benchAdd(b *testing.B, s storage.Store, isNew bool) {
 	defer s.Close()
 	b.ReportAllocs()
-	const seen = 1000 // calls
+	// Prepare the duplicates of 1,000 calls.
+	const seen = 1000
 	known := make([][]storage.Entry, 0, seen)
 	if !isNew {
 		for n := range seen {
@@ -55,7 +57,7 @@ func benchAdd(b *testing.B, s storage.Store, isNew bool) {
 	for b.Loop() {
 		var entries []storage.Entry
 		if isNew {
-			b.StopTimer() // parsing URLs is not the Store's
+			b.StopTimer() // do not measure the parsing of URLs
 			entries = newBenchBatch(n)
 			b.StartTimer()
 		} else {
@@ -66,6 +68,7 @@ func benchAdd(b *testing.B, s storage.Store, isNew bool) {
 		spent += time.Since(begin)
 		n++
 	}
+	// The last changes must be durable, too.
 	begin := time.Now()
 	if err := s.Flush(b.Context()); err != nil {
 		b.Fatal(err)
@@ -80,8 +83,8 @@ func mustAdd(b *testing.B, s storage.Store, entries []storage.Entry) {
 	}
 }
 
-// benchLease visits all URLs of all hosts, no host having a delay, and as they
-// run out adds others while the clock stands still.
+// benchLease measures Lease and Ack of URLs of all hosts, without delays. When all URLs are visited it
+// adds others while the timer is stopped.
 func benchLease(b *testing.B, s storage.Store) {
 	defer s.Close()
 	b.ReportAllocs()
@@ -89,6 +92,7 @@ func benchLease(b *testing.B, s storage.Store) {
 	added, taken := 0, 0
 	for n := 0; b.Loop(); n++ {
 		if taken == added {
+			// Add 200,000 URLs without measuring that.
 			b.StopTimer()
 			for range 2000 {
 				mustAdd(b, s, newBenchBatch(added/benchBatch))

@@ -11,8 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// testConcurrentCrawl has many workers crawl at the same time. A page leads to
-// others, each visit takes and moves time, and a ledger keeps watch.
+// testConcurrentCrawl runs a crawl with 8 workers. Each page links to others, and the workers advance the
+// clock. A concurrentCrawl checks that the Store obeys due times and slots, and that every page is
+// visited once.
 func testConcurrentCrawl(f *fixture) {
 	const workers, hosts, depth = 8, 5, 9
 	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisitsPerHost: make(map[string]int), hostDueAt: make(map[string]time.Time)}
@@ -33,23 +34,23 @@ func testConcurrentCrawl(f *fixture) {
 	}
 	for u, n := range l.visitsPerURL {
 		if n != 1 {
-			f.Errorf("%s was done %d times", u, n)
+			f.Errorf("%s was visited %d times", u, n)
 		}
 	}
 }
 
-// A concurrentCrawl is what was seen from outside the Store.
+// A concurrentCrawl records the visits of all workers, independently of the Store.
 type concurrentCrawl struct {
 	*fixture
-	elapsedMillis atomic.Int64 // milliseconds since start
+	elapsedMillis atomic.Int64 // the clock, in milliseconds since startTime
 
-	mu                  sync.Mutex
+	mu                  sync.Mutex // guards visitsPerURL, activeVisitsPerHost and hostDueAt
 	visitsPerURL        map[string]int
-	activeVisitsPerHost map[string]int       // visits under way, of a host
-	hostDueAt           map[string]time.Time // of hosts with one slot
+	activeVisitsPerHost map[string]int
+	hostDueAt           map[string]time.Time // end of the last visit of each host, plus its delay
 }
 
-// runWorker visits until nothing is left. Page n links to 2n and 2n+1, below limit.
+// runWorker visits pages until no URL is left. Page n links to pages 2n and 2n+1, if below limit.
 func (l *concurrentCrawl) runWorker(limit int) {
 	for !l.Failed() {
 		ms := l.elapsedMillis.Load()
@@ -62,11 +63,12 @@ func (l *concurrentCrawl) runWorker(limit int) {
 		for _, lease := range leases {
 			l.visitPage(lease, now, limit)
 		}
+		// Without a lease, end, advance the clock to the next due time, or let other workers run.
 		switch delay := wait.Until.Sub(now); {
 		case len(leases) > 0:
 		case wait.RemainingWorkKind == storage.RemainingNone:
 			return
-		case delay < time.Hour: // not the end of a lease
+		case delay < time.Hour: // a due time, not the expiry of a lease
 			l.elapsedMillis.CompareAndSwap(ms, ms+delay.Milliseconds()+1)
 		default:
 			runtime.Gosched()
@@ -74,15 +76,15 @@ func (l *concurrentCrawl) runWorker(limit int) {
 	}
 }
 
-// visitPage records a visit, its links and its end.
+// visitPage makes one visit: it checks and records the begin, adds the links, records the end and acks.
 func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit int) {
 	host := lease.URL.Origin().Host()
-	slots := 1 + int(host[1]-'0')%3 // h0 has one, h1 two, …
+	slots := 1 + int(host[1]-'0')%3 // h0 has one slot, h1 two, h2 three, h3 one again
 	l.checkAndRecordVisitBegin(host, slots, now, lease)
 	var n int
 	fmt.Sscanf(lease.URL.PathAndQuery(), "/%d", &n)
 	var links []storage.Entry
-	for _, child := range []int{2 * n, 2*n + 1, n} { // the last is known
+	for _, child := range []int{2 * n, 2*n + 1, n} { // the last one is a duplicate
 		if child < limit {
 			links = append(links, linkEntry(fmt.Sprintf("https://%s/%d", host, child)))
 		}
@@ -98,6 +100,7 @@ func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit in
 	}
 }
 
+// checkAndRecordVisitBegin checks the slots and the due time of the host, and records the visit.
 func (l *concurrentCrawl) checkAndRecordVisitBegin(host string, slots int, now time.Time, lease storage.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

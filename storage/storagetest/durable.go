@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// RunDurable tests that what a Store kept in dir is there when it is opened
-// again. open opens the Store of dir; a new dir is empty.
+// RunDurable tests that a Store has the same contents after Close and another open of its directory. open
+// opens the Store in dir, which is empty at first.
 func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store) {
 	for _, tt := range durableTests {
 		t.Run("reopen finds "+tt.name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store)
 	})
 }
 
-// A durableFixture is a fixture that can be closed and opened again.
+// A durableFixture is a fixture whose Store can be closed and opened again.
 type durableFixture struct {
 	*fixture
 	openStore func() storage.Store
@@ -85,7 +85,7 @@ var durableTests = []struct {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
-	{"the hosts that were counted", func(d *durableFixture) {
+	{"admitted hosts", func(d *durableFixture) {
 		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
 		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
@@ -102,7 +102,7 @@ var durableTests = []struct {
 		d.mustAddExactly(1, linkEntry("https://a.example/2"))
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
-	{"what was leased, back in its queue", func(d *durableFixture) {
+	{"leased URLs in their queues again", func(d *durableFixture) {
 		d.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
 		d.mustLeaseUpTo(at(0), 2)
 		d.reopen()
@@ -111,11 +111,11 @@ var durableTests = []struct {
 		}
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			if l.URL.PathAndQuery() != "/1" {
-				d.Errorf("leased %v, want the one that was out", l.URL)
+				d.Errorf("leased %v, want the one that was leased before", l.URL)
 			}
 		}
 	}},
-	{"what was given back, at the head", func(d *durableFixture) {
+	{"requeued URLs at the head of their queue", func(d *durableFixture) {
 		d.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := d.mustLeaseURL(at(0), "https://a.example/late")
 		d.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
@@ -123,7 +123,7 @@ var durableTests = []struct {
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
-	{"what was put off", func(d *durableFixture) {
+	{"delayed URLs", func(d *durableFixture) {
 		d.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for i, when := range []float64{30, 10, 20} {
 			l := d.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(i+1))
@@ -133,12 +133,12 @@ var durableTests = []struct {
 		d.reopen()
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(10)})
 		if l := d.mustLeaseURL(at(10), "https://a.example/2"); l.FailedAttempts != 1 {
-			d.Errorf("attempt %d, want 1", l.FailedAttempts)
+			d.Errorf("%d failed attempts, want 1", l.FailedAttempts)
 		}
 		d.reopen()
 		d.wantOrder(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
 	}},
-	{"what was parked", func(d *durableFixture) {
+	{"parked URLs", func(d *durableFixture) {
 		d.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), u), Outcome: storage.Park})
@@ -159,36 +159,36 @@ var durableTests = []struct {
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/20", "https://a.example/100", "https://a.example/300")
 	}},
-	{"what rests, with its Page", func(d *durableFixture) {
+	{"pages that await their revisit, with their VisitHistorySummary", func(d *durableFixture) {
 		d.addAwaitingRevisit("https://a.example/1", at(30))
 		d.addAwaitingRevisit("https://a.example/2", at(20))
 		d.reopen()
 		if c := d.mustGetCounts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
-			d.Fatalf("counts %+v, want two resting and seen", c)
+			d.Fatalf("counts %+v, want two that await a revisit and are seen", c)
 		}
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
 		if diff := cmp.Diff(newVisitHistorySummary(at(0)), l.VisitHistorySummary); diff != "" {
-			d.Errorf("page (-acked +leased):\n%s", diff)
+			d.Errorf("history (-acked +leased):\n%s", diff)
 		}
 		d.mustAck(storage.Ack{Lease: l})
 		d.wantOrder(at(30), "https://a.example/1")
 	}},
-	{"what was recalled", func(d *durableFixture) {
+	{"pages that were rescheduled", func(d *durableFixture) {
 		d.addAwaitingRevisit("https://a.example/1", at(100))
 		d.addAwaitingRevisit("https://a.example/2", at(100))
 		d.reopen()
-		d.rescheduleAndWantCount(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
+		d.rescheduleAndWantCount(1, at(20), "https://a.example/2", at(10)) // of a page from before the restart
 		d.reopen()
 		d.wantWait(at(19), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
 		if !l.VisitHistorySummary.SitemapLastmod.Equal(at(10)) {
-			d.Errorf("listed %v, want %v", l.VisitHistorySummary.SitemapLastmod, at(10))
+			d.Errorf("sitemap lastmod %v, want %v", l.VisitHistorySummary.SitemapLastmod, at(10))
 		}
 		d.mustAck(storage.Ack{Lease: l})
 		d.wantWait(at(20), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(100)})
 	}},
-	{"a revisit that was out, at its time", func(d *durableFixture) {
+	{"a leased revisit at its time", func(d *durableFixture) {
 		d.addAwaitingRevisit("https://a.example/1", at(10))
 		d.mustLeaseURL(at(10), "https://a.example/1")
 		d.reopen()
@@ -233,7 +233,7 @@ var durableTests = []struct {
 			d.Errorf("entry (-added +leased):\n%s", diff)
 		}
 	}},
-	{"what was marked as sent", func(d *durableFixture) {
+	{"marks of sent requests", func(d *durableFixture) {
 		d.mustAddExactly(2, newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://b.example/", "x=1"))
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
@@ -248,7 +248,7 @@ var durableTests = []struct {
 		}
 		d.mustAddExactly(0, newPOSTEntry("https://a.example/", "x=1"))
 	}},
-	{"leases of before to be stale", func(d *durableFixture) {
+	{"that earlier leases are stale", func(d *durableFixture) {
 		d.mustAddExactly(1, linkEntry("https://a.example/"))
 		old := d.mustLeaseURL(at(0), "https://a.example/")
 		d.reopen()

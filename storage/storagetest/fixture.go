@@ -9,20 +9,24 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// startTime is when the suite's time begins.
+// startTime is the begin of the suite's clock.
 var startTime = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// at returns the time s seconds after start.
+// at returns the time s seconds after startTime.
 func at(s float64) time.Time { return startTime.Add(time.Duration(s * float64(time.Second))) }
 
-const leaseTTL = time.Minute // of leases, unless a test is about it
+// leaseTTL is how long leases last, unless a test says otherwise.
+const leaseTTL = time.Minute
 
-// A fixture is a Store whose errors end the test, so that a test reads as a timeline.
+// A fixture wraps the calls of a Store so that an unexpected result ends the test, and a test reads as a
+// timeline. Methods that begin with must return the result of a call; those that begin with want check
+// it.
 type fixture struct {
 	testing.TB
 	store storage.Store
 }
 
+// newFixture returns a fixture, and closes the store at the end of the test if the test has not.
 func newFixture(t testing.TB, store storage.Store) *fixture {
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil && !errors.Is(err, storage.ErrClosed) {
@@ -39,23 +43,23 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// mustAddExactly adds and wants as many to be queued.
+// mustAddExactly adds the entries, of which want must be queued.
 func (f *fixture) mustAddExactly(want int, entries ...storage.Entry) {
 	f.Helper()
 	results, err := f.store.Add(f.Context(), entries, 0)
 	f.must(err)
 	if added := storage.CountAdded(results); added != want {
-		f.Fatalf("Add: %d were queued, want %d", added, want)
+		f.Fatalf("Add queued %d entries, want %d", added, want)
 	}
 }
 
-// mustLeaseUpTo takes at most max leases.
+// mustLeaseUpTo returns at most max leases.
 func (f *fixture) mustLeaseUpTo(now time.Time, max int) []storage.Lease {
 	f.Helper()
 	leases, _, err := f.store.Lease(f.Context(), now, leaseTTL, max)
 	f.must(err)
 	if len(leases) > max {
-		f.Fatalf("Lease gave %d leases, %d were asked for", len(leases), max)
+		f.Fatalf("Lease returned %d leases, want at most %d", len(leases), max)
 	}
 	return leases
 }
@@ -73,7 +77,7 @@ func (f *fixture) mustLeaseURL(now time.Time, want string) storage.Lease {
 	return leases[0]
 }
 
-// wantNoLease wants no lease, and returns what is left.
+// wantNoLease checks that Lease returns no lease, and returns its Wait.
 func (f *fixture) wantNoLease(now time.Time) storage.Wait {
 	f.Helper()
 	leases, wait, err := f.store.Lease(f.Context(), now, leaseTTL, 10)
@@ -84,15 +88,15 @@ func (f *fixture) wantNoLease(now time.Time) storage.Wait {
 	return wait
 }
 
-// wantWait wants no lease and what is left to be as given.
+// wantWait checks that Lease returns no lease and the given kind and Until.
 func (f *fixture) wantWait(now time.Time, want storage.Wait) {
 	f.Helper()
 	if got := f.wantNoLease(now); got.RemainingWorkKind != want.RemainingWorkKind || !got.Until.Equal(want.Until) {
-		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(startTime), got.RemainingWorkKind, got.Until, want.RemainingWorkKind, want.Until)
+		f.Fatalf("at %v: remaining %d until %v, want %d until %v", now.Sub(startTime), got.RemainingWorkKind, got.Until, want.RemainingWorkKind, want.Until)
 	}
 }
 
-// wantOrder leases and finishes all that is due at now, and wants it in this order.
+// wantOrder leases and acks all URLs that are due at now, which must be these in this order.
 func (f *fixture) wantOrder(now time.Time, want ...string) {
 	f.Helper()
 	for _, url := range want {
@@ -106,7 +110,7 @@ func (f *fixture) mustAck(acks ...storage.Ack) {
 	f.must(f.store.Ack(f.Context(), acks))
 }
 
-// ackVisit ends a lease as a visit does after which the host is due at the given time.
+// ackVisit ends a lease as a visit does, after which the host is due at the given time.
 func (f *fixture) ackVisit(l storage.Lease, due time.Time) {
 	f.Helper()
 	f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: due}})
@@ -124,15 +128,15 @@ func (f *fixture) mustGetCounts() storage.Counts {
 	return c
 }
 
-// wantStale wants err to wrap ErrStale.
+// wantStale checks that err wraps ErrStaleLease.
 func (f *fixture) wantStale(err error) {
 	f.Helper()
 	if !errors.Is(err, storage.ErrStaleLease) {
-		f.Fatalf("error %v, want ErrStale", err)
+		f.Fatalf("error %v, want ErrStaleLease", err)
 	}
 }
 
-// mustURL returns the URL; the suite's own are well-formed.
+// mustURL parses a URL of the suite, which must be in canonical form.
 func mustURL(s string) decorum.URL {
 	u, err := decorum.ParseURL(s)
 	if err != nil || u.String() != s {
@@ -143,7 +147,7 @@ func mustURL(s string) decorum.URL {
 
 func mustOrigin(s string) decorum.Origin { return mustURL(s + "/").Origin() }
 
-// linkEntry returns an entry as links make it.
+// linkEntry returns an entry as of a link on a page.
 func linkEntry(s string) storage.Entry {
 	return storage.Entry{URL: mustURL(s), Source: storage.SourceLink, PriorityClass: storage.ClassNormal}
 }
@@ -156,12 +160,12 @@ func linkEntries(urls ...string) []storage.Entry {
 	return entries
 }
 
-// entryOfClass returns an entry of the class.
+// entryOfClass returns an entry with a priority class.
 func entryOfClass(class storage.PriorityClass, s string) storage.Entry {
 	return storage.Entry{URL: mustURL(s), PriorityClass: class}
 }
 
-// robotsRedirectEntry returns a hop of a redirect of the robots.txt of an origin.
+// robotsRedirectEntry returns an entry for a URL to which the robots.txt of origin redirected.
 func robotsRedirectEntry(s, origin string) storage.Entry {
 	return storage.Entry{URL: mustURL(s), Source: storage.SourcePrerequisite, RobotsFor: mustOrigin(origin)}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// runImporterTests tests the Stores that open returns, if they are Importers, and
-// Inspectors besides.
+// runImporterTests tests the Stores that open returns, if they are Importers.
 func runImporterTests(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, tt := range importTests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -22,7 +21,7 @@ func runImporterTests(t *testing.T, open func(t testing.TB) storage.Store) {
 			in, ok := f.store.(storage.Importer)
 			i, ok2 := f.store.(storage.Inspector)
 			if !ok || !ok2 {
-				t.Skip("the Store is no Importer")
+				t.Skip("the Store does not implement storage.Importer")
 			}
 			tt.run(&importerFixture{&inspectorFixture{f, i}, in, func() *inspectorFixture {
 				other := newFixture(t, open(t))
@@ -32,11 +31,11 @@ func runImporterTests(t *testing.T, open func(t testing.TB) storage.Store) {
 	}
 }
 
-// An importerFixture is a fixture whose Store takes over what others hold.
+// An importerFixture is a fixture whose Store is an Importer.
 type importerFixture struct {
 	*inspectorFixture
 	storage.Importer
-	newOtherStore func() *inspectorFixture // another Store of the kind, empty
+	newOtherStore func() *inspectorFixture // opens another, empty Store
 }
 
 func (i *importerFixture) mustImport(dumps ...storage.OriginDump) {
@@ -44,7 +43,7 @@ func (i *importerFixture) mustImport(dumps ...storage.OriginDump) {
 	i.must(i.Import(i.Context(), dumps))
 }
 
-// dumpAll returns all that a Store holds of its origins.
+// dumpAll returns the contents of a Store, one dump for each origin.
 func (i *inspectorFixture) dumpAll() (all []storage.OriginDump) {
 	i.Helper()
 	for _, o := range i.allOrigins() {
@@ -70,42 +69,42 @@ var importTests = []struct {
 	name string
 	run  func(*importerFixture)
 }{
-	{"Import takes over all that an Inspector tells", func(i *importerFixture) {
+	{"Import takes over everything that an Inspector returns", func(i *importerFixture) {
 		from := i.newOtherStore()
 		addEntryInEveryState(from)
 		want, counts := from.dumpAll(), from.mustGetCounts()
-		for range 2 { // the second time nothing changes
+		for range 2 { // the second Import changes nothing
 			i.mustImport(dumpsWithoutRobotsHops(want)...)
 			i.mustImport(robotsHopsMissingInStore(i.inspectorFixture, want)...)
 			if diff := cmp.Diff(want, i.dumpAll(), entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
-				i.Fatalf("held by the other (-) and here (+):\n%s", diff)
+				i.Fatalf("contents of the source (-) and of the import (+):\n%s", diff)
 			}
 			got := i.mustGetCounts()
-			got.DueHosts, counts.DueHosts = 0, 0 // by the latest time that each was told
+			got.DueHosts, counts.DueHosts = 0, 0 // the two Stores were given different times
 			if diff := cmp.Diff(counts, got); diff != "" {
-				i.Fatalf("counts of the other (-) and here (+):\n%s", diff)
+				i.Fatalf("counts of the source (-) and of the import (+):\n%s", diff)
 			}
 		}
 	}},
-	{"what was imported is handed out as it would have been", func(i *importerFixture) {
+	{"imported URLs are leased as the source would lease them", func(i *importerFixture) {
 		from := i.newOtherStore()
 		addEntryInEveryState(from)
 		i.mustImport(from.dumpAll()...)
-		for s := 20.0; s < 400; s += 10 { // the other knows that so much has passed
+		for s := 20.0; s < 400; s += 10 { // the source was called at 20 s before
 			want, got := sortLeasesByURL(from.mustLeaseUpTo(at(s), 10)), sortLeasesByURL(i.mustLeaseUpTo(at(s), 10))
 			if len(want) != len(got) {
 				i.Fatalf("at %g s: %d leases, want %d", s, len(got), len(want))
 			}
 			for k := range got {
 				if diff := cmp.Diff(want[k].Entry, got[k].Entry, entryCmpOptions); diff != "" {
-					i.Fatalf("at %g s, of the other (-) and here (+):\n%s", s, diff)
+					i.Fatalf("at %g s, of the source (-) and of the import (+):\n%s", s, diff)
 				}
 				from.ackVisit(want[k], at(s+15))
 				i.ackVisit(got[k], at(s+15))
 			}
 		}
 	}},
-	{"what was only seen is known", func(i *importerFixture) {
+	{"imported fingerprints are in the seen set", func(i *importerFixture) {
 		u := mustURL("https://a.example/was")
 		var many []uint64
 		for n := range uint64(3000) {
@@ -121,25 +120,25 @@ var importTests = []struct {
 		fates, err := i.store.Add(i.Context(), linkEntries("https://a.example/more"), 3002)
 		i.must(err)
 		if fates[0] != storage.OverLimit {
-			i.Errorf("fate %d: what was imported does not count", fates[0])
+			i.Errorf("outcome %d: imported fingerprints do not count", fates[0])
 		}
 	}},
-	{"a host is not due before it was, whatever is imported", func(i *importerFixture) {
+	{"Import never moves Due of a host back", func(i *importerFixture) {
 		o := mustOrigin("https://a.example")
 		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second}, URLs: []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
 		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(20), LostVisitDelay: 2 * time.Second}})
 		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		if l := i.fixture.mustLeaseURL(at(50), "https://a.example/"); l.HostState.LostVisitDelay != 2*time.Second {
-			i.Errorf("gap %v, want the one that came last", l.HostState.LostVisitDelay)
+			i.Errorf("LostVisitDelay %v, want the one of the last dump", l.HostState.LostVisitDelay)
 		}
 	}},
-	{"what is there stays, and goes first", func(i *importerFixture) {
+	{"URLs that the Store has stay, and go first", func(i *importerFixture) {
 		i.mustAddExactly(1, linkEntry("https://a.example/1"))
 		i.mustImport(storage.OriginDump{Origin: mustOrigin("https://a.example"), URLs: []storage.StoredEntry{
 			{Entry: linkEntry("https://a.example/1"), State: storage.StateParked}, {Entry: linkEntry("https://a.example/2")}}})
 		i.wantOrder(at(0), "https://a.example/1", "https://a.example/2")
 	}},
-	{"what rests can be recalled, what is parked revived", func(i *importerFixture) {
+	{"imported pages can be rescheduled and unparked", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
 		rested.VisitHistorySummary = newVisitHistorySummary(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
@@ -149,19 +148,19 @@ var importTests = []struct {
 		m, err := i.store.UnparkMatchingURLs(i.Context(), o, func(storage.Entry) bool { return true })
 		i.must(err)
 		if n != 1 || m != 1 {
-			i.Errorf("%d recalled and %d revived, want 1 each", n, m)
+			i.Errorf("%d rescheduled and %d unparked, want 1 each", n, m)
 		}
 		i.wantOrder(at(1), "https://a.example/r", "https://a.example/p")
 	}},
-	{"a bad parcel has the call refused whole", func(i *importerFixture) {
+	{"Import refuses the whole call if one dump is invalid", func(i *importerFixture) {
 		o, good := mustOrigin("https://a.example"), linkEntry("https://a.example/")
 		for name, p := range map[string]storage.OriginDump{
 			"no origin":      {URLs: []storage.StoredEntry{{Entry: good}}},
 			"another origin": {Origin: mustOrigin("https://b.example"), URLs: []storage.StoredEntry{{Entry: good}}},
 			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, State: storage.StateParked + 1}}},
 			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: entryOfClass(storage.NumClasses, "https://a.example/x")}}},
-			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsRedirectEntry("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
-			"long memo":      {Origin: o, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
+			"redirect of a robots.txt that awaits a revisit": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsRedirectEntry("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
+			"long statistics": {Origin: o, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 		} {
 			if err := i.Import(i.Context(), []storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
 				i.Errorf("%s: no error", name)
@@ -179,13 +178,13 @@ var importTests = []struct {
 	}},
 }
 
-// sortLeasesByURL sorts leases: of hosts that are due since the same time either may go first.
+// sortLeasesByURL sorts leases by URL, since hosts that are due equally long may go in either order.
 func sortLeasesByURL(leases []storage.Lease) []storage.Lease {
 	slices.SortFunc(leases, func(a, b storage.Lease) int { return strings.Compare(a.URL.String(), b.URL.String()) })
 	return leases
 }
 
-// addEntryInEveryState gives a Store something of all that there can be.
+// addEntryInEveryState adds entries to a Store and brings them into every state that there is.
 func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
 	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
@@ -210,7 +209,7 @@ func addEntryInEveryState(i *inspectorFixture) {
 	i.mustAddExactly(2, linkEntry("https://b.example/"), robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
 }
 
-// filterDumpURLs returns the parcels with those of their URLs that keep keeps.
+// filterDumpURLs returns the dumps with only the URLs for which keep returns true.
 func filterDumpURLs(dumps []storage.OriginDump, keep func(*storage.StoredEntry) bool) (filtered []storage.OriginDump) {
 	for _, p := range dumps {
 		p.URLs = slices.DeleteFunc(slices.Clone(p.URLs), func(k storage.StoredEntry) bool { return !keep(&k) })
@@ -223,7 +222,8 @@ func dumpsWithoutRobotsHops(dumps []storage.OriginDump) []storage.OriginDump {
 	return filterDumpURLs(dumps, func(k *storage.StoredEntry) bool { return k.RobotsFor.IsZero() })
 }
 
-// robotsHopsMissingInStore returns the hops among the parcels that the Store does not have yet.
+// robotsHopsMissingInStore returns the dumps with only those redirects of a robots.txt that the Store does
+// not have.
 func robotsHopsMissingInStore(i *inspectorFixture, dumps []storage.OriginDump) []storage.OriginDump {
 	have := map[[2]decorum.Origin]bool{}
 	for _, p := range i.dumpAll() {

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An inspectorFixture is a fixture whose Store can be asked what it holds.
+// An inspectorFixture is a fixture whose Store is an Inspector.
 type inspectorFixture struct {
 	*fixture
 	storage.Inspector
@@ -28,20 +28,21 @@ func runInspectorTests(t *testing.T, open func(t testing.TB) storage.Store) {
 			f := newFixture(t, open(t))
 			i, ok := f.store.(storage.Inspector)
 			if !ok {
-				t.Skip("the Store is no Inspector")
+				t.Skip("the Store does not implement storage.Inspector")
 			}
 			tt.run(&inspectorFixture{f, i})
 		})
 	}
 }
 
-// allOrigins returns what is told of all origins, by name.
+// allOrigins returns the infos of all origins, by name, and checks that OriginNames lists the same
+// origins.
 func (i *inspectorFixture) allOrigins() map[string]storage.OriginInfo {
 	i.Helper()
 	all := make(map[string]storage.OriginInfo)
 	i.must(i.Origins(i.Context(), func(o storage.OriginInfo) bool {
 		if _, twice := all[o.Origin.String()]; twice {
-			i.Errorf("%v is told of twice", o.Origin)
+			i.Errorf("Origins yields %v twice", o.Origin)
 		}
 		all[o.Origin.String()] = o
 		return true
@@ -64,8 +65,8 @@ func (i *inspectorFixture) allOrigins() map[string]storage.OriginInfo {
 	return all
 }
 
-// listURLs returns the URLs of an origin in a state, each with the second it was
-// put off to, if it was.
+// listURLs returns the paths of the URLs of an origin in a state, each with its time in seconds, if it
+// has one.
 func (i *inspectorFixture) listURLs(o string, state storage.EntryState) (urls []string) {
 	i.Helper()
 	i.must(i.OriginURLsInState(i.Context(), mustOrigin(o), state, func(e storage.Entry, notBefore time.Time) bool {
@@ -79,7 +80,7 @@ func (i *inspectorFixture) listURLs(o string, state storage.EntryState) (urls []
 	return urls
 }
 
-// wantURLs wants the URLs of an origin in a state to be these.
+// wantURLs checks the URLs of an origin in a state, in the form of listURLs.
 func (i *inspectorFixture) wantURLs(o string, state storage.EntryState, want ...string) {
 	i.Helper()
 	if got := i.listURLs(o, state); !slices.Equal(got, want) {
@@ -91,9 +92,9 @@ var inspectTests = []struct {
 	name string
 	run  func(*inspectorFixture)
 }{
-	{"Origins tells of all origins that were ever met", func(i *inspectorFixture) {
+	{"Origins yields every origin that the Store was given", func(i *inspectorFixture) {
 		if got := i.allOrigins(); len(got) > 0 {
-			i.Errorf("an empty store tells of %v", got)
+			i.Errorf("an empty Store yields %v", got)
 		}
 		i.mustAddExactly(2, linkEntries("https://a.example/", "http://a.example/")...)
 		i.mustHoldOrigin("https://held.example", at(10), true)
@@ -104,24 +105,24 @@ var inspectTests = []struct {
 		all := i.allOrigins()
 		for _, o := range []string{"https://a.example", "http://a.example", "https://held.example", "https://noted.example"} {
 			if _, ok := all[o]; !ok {
-				i.Errorf("nothing is told of %s", o)
+				i.Errorf("%s is missing", o)
 			}
 		}
 		if len(all) != 4 {
 			i.Errorf("%d origins, want 4", len(all))
 		}
 	}},
-	{"what is told of an origin", testOriginInfo},
-	{"an origin never met is not known", func(i *inspectorFixture) {
+	{"Origin describes an origin", testOriginInfo},
+	{"Origin returns false for an origin that the Store was never given", func(i *inspectorFixture) {
 		i.mustAddExactly(1, linkEntry("https://a.example/"))
 		info, ok, err := i.Origin(i.Context(), mustOrigin("https://b.example"))
 		i.must(err)
 		if ok {
-			i.Errorf("told %+v", info)
+			i.Errorf("Origin returned %+v", info)
 		}
 		i.wantURLs("https://b.example", storage.StateQueued)
 	}},
-	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspectorFixture) {
+	{"OriginURLsInState yields queued URLs in the order of their leases, with leased ones", func(i *inspectorFixture) {
 		i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/out"))
 		i.mustLeaseURL(at(0), "https://a.example/out")
 		i.mustAddExactly(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
@@ -132,10 +133,10 @@ var inspectTests = []struct {
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
 		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
-			i.Errorf("told %q, want %q and the leased one", got, want)
+			i.Errorf("got %q, want %q and the leased one", got, want)
 		}
 	}},
-	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspectorFixture) {
+	{"OriginURLsInState separates queued, awaiting and parked URLs", func(i *inspectorFixture) {
 		i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
@@ -149,18 +150,18 @@ var inspectTests = []struct {
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
 		i.wantURLs("https://a.example", storage.StateParked, "/4")
 	}},
-	{"URLs tells every field of an entry", func(i *inspectorFixture) {
+	{"OriginURLsInState yields every field of an entry", func(i *inspectorFixture) {
 		want := entryWithRank(7, "https://a.example/?q")
 		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"), newVisitHistorySummary(at(-1))
 		i.mustAddExactly(1, want)
 		i.must(i.OriginURLsInState(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
-				i.Errorf("entry (-added +told):\n%s", diff)
+				i.Errorf("entry (-added +yielded):\n%s", diff)
 			}
 			return true
 		}))
 	}},
-	{"URLs tells of many", func(i *inspectorFixture) {
+	{"OriginURLsInState yields many URLs", func(i *inspectorFixture) {
 		const many = 3000
 		want := make([]string, many)
 		for n := range want {
@@ -188,7 +189,7 @@ var inspectTests = []struct {
 		i.wantOrder(at(0), "https://a.example/2", "https://a.example/3")
 		i.mustAddExactly(1, linkEntry("https://a.example/9"))
 	}},
-	{"yield ends the call", func(i *inspectorFixture) {
+	{"a call ends when yield returns false", func(i *inspectorFixture) {
 		i.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "1", []byte("v")))
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "2", []byte("v")))
@@ -197,24 +198,24 @@ var inspectTests = []struct {
 			"Origins": func(stop func() bool) error {
 				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
 			},
-			"URLs": func(stop func() bool) error {
+			"OriginURLsInState": func(stop func() bool) error {
 				return i.OriginURLsInState(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool { return stop() })
 			},
-			"Seen": func(stop func() bool) error {
+			"SeenURLFingerprints": func(stop func() bool) error {
 				return i.SeenURLFingerprints(ctx, a, func(uint64) bool { return stop() })
 			},
-			"Notes": func(stop func() bool) error {
+			"OriginNotes": func(stop func() bool) error {
 				return i.OriginNotes(ctx, a, func(string, []byte) bool { return stop() })
 			},
 		} {
 			calls := 0
 			i.must(call(func() bool { calls++; return false }))
 			if calls != 1 {
-				i.Errorf("%s went on for %d calls", name, calls)
+				i.Errorf("%s called yield %d times, want 1", name, calls)
 			}
 		}
 	}},
-	{"Known asks the seen set", func(i *inspectorFixture) {
+	{"HasSeen reports whether the seen set has a URL", func(i *inspectorFixture) {
 		i.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		i.mustAddExactly(1, robotsRedirectEntry("https://a.example/hop", "https://a.example"))
 		for _, l := range i.mustLeaseUpTo(at(0), 1) {
@@ -232,7 +233,7 @@ var inspectTests = []struct {
 			}
 		}
 	}},
-	{"Seen tells the fingerprints of what the seen set holds", func(i *inspectorFixture) {
+	{"SeenURLFingerprints yields the fingerprints of the seen set", func(i *inspectorFixture) {
 		want := map[string]string{}
 		for n := range 2500 {
 			e := linkEntry(fmt.Sprintf("https://a.example/%d?q=%d", n, n))
@@ -240,19 +241,19 @@ var inspectTests = []struct {
 			i.mustAddExactly(1, e)
 		}
 		i.mustAddExactly(1, linkEntry("https://b.example/"))
-		i.mustAck(storage.Ack{Lease: i.mustLeaseUpTo(at(0), 1)[0]}) // what was visited stays seen
+		i.mustAck(storage.Ack{Lease: i.mustLeaseUpTo(at(0), 1)[0]}) // visited URLs stay in the seen set
 		i.must(i.SeenURLFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
-				i.Errorf("fingerprint %d is of none, or told twice", f)
+				i.Errorf("fingerprint %d belongs to no URL, or was yielded twice", f)
 			}
 			delete(want, fmt.Sprint(f))
 			return true
 		}))
 		for f, u := range want {
-			i.Errorf("%s of %s is missing", f, u)
+			i.Errorf("fingerprint %s of %s is missing", f, u)
 		}
 	}},
-	{"Notes tells what SetNote kept", func(i *inspectorFixture) {
+	{"OriginNotes yields the notes of SetNote", func(i *inspectorFixture) {
 		a := mustOrigin("https://a.example")
 		for key, value := range map[string]string{"": "empty", "k": "1", "kk": "2", "gone": "3"} {
 			i.must(i.store.SetNote(i.Context(), a, key, []byte(value)))
@@ -268,10 +269,10 @@ var inspectTests = []struct {
 			i.Errorf("notes (-want +got):\n%s", diff)
 		}
 	}},
-	{"the zero Origin has notes, and is not told of", func(i *inspectorFixture) {
+	{"the zero Origin has notes, and Origins omits it", func(i *inspectorFixture) {
 		i.must(i.store.SetNote(i.Context(), decorum.Origin{}, "own", []byte("v")))
 		if got := i.allOrigins(); len(got) > 0 {
-			i.Errorf("told %v", got)
+			i.Errorf("Origins yields %v", got)
 		}
 		keys := ""
 		i.must(i.OriginNotes(i.Context(), decorum.Origin{}, func(key string, value []byte) bool {
@@ -282,7 +283,7 @@ var inspectTests = []struct {
 			i.Errorf("notes %q", keys)
 		}
 	}},
-	{"a closed or cancelled inspection is refused", func(i *inspectorFixture) {
+	{"calls with a cancelled context and of a closed Store return an error", func(i *inspectorFixture) {
 		i.mustAddExactly(1, linkEntry("https://a.example/"))
 		ctx, cancel := context.WithCancel(i.Context())
 		cancel()
@@ -294,10 +295,10 @@ var inspectTests = []struct {
 		a := mustOrigin("https://a.example")
 		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
 		_, _, errs["Origin"] = i.Origin(i.Context(), a)
-		errs["URLs"] = i.OriginURLsInState(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
-		_, errs["Known"] = i.HasSeen(i.Context(), mustURL("https://a.example/"))
-		errs["Seen"] = i.SeenURLFingerprints(i.Context(), a, func(uint64) bool { return true })
-		errs["Notes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
+		errs["OriginURLsInState"] = i.OriginURLsInState(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
+		_, errs["HasSeen"] = i.HasSeen(i.Context(), mustURL("https://a.example/"))
+		errs["SeenURLFingerprints"] = i.SeenURLFingerprints(i.Context(), a, func(uint64) bool { return true })
+		errs["OriginNotes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
 		for name, err := range errs {
 			if err == nil || !strings.Contains(err.Error(), storage.ErrClosed.Error()) {
 				i.Errorf("%s: %v, want %v", name, err, storage.ErrClosed)
@@ -306,21 +307,21 @@ var inspectTests = []struct {
 	}},
 }
 
-// testOriginInfo follows two origins of a host through all that can be told.
+// testOriginInfo checks the OriginInfo of two origins of one host through leases, outcomes and a hold.
 func testOriginInfo(i *inspectorFixture) {
 	want := func(now time.Time, want storage.OriginInfo) {
 		i.Helper()
 		got, ok, err := i.Origin(i.Context(), want.Origin)
 		i.must(err)
 		if !ok {
-			i.Fatalf("%v is not known", want.Origin)
+			i.Fatalf("the Store does not have %v", want.Origin)
 		}
 		for _, info := range []storage.OriginInfo{got, i.allOrigins()[want.Origin.String()]} {
 			if !want.NextDue.IsZero() && !want.NextDue.After(now) && !info.NextDue.After(now) {
-				info.NextDue = want.NextDue // it waits for nothing
+				info.NextDue = want.NextDue // any time in the past says that it can be leased now
 			}
 			if diff := cmp.Diff(want, info, entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
-				i.Fatalf("origin (-want +told):\n%s", diff)
+				i.Fatalf("origin (-want +got):\n%s", diff)
 			}
 		}
 	}
@@ -344,5 +345,5 @@ func testOriginInfo(i *inspectorFixture) {
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
 	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, ParkedURLs: 1, SeenURLs: 5})
 	i.mustAddExactly(1, linkEntry("http://a.example/"))
-	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)}) // the host's clock is one
+	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)}) // both origins share the host's clock
 }

@@ -13,36 +13,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A model is a Store as it would be explained: slow, and with nothing to get
-// wrong. Where the contract leaves a choice, it takes the Store's.
+// A model is the simplest implementation of the contract, slow and without any index, with which
+// testRandomCalls compares a Store. Where the contract leaves a choice, the model follows the Store.
 type model struct {
-	now                    time.Time       // the latest it was told
-	sequence               int             // numbers what happens
-	seenURLs               map[string]bool // by identity
-	queuedURLs             []*modelURL
-	leasedURLs             map[uint64]*modelURL
-	parkedEntries          []storage.Entry
-	hosts                  map[string]*modelHost
-	originHolds            map[decorum.Origin]modelOriginHold
-	notes                  map[string]string
-	lastWasRevisitByOrigin map[decorum.Origin]bool // the last of its turns was a revisit
+	now                    time.Time                          // latest time of a call
+	sequence               int                                // counts events, to order them
+	seenURLs               map[string]bool                    // by entryIdentity
+	queuedURLs             []*modelURL                        // queued URLs, and pages that await their revisit
+	leasedURLs             map[uint64]*modelURL               // by token
+	parkedEntries          []storage.Entry                    // in the order in which they were parked
+	hosts                  map[string]*modelHost              // by name
+	originHolds            map[decorum.Origin]modelOriginHold // last hold of each origin
+	notes                  map[string]string                  // by origin and key
+	lastWasRevisitByOrigin map[decorum.Origin]bool            // the last lease of the origin was a revisit
 }
 
-// A modelURL is a URL that is queued, or out.
+// A modelURL is a URL that is queued, awaits its revisit or is leased.
 type modelURL struct {
 	storage.Entry
-	addedSeq       int       // when it was queued
-	notBefore      time.Time // not before; zero if it was not put off
-	returnedSeq    int       // when it was given back; 0 if it was not
-	awaitsRevisit  bool      // until its revisit
-	leaseExpiresAt time.Time // of its lease
+	addedSeq       int       // model.sequence when it was queued
+	notBefore      time.Time // earliest time of the next lease; zero: none
+	returnedSeq    int       // model.sequence when it was requeued or its lease expired; 0: neither
+	awaitsRevisit  bool      // notBefore is the time of its revisit
+	leaseExpiresAt time.Time // expiry of its lease
 }
 
+// A modelHost is a host in a model.
 type modelHost struct {
 	storage.HostState
-	waitingSince time.Time // it waits since then at the latest
+	waitingSince time.Time // latest time from which the host may count as waiting
 }
 
+// A modelOriginHold is the arguments of a Hold.
 type modelOriginHold struct {
 	until     time.Time
 	suspended bool
@@ -68,6 +70,7 @@ func (m *model) getOrCreateHost(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
+// addEntries is Add.
 func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddOutcome) {
 	for _, e := range entries {
 		results = append(results, m.expectedAddOutcome(&e, maxPerOrigin))
@@ -82,6 +85,7 @@ func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results [
 	return results
 }
 
+// expectedAddOutcome returns the outcome that Add must return for e.
 func (m *model) expectedAddOutcome(e *storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	switch {
 	case !e.RobotsFor.IsZero():
@@ -101,7 +105,7 @@ func (m *model) expectedAddOutcome(e *storage.Entry, maxPerOrigin int) storage.A
 	return storage.Added
 }
 
-// entryIdentity returns what two entries have in common if they are the same.
+// entryIdentity returns a string that is equal for two entries if one is a duplicate of the other.
 func entryIdentity(e *storage.Entry) string {
 	if e.Request == nil {
 		return e.URL.String()
@@ -109,6 +113,7 @@ func entryIdentity(e *storage.Entry) string {
 	return e.URL.String() + " " + e.Request.Method + " " + string(e.Request.Body)
 }
 
+// enqueue queues w behind all URLs that were queued before.
 func (m *model) enqueue(w *modelURL) {
 	m.sequence++
 	w.addedSeq = m.sequence
@@ -116,17 +121,17 @@ func (m *model) enqueue(w *modelURL) {
 	m.getOrCreateHost(&w.Entry).waitingSince = m.now
 }
 
-// isRobotsHopForOwnOrigin reports whether no hold of its origin stops w.
+// isRobotsHopForOwnOrigin reports whether w is a redirect of its origin's robots.txt, which no hold stops.
 func (w *modelURL) isRobotsHopForOwnOrigin() bool { return w.RobotsFor == w.URL.Origin() }
 
-// before is the order within an origin.
+// before reports whether w is leased before v, a URL of the same origin.
 func (w *modelURL) before(v *modelURL) bool {
 	switch {
 	case w.awaitsRevisit && v.awaitsRevisit:
 		return w.notBefore.Before(v.notBefore)
 	case w.isRobotsHopForOwnOrigin() != v.isRobotsHopForOwnOrigin():
 		return w.isRobotsHopForOwnOrigin()
-	case w.returnedSeq != v.returnedSeq || w.returnedSeq > 0: // what ran out together has no order
+	case w.returnedSeq != v.returnedSeq || w.returnedSeq > 0: // leases that expired together have no order
 		return w.returnedSeq > v.returnedSeq
 	case w.PriorityClass != v.PriorityClass && !w.isRobotsHopForOwnOrigin():
 		return w.PriorityClass < v.PriorityClass
@@ -138,7 +143,7 @@ func (w *modelURL) before(v *modelURL) bool {
 	return w.addedSeq < v.addedSeq && w.notBefore.IsZero()
 }
 
-// availableFrom returns when w can be handed out, were its host due.
+// availableFrom returns when w may be leased, if its host is due then.
 func (m *model) availableFrom(w *modelURL) time.Time {
 	at := w.notBefore
 	if w.returnedSeq > 0 {
@@ -150,7 +155,7 @@ func (m *model) availableFrom(w *modelURL) time.Time {
 	return at
 }
 
-// hostDueTimes returns when each host with URLs and a slot free can be given a lease.
+// hostDueTimes returns when each host with URLs and a free slot may be leased.
 func (m *model) hostDueTimes() map[string]time.Time {
 	taken := make(map[string]int)
 	for _, w := range m.leasedURLs {
@@ -171,7 +176,8 @@ func (m *model) hostDueTimes() map[string]time.Time {
 	return due
 }
 
-// expireLeases gives back what ran out. What runs out together comes back in any order.
+// expireLeases returns the URLs of expired leases to their queues. Leases that expire together may return
+// in any order.
 func (m *model) expireLeases(now time.Time) {
 	m.now = timecmp.Later(m.now, now)
 	m.sequence++
@@ -188,8 +194,10 @@ func (m *model) expireLeases(now time.Time) {
 	}
 }
 
-// checkAndTakeLease checks one lease the Store gave, and takes it.
+// checkAndTakeLease returns an error if the Store must not have returned l, and otherwise records the
+// lease.
 func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
+	// The host must be due, and no other host due longer.
 	name := l.URL.Origin().Host()
 	due := m.hostDueTimes()
 	at, ok := due[name]
@@ -201,13 +209,14 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 			return fmt.Errorf("%s is due longer than %s", other, name)
 		}
 	}
+	// The URL must be the next one of its origin, with the Entry and HostState of the model.
 	o := l.URL.Origin()
 	first := m.nextURL(l, now, false)
 	if revisit := m.nextURL(l, now, true); m.decideRevisitTurn(o, first, revisit) {
 		first = revisit
 	}
 	if first == nil {
-		return fmt.Errorf("%v is not to be handed out", l.URL)
+		return fmt.Errorf("%v must not be leased", l.URL)
 	}
 	if diff := cmp.Diff(first.Entry, l.Entry, entryCmpOptions); diff != "" {
 		return fmt.Errorf("not the next of its origin (-want +got):\n%s", diff)
@@ -215,6 +224,7 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	if host := m.hosts[name]; !equalHostStates(host.HostState, l.HostState) && host.Due.After(startTime) {
 		return fmt.Errorf("host %+v, want %+v", l.HostState, host.HostState)
 	}
+	// Record the lease.
 	m.queuedURLs = slices.DeleteFunc(m.queuedURLs, func(w *modelURL) bool { return w == first })
 	m.hosts[name].waitingSince = now
 	first.leaseExpiresAt = l.Expires
@@ -222,8 +232,8 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	return nil
 }
 
-// nextURL returns which URL goes next of the origin of l, or which resting page:
-// l itself if it is among them.
+// nextURL returns the next URL of the origin of l, or its next revisit. If several may be next, it
+// returns the one of l.
 func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (first *modelURL) {
 	for _, w := range m.queuedURLs {
 		if w.URL.Origin() != l.URL.Origin() || w.awaitsRevisit != awaitsRevisit || m.availableFrom(w).After(now) {
@@ -236,18 +246,20 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 	return first
 }
 
-// decideRevisitTurn reports whether it is the turn of the resting page.
+// decideRevisitTurn reports whether the next lease of the origin must be revisit, and not first, and
+// records that. Either may be nil.
 func (m *model) decideRevisitTurn(o decorum.Origin, first, revisit *modelURL) bool {
 	revisitFirst := first == nil || !first.isRobotsHopForOwnOrigin() && first.returnedSeq == 0 && first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisitByOrigin[o]
 	m.lastWasRevisitByOrigin[o] = revisit != nil && revisitFirst
 	return m.lastWasRevisitByOrigin[o]
 }
 
-// expectedWait returns what is left, after the leases were taken.
+// expectedWait returns the Wait that Lease must return if it returns no lease.
 func (m *model) expectedWait() storage.Wait {
 	if len(m.queuedURLs)+len(m.leasedURLs) == 0 {
 		return storage.Wait{}
 	}
+	// If all URLs are suspended or await a revisit, Until is the end of a hold or the first revisit.
 	awaiting, revisit := m.revisitCountAndFirstDue()
 	n, end := m.countSuspendedURLs()
 	if n+awaiting == len(m.queuedURLs) && len(m.leasedURLs) == 0 && (awaiting == 0 || revisit.After(m.now)) {
@@ -256,6 +268,7 @@ func (m *model) expectedWait() storage.Wait {
 		}
 		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: revisit}
 	}
+	// Otherwise it is the first due time or expiry.
 	var at time.Time
 	for _, due := range m.hostDueTimes() {
 		at = timecmp.EarlierOfSet(at, timecmp.Later(due, startTime))
@@ -266,8 +279,8 @@ func (m *model) expectedWait() storage.Wait {
 	return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at}
 }
 
-// revisitCountAndFirstDue counts the pages that wait for their revisit, and returns when the
-// first is due, as far as a crawl should wait for it.
+// revisitCountAndFirstDue returns the number of pages that await their revisit, and when the first of
+// them is due. A page under a suspended hold is due at its end at the earliest.
 func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 	for _, w := range m.queuedURLs {
 		if !w.awaitsRevisit {
@@ -283,7 +296,8 @@ func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 	return n, first
 }
 
-// countSuspendedURLs counts what waits under a dormant hold, and returns when the first ends.
+// countSuspendedURLs returns the number of queued URLs under a suspended hold, and when the first of these
+// holds ends.
 func (m *model) countSuspendedURLs() (n int, end time.Time) {
 	for _, w := range m.queuedURLs {
 		if hold := m.originHolds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
@@ -294,7 +308,7 @@ func (m *model) countSuspendedURLs() (n int, end time.Time) {
 	return n, end
 }
 
-// applyAck ends a lease; false if it is stale.
+// applyAck is Ack for one lease. It returns false if the lease is stale.
 func (m *model) applyAck(a storage.Ack) bool {
 	w := m.leasedURLs[a.Lease.Token]
 	if w == nil {
@@ -325,6 +339,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 	return true
 }
 
+// rescheduleIfModified is RescheduleByLastmod for one page, and returns 1 if the page was rescheduled.
 func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) int {
 	for _, w := range m.queuedURLs {
 		if !w.awaitsRevisit || w.URL != g.URL || w.Request != nil {
@@ -349,7 +364,7 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 	return 0
 }
 
-// unpark is UnparkMatchingURLs: the zero Origin stands for every origin.
+// unpark is UnparkMatchingURLs.
 func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int) {
 	parked := m.parkedEntries
 	m.parkedEntries = nil
@@ -364,7 +379,7 @@ func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) 
 	return unparked
 }
 
-// reopen is what a clean stop does to leases: they go back to where they were.
+// reopen is Close and a new open: leased URLs return to their former places.
 func (m *model) reopen() {
 	for token, w := range m.leasedURLs {
 		delete(m.leasedURLs, token)
@@ -373,6 +388,7 @@ func (m *model) reopen() {
 	}
 }
 
+// counts is Counts.
 func (m *model) counts() storage.Counts {
 	hosts := make(map[string]bool)
 	awaiting := 0

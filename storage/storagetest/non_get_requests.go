@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newPOSTEntry returns an entry that a form makes.
+// newPOSTEntry returns an entry with a POST request, as of a form.
 func newPOSTEntry(s, body string) storage.Entry {
 	e := linkEntry(s)
 	e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte(body)}
@@ -17,7 +17,7 @@ func newPOSTEntry(s, body string) storage.Entry {
 }
 
 var requestTests = []testCase{
-	{"different requests to a URL are queued, the same is once", func(f *fixture) {
+	{"different requests to a URL are queued, equal ones once", func(f *fixture) {
 		put := newPOSTEntry("https://a.example/", "x=1")
 		put.Request.Method = "PUT"
 		f.mustAddExactly(4, linkEntry("https://a.example/"), newPOSTEntry("https://a.example/", "x=1"), newPOSTEntry("https://a.example/", "x=2"), put)
@@ -36,19 +36,19 @@ var requestTests = []testCase{
 	}},
 	{"bad requests are refused", func(f *fixture) {
 		for name, e := range map[string]storage.Entry{
-			"no method": {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
-			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
-			"ftp":       newPOSTEntry("ftp://a.example/", "x"),
-			"too long":  newPOSTEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
-			"an errand": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.NonGETRequest{Method: "POST"}},
-			"sent":      {URL: mustURL("https://a.example/"), Sent: true},
+			"no method":    {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
+			"GET":          {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
+			"ftp":          newPOSTEntry("ftp://a.example/", "x"),
+			"too long":     newPOSTEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
+			"prerequisite": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.NonGETRequest{Method: "POST"}},
+			"sent":         {URL: mustURL("https://a.example/"), Sent: true},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{e}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
 			}
 		}
 	}},
-	{"a mark stays, however the lease ends", func(f *fixture) {
+	{"MarkSent stays, however the lease ends", func(f *fixture) {
 		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		for i, outcome := range []storage.AckOutcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.mustLeaseURL(at(0), "https://a.example/")
@@ -60,12 +60,12 @@ var requestTests = []testCase{
 		}
 		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
 		f.must(err)
-		f.mustLeaseURL(at(0), "https://a.example/") // and runs out
+		f.mustLeaseURL(at(0), "https://a.example/") // and expires
 		if l := f.mustLeaseURL(at(100), "https://a.example/"); !l.Sent {
 			f.Error("the mark was lost")
 		}
 	}},
-	{"a mark can be taken back", func(f *fixture) {
+	{"MarkSent with false clears the mark", func(f *fixture) {
 		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.MarkSent(f.Context(), l, true))
@@ -75,7 +75,7 @@ var requestTests = []testCase{
 			f.Error("the mark is still there")
 		}
 	}},
-	{"who has lost a lease cannot mark", func(f *fixture) {
+	{"MarkSent refuses a lease that has ended", func(f *fixture) {
 		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		old := f.mustLeaseURL(at(0), "https://a.example/")
 		l := f.mustLeaseURL(at(60), "https://a.example/")
@@ -83,20 +83,20 @@ var requestTests = []testCase{
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.wantStale(f.store.MarkSent(f.Context(), l, true))
 		if l := f.mustLeaseURL(at(60), "https://a.example/"); l.Sent {
-			f.Error("it is marked")
+			f.Error("the URL is marked as sent")
 		}
 	}},
-	{"requests are no pages: they are not recalled", func(f *fixture) {
+	{"RescheduleByLastmod skips requests other than GET", func(f *fixture) {
 		f.mustAddExactly(1, newPOSTEntry("https://a.example/", "x=1"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
 		n, err := f.store.RescheduleByLastmod(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
 		f.must(err)
 		if n != 0 {
-			f.Errorf("%d were recalled", n)
+			f.Errorf("%d were rescheduled", n)
 		}
 		f.mustLeaseURL(at(100), "https://a.example/")
 	}},
-	{"long requests are handed out in their order", func(f *fixture) {
+	{"long requests are leased in their order", func(f *fixture) {
 		const n = 40
 		for i := range n {
 			f.mustAddExactly(1, newPOSTEntry("https://a.example/", strings.Repeat(string(rune('A'+i)), 50_000)))
@@ -104,7 +104,7 @@ var requestTests = []testCase{
 		for i := range n {
 			l := f.mustLeaseURL(at(0), "https://a.example/")
 			if l.Request.Body[0] != byte('A'+i) {
-				f.Fatalf("lease %d is of %q", i, l.Request.Body[0])
+				f.Fatalf("lease %d has body %q", i, l.Request.Body[0])
 			}
 			f.ackVisit(l, time.Time{})
 		}

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	modelRuns  = 4
-	modelSteps = 1500
+	modelRuns  = 4    // Stores that testRandomCalls opens
+	modelSteps = 1500 // calls of each
 )
 
-// testRandomCalls makes random calls to a Store and to the model, which must agree.
-// reopen, if not nil, closes the Store and opens it again. A failure names its
-// seed; STORAGETEST_SEED repeats it.
+// testRandomCalls makes random calls to Stores and to the model, which must agree. reopen, if not nil,
+// closes the Store and opens it again. A failure names its seed; the environment variable
+// STORAGETEST_SEED repeats it.
 func testRandomCalls(t *testing.T, open func() storage.Store, reopen func(storage.Store) storage.Store) {
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("STORAGETEST_SEED"), 10, 64); err == nil {
@@ -53,10 +53,10 @@ type randomRun struct {
 	rand   *rand.Rand
 	reopen func(storage.Store) storage.Store
 	now    time.Time
-	leases []storage.Lease // some are stale
+	leases []storage.Lease // leases to ack, renew and mark; some are stale
 }
 
-// step makes one call, with the odds the weights give, and compares.
+// step makes one random call, with the probabilities of the weights, and compares the counts.
 func (w *randomRun) step() error {
 	if w.rand.IntN(3) == 0 {
 		w.now = w.now.Add(time.Duration(w.rand.IntN(4000)) * time.Millisecond)
@@ -67,7 +67,7 @@ func (w *randomRun) step() error {
 		call   func() error
 	}{
 		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
-		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "recall", w.doReschedule}, {3, "revive", w.doUnpark}, {3, "note", w.doNote},
+		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "reschedule", w.doReschedule}, {3, "unpark", w.doUnpark}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
 	n := w.rand.IntN(105)
@@ -85,12 +85,13 @@ func (w *randomRun) step() error {
 	return nil
 }
 
-// randomOrigin picks one of twelve, of six hosts.
+// randomOrigin returns one of twelve origins, of six hosts.
 func (w *randomRun) randomOrigin() decorum.Origin {
 	schemes := []string{"http", "https"}
 	return mustOrigin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(6)))
 }
 
+// doAdd adds up to five entries, some of them redirects of a robots.txt or POST requests.
 func (w *randomRun) doAdd() error {
 	var entries []storage.Entry
 	for range w.rand.IntN(6) {
@@ -117,6 +118,7 @@ func (w *randomRun) doAdd() error {
 	return err
 }
 
+// doLease leases up to three URLs, and checks each lease, the number of leases, and Wait if it has none.
 func (w *randomRun) doLease() error {
 	ttl, maxLeases := time.Duration(1+w.rand.IntN(20))*time.Second, w.rand.IntN(4)
 	leases, wait, err := w.store.Lease(w.Context(), w.now, ttl, maxLeases)
@@ -137,23 +139,25 @@ func (w *randomRun) doLease() error {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
 	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind || !w.equalOrBothPast(wait.Until, want.Until)) {
-		return fmt.Errorf("next %+v, want %+v", wait, want)
+		return fmt.Errorf("wait %+v, want %+v", wait, want)
 	}
 	return nil
 }
 
-// equalOrBothPast compares times to come: one that is not says that it is time now.
+// equalOrBothPast reports whether a and b are equal, or both not in the future: then both mean now.
 func (w *randomRun) equalOrBothPast(a, b time.Time) bool {
 	return a.Equal(b) || !a.After(w.now) && !b.After(w.now)
 }
 
+// doAck acks up to two leases with random outcomes. Some leases stay in w.leases and are acked again
+// later, when they are stale.
 func (w *randomRun) doAck() error {
 	var acks []storage.Ack
 	stale := false
 	for range min(w.rand.IntN(3), len(w.leases)) {
 		i := w.rand.IntN(len(w.leases))
 		a := storage.Ack{Lease: w.leases[i], Outcome: storage.AckOutcome(w.rand.IntN(6))}
-		if w.rand.IntN(4) > 0 { // else it will be acked again
+		if w.rand.IntN(4) > 0 { // otherwise it will be acked again
 			w.leases[i] = w.leases[len(w.leases)-1]
 			w.leases = w.leases[:len(w.leases)-1]
 		}
@@ -180,6 +184,7 @@ func (w *randomRun) doAck() error {
 	return nil
 }
 
+// doRenew renews a lease, which must fail if the lease is stale.
 func (w *randomRun) doRenew() error {
 	if len(w.leases) == 0 {
 		return nil
@@ -198,6 +203,7 @@ func (w *randomRun) doRenew() error {
 	return err
 }
 
+// doMarkSent marks the URL of a lease, which must fail if the lease is stale.
 func (w *randomRun) doMarkSent() error {
 	if len(w.leases) == 0 {
 		return nil
@@ -217,6 +223,7 @@ func (w *randomRun) doMarkSent() error {
 	return nil
 }
 
+// doHold holds an origin, or ends its hold.
 func (w *randomRun) doHold() error {
 	o, hold := w.randomOrigin(), modelOriginHold{suspended: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) > 0 {
@@ -226,6 +233,7 @@ func (w *randomRun) doHold() error {
 	return w.store.Hold(w.Context(), o, hold.until, hold.suspended)
 }
 
+// doReschedule makes up to 19 random pages due, and compares the number of those that were.
 func (w *randomRun) doReschedule() error {
 	want := 0
 	var lastmods []storage.SitemapLastmod
@@ -237,11 +245,12 @@ func (w *randomRun) doReschedule() error {
 	}
 	n, err := w.store.RescheduleByLastmod(w.Context(), w.now, lastmods)
 	if err == nil && n != want {
-		return fmt.Errorf("recalled %d, want %d", n, want)
+		return fmt.Errorf("rescheduled %d, want %d", n, want)
 	}
 	return err
 }
 
+// doUnpark unparks some URLs of an origin, or of all, and compares their number.
 func (w *randomRun) doUnpark() error {
 	o, kind := w.randomOrigin(), w.rand.IntN(3)
 	if w.rand.IntN(8) == 0 {
@@ -250,11 +259,12 @@ func (w *randomRun) doUnpark() error {
 	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
 	n, err := w.store.UnparkMatchingURLs(w.Context(), o, shouldUnpark)
 	if want := w.model.unpark(o, shouldUnpark); err == nil && n != want {
-		return fmt.Errorf("revived %d, want %d", n, want)
+		return fmt.Errorf("unparked %d, want %d", n, want)
 	}
 	return err
 }
 
+// doNote reads, sets or deletes a note.
 func (w *randomRun) doNote() error {
 	o, key := w.randomOrigin(), strconv.Itoa(w.rand.IntN(3))
 	id := o.String() + key
@@ -273,13 +283,14 @@ func (w *randomRun) doNote() error {
 	return w.store.SetNote(w.Context(), o, key, value)
 }
 
+// doReopen closes the Store and opens it again.
 func (w *randomRun) doReopen() error {
 	if w.reopen == nil {
 		return nil
 	}
 	w.store = w.reopen(w.store)
 	w.model.reopen()
-	// The new Store knows no time yet, and so not what is due: it is told.
+	// The new Store has not been given a time yet, which DueHosts needs: call Lease.
 	_, _, err := w.store.Lease(w.Context(), w.now, leaseTTL, 0)
 	w.model.expireLeases(w.now)
 	return err

@@ -9,7 +9,7 @@ import (
 )
 
 var schedulingTests = []testCase{
-	{"no host before its Due", func(f *fixture) {
+	{"Lease returns no URL of a host before its Due", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(10))
 		f.wantNoLease(at(10).Add(-1))
@@ -17,13 +17,13 @@ var schedulingTests = []testCase{
 		f.wantWait(at(12), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(12.5)})
 		f.mustLeaseURL(at(12.5), "https://a.example/3")
 	}},
-	{"one host does not hold another back", func(f *fixture) {
+	{"one host does not delay another", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
-	{"longest due first", func(f *fixture) {
+	{"the host that has been due longest is leased first", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		due := map[string]time.Time{"a.example": at(20), "b.example": at(10), "c.example": at(30)}
 		for _, l := range f.mustLeaseUpTo(at(0), 3) {
@@ -32,14 +32,14 @@ var schedulingTests = []testCase{
 		f.mustAddExactly(3, linkEntries("https://a.example/2", "https://b.example/2", "https://c.example/2")...)
 		f.wantOrder(at(40), "https://b.example/2", "https://a.example/2", "https://c.example/2")
 	}},
-	{"a host served again and again leaves others their turn", func(f *fixture) {
+	{"a host that is due again at once takes turns with other hosts", func(f *fixture) {
 		for _, host := range []string{"a", "b"} {
 			for _, path := range []string{"1", "2", "3"} {
 				f.mustAddExactly(1, linkEntry("https://"+host+".example/"+path))
 			}
 		}
 		var hosts []string
-		for s := range 6 { // no delay: the host is due again as the visit ends
+		for s := range 6 { // the host is due again after 0.5 s, before the next Lease
 			l := f.mustLeaseUpTo(at(float64(s)), 1)[0]
 			hosts = append(hosts, l.URL.Origin().Host()[:1])
 			f.ackVisit(l, at(float64(s)+0.5))
@@ -48,7 +48,7 @@ var schedulingTests = []testCase{
 			f.Errorf("served %s, want the hosts by turns", got)
 		}
 	}},
-	{"never more of a host at a time than its slots", func(f *fixture) {
+	{"a host never has more leases than its Slots", func(f *fixture) {
 		f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4")...)
 		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 1 {
@@ -60,7 +60,7 @@ var schedulingTests = []testCase{
 			f.Fatalf("%d leases with 2 slots", len(leases))
 		}
 		f.wantNoLease(at(1))
-		f.mustAck(storage.Ack{Lease: leases[0], HostState: &storage.HostState{Slots: 1}}) // one is out still
+		f.mustAck(storage.Ack{Lease: leases[0], HostState: &storage.HostState{Slots: 1}}) // one lease is left
 		f.wantNoLease(at(1))
 		f.mustAck(storage.Ack{Lease: leases[1]})
 		f.mustLeaseURL(at(1), "https://a.example/4")
@@ -78,7 +78,7 @@ var schedulingTests = []testCase{
 			f.Fatalf("leased %d", len(second))
 		}
 	}},
-	{"an origin leaves the others of its host their turn", func(f *fixture) {
+	{"the origins of a host take turns", func(f *fixture) {
 		for _, path := range []string{"/1", "/2", "/3"} {
 			f.mustAddExactly(2, linkEntry("http://a.example"+path), linkEntry("https://a.example"+path))
 		}
@@ -103,7 +103,7 @@ var schedulingTests = []testCase{
 			f.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
-	{"a nil Host leaves the host as it was", func(f *fixture) {
+	{"a nil HostState leaves the host unchanged", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		want := storage.HostState{Due: at(10), LostVisitDelay: 2 * time.Second, Slots: 3, ConsecutiveFailures: 4}
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
@@ -112,7 +112,7 @@ var schedulingTests = []testCase{
 			f.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
-	{"a host's clock outlives its queue", func(f *fixture) {
+	{"a host keeps its clock when its queue is empty", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/1"))
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(100))
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone})
@@ -136,10 +136,10 @@ var leaseTests = []testCase{
 			f.Errorf("%d leases for max 2", n)
 		}
 		if n := len(f.mustLeaseUpTo(at(0), 2)); n != 1 {
-			f.Errorf("%d leases of what was left, want 1", n)
+			f.Errorf("%d leases of the last host, want 1", n)
 		}
 	}},
-	{"a lease says until when, and has a token of its own", func(f *fixture) {
+	{"a lease has the time of its expiry, and a unique token", func(f *fixture) {
 		f.mustAddExactly(2, linkEntries("https://a.example/", "https://b.example/")...)
 		leases := f.mustLeaseUpTo(at(5), 2)
 		if !leases[0].Expires.Equal(at(65)) {
@@ -151,7 +151,7 @@ var leaseTests = []testCase{
 			f.Error("two leases have the same token")
 		}
 	}},
-	{"a lease that ran out goes to the head, and its host rests its Gap from then", func(f *fixture) {
+	{"the URL of an expired lease goes to the head, and its host is due LostVisitDelay after the expiry", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
 		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(10), LostVisitDelay: 7 * time.Second}})
@@ -161,23 +161,23 @@ var leaseTests = []testCase{
 		f.wantWait(at(75), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
 		f.wantOrder(at(77), "https://a.example/2", "https://a.example/first", "https://a.example/3")
 	}},
-	{"a lease that ran out gives its slot free", func(f *fixture) {
+	{"an expired lease frees its slot", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustLeaseURL(at(0), "https://a.example/")
 		f.mustLeaseURL(at(60), "https://a.example/")
 		f.wantNoLease(at(119))
 		f.mustLeaseURL(at(120), "https://a.example/")
 	}},
-	{"Renew lets a lease run on", func(f *fixture) {
+	{"Renew extends a lease", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.Renew(f.Context(), l, at(50), 30*time.Second))
 		f.wantWait(at(60), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(80)})
-		f.must(f.store.Renew(f.Context(), l, at(79), leaseTTL)) // the same value, renewed again
+		f.must(f.store.Renew(f.Context(), l, at(79), leaseTTL)) // with the same Lease value
 		f.wantNoLease(at(138))
 		f.mustLeaseURL(at(139), "https://a.example/")
 	}},
-	{"Renew refuses a lease that ran out", func(f *fixture) {
+	{"Renew refuses a lease that has expired", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.wantStale(f.store.Renew(f.Context(), l, at(60), leaseTTL))
@@ -194,16 +194,16 @@ var leaseTests = []testCase{
 }
 
 var waitTests = []testCase{
-	{"Nothing: no URL is queued and no lease is out", func(f *fixture) {
+	{"RemainingNone: no URL is queued or leased", func(f *fixture) {
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Park})
 		l := f.mustLeaseURL(at(0), "https://a.example/2")
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Drop})
-		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone}) // what is parked is not queued
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone}) // parked URLs do not count
 	}},
-	{"Waiting for the host, the hold, the retry or a lease, whichever is earliest", func(f *fixture) {
+	{"RemainingPending until the host is due, the hold ends, the retry is due or a lease expires", func(f *fixture) {
 		f.mustAddExactly(6, linkEntries("https://due.example/1", "https://due.example/2", "https://held.example/",
 			"https://later.example/", "https://out.example/", "https://out.example/2")...)
 		f.mustHoldOrigin("https://held.example", at(50), false)
@@ -223,7 +223,7 @@ var waitTests = []testCase{
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(50), "https://held.example/")})
 		f.wantWait(at(51), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
 	}},
-	{"Waiting until both the host is due and the retry time has come", func(f *fixture) {
+	{"RemainingPending until both the host and the retry are due", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{
 			Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(30),
@@ -235,7 +235,7 @@ var waitTests = []testCase{
 		f.wantNoLease(at(39))
 		f.mustLeaseURL(at(40), "https://a.example/")
 	}},
-	{"Dormant: only origins under a dormant hold have URLs; At is the earliest end", func(f *fixture) {
+	{"RemainingSuspended: only origins under a suspended hold have URLs; Until is the earliest end", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		f.mustHoldOrigin("https://a.example", at(300), true)
 		f.mustHoldOrigin("https://b.example", at(200), true)
@@ -246,17 +246,17 @@ var waitTests = []testCase{
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(200)})
 		f.mustAddExactly(1, linkEntry("https://d.example/"))
 		f.mustHoldOrigin("https://d.example", at(150), false)
-		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)}) // somebody waits for d
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)}) // the hold of d is not suspended
 		f.wantOrder(at(200), "https://d.example/", "https://b.example/")
 		f.wantWait(at(201), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(300)})
 	}},
-	{"what was put off under a dormant hold is dormant", func(f *fixture) {
+	{"a delayed URL under a suspended hold is suspended", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.mustHoldOrigin("https://a.example", at(99), true)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(99)})
 	}},
-	{"Add, Ack, Hold and Revive may bring one earlier", func(f *fixture) {
+	{"Add, Ack and Hold may make a URL due before Wait.Until", func(f *fixture) {
 		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), false)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})

@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Run tests that the Stores open returns, which must be Inspectors as well, keep the contract.
-// Every test asks for an empty Store of its own, and closes it.
+// Run tests that the Stores which open returns obey the contract of storage.Store. open must return a
+// new, empty Store that is also a storage.Inspector. Each test opens its own Store and closes it.
 func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, group := range [][]testCase{addTests, orderTests, rankTests, schedulingTests, leaseTests, waitTests,
 		ackTests, requestTests, revisitTests, rescheduleTests, holdTests, parkAndNoteTests, hostCounterTests} {
@@ -30,7 +30,7 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	})
 }
 
-// A testCase pins the sentence of the contract that is its name.
+// A testCase tests the sentence of the contract that is its name.
 type testCase struct {
 	name string
 	run  func(*fixture)

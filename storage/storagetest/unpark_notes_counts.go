@@ -12,9 +12,9 @@ import (
 )
 
 var parkAndNoteTests = []testCase{
-	{"Revive queues what judge returns true for, and keeps the rest", testUnpark},
-	{"Unpark of all origins", testUnparkOfAllOrigins},
-	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
+	{"UnparkMatchingURLs queues the URLs for which shouldUnpark returns true, and no others", testUnpark},
+	{"UnparkMatchingURLs of the zero Origin unparks URLs of all origins", testUnparkOfAllOrigins},
+	{"unparked URLs are in the order of parking, behind their class", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.Park})
@@ -22,11 +22,11 @@ var parkAndNoteTests = []testCase{
 		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		if n != 2 {
-			f.Errorf("revived %d, want 2", n)
+			f.Errorf("unparked %d, want 2", n)
 		}
 		f.wantOrder(at(0), "https://a.example/3", "https://a.example/1", "https://a.example/2")
 	}},
-	{"Revive offers each of many parked URLs once", func(f *fixture) {
+	{"UnparkMatchingURLs offers each of many parked URLs once", func(f *fixture) {
 		const many = 2500
 		for i := range many {
 			f.mustAddExactly(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
@@ -45,7 +45,7 @@ var parkAndNoteTests = []testCase{
 		})
 		f.must(err)
 		if n != many || len(offered) != many {
-			f.Errorf("revived %d of %d", n, len(offered))
+			f.Errorf("unparked %d of %d", n, len(offered))
 		}
 		for path, times := range offered {
 			if times != 1 {
@@ -53,14 +53,14 @@ var parkAndNoteTests = []testCase{
 			}
 		}
 	}},
-	{"Revive of an origin without parked URLs does nothing", func(f *fixture) {
+	{"UnparkMatchingURLs of an origin without parked URLs does nothing", func(f *fixture) {
 		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
-			f.Error("judge was called")
+			f.Error("shouldUnpark was called")
 			return true
 		})
 		f.must(err)
 		if n != 0 {
-			f.Errorf("revived %d", n)
+			f.Errorf("unparked %d", n)
 		}
 	}},
 	{"notes are kept by origin and key", testNotes},
@@ -104,18 +104,17 @@ func testUnpark(f *fixture) {
 		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), shouldUnpark)
 		f.must(err)
 		if n != want.unparked || !slices.Equal(offered, want.offered) {
-			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.unparked, want.offered)
+			f.Errorf("call %d: unparked %d of %v, want %d of %v", i, n, offered, want.unparked, want.offered)
 		}
 	}
 	if c := f.mustGetCounts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
-	f.mustAddExactly(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
+	f.mustAddExactly(0, linkEntries("https://a.example/1", "https://a.example/2")...) // they are still in the seen set
 	f.wantOrder(at(1), "https://a.example/1", "https://a.example/3")
 }
 
-// testUnparkOfAllOrigins: the zero Origin stands for every origin, and for those of which nothing
-// is parked, too.
+// testUnparkOfAllOrigins tests the zero Origin in a store that also has origins without parked URLs.
 func testUnparkOfAllOrigins(f *fixture) {
 	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example:8443/1")...)
 	for range 4 {
@@ -128,7 +127,7 @@ func testUnparkOfAllOrigins(f *fixture) {
 		n, err := f.store.UnparkMatchingURLs(f.Context(), decorum.Origin{}, shouldUnpark)
 		f.must(err)
 		if c := f.mustGetCounts(); n != want || c.ParkedURLs != 1 || c.QueuedURLs != 4 {
-			f.Errorf("call %d: revived %d, counts %+v, want %d, 1 parked, 4 queued", call, n, c, want)
+			f.Errorf("call %d: unparked %d, counts %+v, want %d, 1 parked, 4 queued", call, n, c, want)
 		}
 	}
 }
@@ -150,7 +149,7 @@ func testNotes(f *fixture) {
 	note(a, "robots", nil)
 	value := []byte("value")
 	set(a, "robots", value)
-	copy(value, "other") // the note is the store's
+	copy(value, "other") // the store has its own copy
 	set(a, "robots2", []byte("2"))
 	set(b, "robots", []byte("b"))
 	note(a, "robots", []byte("value"))
@@ -159,20 +158,20 @@ func testNotes(f *fixture) {
 	note(a, "", nil)
 	got, err := f.store.ReadNote(f.Context(), a, "robots")
 	f.must(err)
-	copy(got, "OTHER") // and what is returned is the caller's
+	copy(got, "OTHER") // the result is the caller's copy
 	note(a, "robots", []byte("value"))
 	set(a, "robots", []byte{})
 	note(a, "robots", []byte{})
 	set(a, "robots", nil)
 	note(a, "robots", nil)
-	set(a, "robots", nil) // deleting what is not there
+	set(a, "robots", nil) // a note that does not exist
 	note(a, "robots2", []byte("2"))
 	large := bytes.Repeat([]byte("note"), 1<<18)
 	set(a, "large", large)
 	f.must(f.store.Flush(f.Context()))
 	note(a, "large", large)
 	if f.store.SetNote(f.Context(), a, "large", make([]byte, storage.MaxNoteBytes+1)) == nil {
-		f.Error("a note beyond the limit was not refused")
+		f.Error("SetNote accepted a note beyond MaxNoteBytes")
 	}
 	note(a, "large", large)
 	f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
@@ -214,7 +213,7 @@ func testCounts(f *fixture) {
 	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
 }
 
-// callEveryMethod makes every call of the Store, and returns the error of each.
+// callEveryMethod calls methods of the Store with ctx, and returns the error of each.
 func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	a := mustOrigin("https://a.example")
 	errs := make(map[string]error)
@@ -223,10 +222,10 @@ func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: linkEntry("https://a.example/")}, at(0), leaseTTL)
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
-	_, errs["Recall"] = s.RescheduleByLastmod(ctx, at(0), nil)
-	_, errs["Revive"] = s.UnparkMatchingURLs(ctx, a, func(storage.Entry) bool { return true })
-	_, errs["Unpark of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
-	_, errs["Note"] = s.ReadNote(ctx, a, "key")
+	_, errs["RescheduleByLastmod"] = s.RescheduleByLastmod(ctx, at(0), nil)
+	_, errs["UnparkMatchingURLs"] = s.UnparkMatchingURLs(ctx, a, func(storage.Entry) bool { return true })
+	_, errs["UnparkMatchingURLs of all"] = s.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
+	_, errs["ReadNote"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.(storage.Inspector).Counts(ctx)
 	errs["Flush"] = s.Flush(ctx)
