@@ -10,7 +10,7 @@ import (
 // crawl keep between runs. The zero Origin has the values that belong to the crawl itself. Calls
 // take effect in their order.
 type Notes interface {
-	// ReadNote returns the value that SetNote set for the origin and key, nil if there is no value.
+	// ReadNote returns the value that SetNote set for the origin and key, nil without a value.
 	// The result belongs to the caller.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote sets a value of at most MaxNoteBytes bytes, and copies it. A nil value deletes the

@@ -175,12 +175,13 @@ type AckOutcome uint8
 
 // Outcomes of a lease.
 const (
-	Done      AckOutcome = iota // visited: leaves the queue, stays in the seen set
-	Requeue                     // not visited: returns to the head of its queue
-	RetryAt                     // failed: queued again, not leased before Ack.NotBefore, then first of its PriorityClass
-	Park                        // disallowed: leaves the queue until UnparkMatchingURLs
-	Drop                        // given up: leaves the queue, stays in the seen set
-	RevisitAt                   // visited: awaits its revisit at Ack.NotBefore; a redirect of a robots.txt is Done
+	Done    AckOutcome = iota // visited: leaves the queue, stays in the seen set
+	Requeue                   // not visited: returns to the head of its queue
+	RetryAt                   // failed: queued again, not leased before Ack.NotBefore, then first of its class
+	Park                      // disallowed: leaves the queue until UnparkMatchingURLs
+	Drop                      // given up: leaves the queue, stays in the seen set
+	// RevisitAt: visited, and awaits its revisit at Ack.NotBefore. A redirect of a robots.txt is Done.
+	RevisitAt
 )
 
 // An Ack ends a lease.

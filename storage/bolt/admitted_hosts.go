@@ -98,6 +98,7 @@ func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 		values[string(domainHostKey(domain, ""))] = encodeUvarint(uint64(n))
 	}
 	values[string(domainHostKey("", ""))] = encodeUvarint(uint64(c.totalHostCount))
+	// Neighbouring keys share a page, so write in the order of the keys.
 	b := newChecksummedBucket(tx, bucketHostCounts)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {

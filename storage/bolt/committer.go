@@ -111,6 +111,7 @@ func (c *committer) write(
 				return err
 			}
 		}
+		// The output must be on the disk before the changes that depend on it.
 		if err := c.opts.BeforeWrite(); err != nil {
 			return &beforeWriteHookError{err}
 		}

@@ -89,7 +89,8 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.AckOutcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // Done, Requeue or RetryAt
+			// The outcome is Done, Requeue or RetryAt.
+			a := storage.Ack{Lease: l, Outcome: storage.AckOutcome(i % 3), HostState: &storage.HostState{Slots: i % 4}}
 			if a.Outcome == storage.Done {
 				done++
 			}
@@ -185,7 +186,7 @@ func crashEntry(t *testing.T, i int) storage.Entry {
 	return storage.Entry{URL: u, PriorityClass: storage.PriorityClass(i % storage.NumClasses)}
 }
 
-// mustReadNumber returns the number under the key, 0 if there is none.
+// mustReadNumber returns the number under the key, 0 without such a note.
 func mustReadNumber(t *testing.T, s *Store, o decorum.Origin, key string) int {
 	t.Helper()
 	b, err := s.ReadNote(t.Context(), o, key)

@@ -56,6 +56,7 @@ func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 	case from == formatVersion:
 		return true, nil
 	}
+	// The file has format 3: begin the migration, which later transactions continue.
 	if err := beginMigrateFormat3(tx); err != nil {
 		return false, err
 	}

@@ -39,7 +39,7 @@ func (n *NoteStore) Close() error { return n.close(func() {}) }
 // Store and NoteStore have in common.
 type noteTable struct{ *engine }
 
-// ReadNote returns the value that SetNote set for the origin and key, nil if there is no value.
+// ReadNote returns the value that SetNote set for the origin and key, nil without a value.
 func (n noteTable) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
 	err = n.engine.view(ctx, func(tx *bbolt.Tx) error {
 		o, err := n.engine.index.find(tx, name)

@@ -188,6 +188,6 @@ func TestNotesOfAPastDaemon(t *testing.T) {
 		kinds[kind]++
 	}
 	if kinds["rest"] == 0 || kinds["robots"] == 0 {
-		t.Errorf("notes by kind: %v, want rests and robots.txt records", kinds)
+		t.Errorf("notes by kind: %v, want notes of both kinds, rest and robots", kinds)
 	}
 }

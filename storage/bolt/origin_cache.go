@@ -132,6 +132,7 @@ func (x *originCache) find(tx *bbolt.Tx, name decorum.Origin) (*residentOrigin, 
 	if err != nil {
 		return nil, err
 	}
+	// The bucket names may lead to the record of another origin if it is damaged.
 	if o.name != name {
 		return nil, x.damageReporter.errorf("origin %v has the number of %v", name, o.name)
 	}

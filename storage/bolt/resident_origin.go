@@ -61,6 +61,7 @@ func (o *residentOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortK
 	return n, firstSortKey
 }
 
+// info describes o.
 func (o *residentOrigin) info() storage.OriginInfo {
 	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
 	return storage.OriginInfo{
@@ -76,6 +77,8 @@ const (
 	flagLastWasRevisit
 )
 
+// appendOriginRecord appends the record of o: its name, hold, flags and counts, and for each lane with
+// URLs its number, count and lowest sort key.
 func appendOriginRecord(b []byte, o *residentOrigin) []byte {
 	b = binaryrecord.AppendString(b, o.name.String())
 	b = binary.AppendUvarint(b, uint64(o.lastSeq))
@@ -89,6 +92,7 @@ func appendOriginRecord(b []byte, o *residentOrigin) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(o.seenCount))
 	b = binary.AppendUvarint(b, uint64(o.parkedCount))
+	// Leased URLs count as queued, since they are when the record is read again.
 	for i := range o.lanes {
 		l := &o.lanes[i]
 		if n, first := o.storedCountAndFirstKey(l); n > 0 {
@@ -100,6 +104,7 @@ func appendOriginRecord(b []byte, o *residentOrigin) []byte {
 	return b
 }
 
+// parseOriginRecord sets the fields of o that appendOriginRecord wrote. The host is not one of them.
 func parseOriginRecord(b []byte, o *residentOrigin) error {
 	r := &binaryrecord.Reader{RemainingData: b}
 	o.name = record.ReadOrigin(r)
@@ -112,6 +117,7 @@ func parseOriginRecord(b []byte, o *residentOrigin) error {
 	o.parkedCount = r.Int()
 	for r.Err == nil && len(r.RemainingData) > 0 {
 		id := schedule.LaneID(r.Byte())
+		// The lanes must be valid and in order, each once.
 		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
 			r.MarkDamaged()
 			break

@@ -282,6 +282,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	}
 	results := make([]storage.HostLimitResult, len(hosts))
 	err := s.engine.change(ctx, func(tx *bbolt.Tx) error {
+		// Each host counts for the limits of the next one.
 		for i, h := range hosts {
 			count, err := s.engine.admittedHosts.count(tx, h)
 			if err != nil {
@@ -336,6 +337,8 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 		s.engine.journal.markOriginAndHostChanged(o)
 	}
+	// Skip URLs that the seen set has, except redirects of a robots.txt. The fingerprints come last,
+	// since they may include those of the URLs.
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
 		k := &p.URLs[i]

@@ -92,8 +92,8 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	}
 }
 
-// TestDiskFullIsTemporary: errors for lack of space stall the store, also those of which bbolt keeps only
-// the text. Other errors do not.
+// TestDiskFullIsTemporary: errors for lack of space stall the store, also if bbolt keeps only their text.
+// Other errors do not.
 func TestDiskFullIsTemporary(t *testing.T) {
 	for _, err := range []error{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),

@@ -18,6 +18,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		return err
 	}
 	defer m.mu.Unlock()
+	// A stale lease does not stop the other acks.
 	var errs []error
 	for i := range acks {
 		a := &acks[i]
@@ -32,7 +33,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(errs...)
 }
 
-// endLeaseWithOutcome ends lease l, which is no longer in m.leases: it puts the URL where a.Outcome says
+// endLeaseWithOutcome ends l, which the caller has removed from m.leases: it puts the URL where a.Outcome says
 // and sets the state of the host.
 func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
 	e := schedule.CloneEntry(a.Lease.Entry)

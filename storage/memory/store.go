@@ -229,7 +229,8 @@ func (m *Store) LeaseFromHost(
 func (m *Store) issueLease(o *schedule.Origin[*originQueue], now, expires time.Time) (storage.Lease, error) {
 	e, ok := o.Queue.pop(now)
 	if !ok {
-		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due") // a bug of this package or of schedule
+		// This is a bug of this package or of schedule.
+		return storage.Lease{}, fmt.Errorf("lease: a host is due that has no URL due")
 	}
 	if e.RobotsFor.IsZero() {
 		m.seenURLs[seenKeyOf(&e)] = nil // it no longer awaits its revisit

@@ -28,6 +28,7 @@ func testConcurrentCrawl(f *fixture) {
 	if f.Failed() {
 		return
 	}
+	// Nothing is left, and each page of the binary tree of each host was visited once.
 	f.wantWait(at(1e6), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	if want := hosts * (1<<depth - 1); len(l.visitsPerURL) != want {
 		f.Errorf("%d URLs were visited, want %d", len(l.visitsPerURL), want)

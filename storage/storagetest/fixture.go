@@ -43,7 +43,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// mustAddExactly adds the entries, of which want must be queued.
+// mustAddExactly adds the entries. Exactly want of them must be queued.
 func (f *fixture) mustAddExactly(want int, entries ...storage.Entry) {
 	f.Helper()
 	results, err := f.store.Add(f.Context(), entries, 0)

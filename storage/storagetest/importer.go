@@ -189,6 +189,7 @@ func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
 	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
 	sent := newPOSTEntry("https://a.example/form", "x=1")
+	// Outcomes of five visits; the sixth URL stays queued.
 	i.mustAddExactly(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
 		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
@@ -198,10 +199,12 @@ func addEntryInEveryState(i *inspectorFixture) {
 		end.Lease.VisitHistorySummary = newVisitHistorySummary(at(0))
 		i.mustAck(end)
 	}
+	// Entries of several classes and kinds, on two origins of one host.
 	i.mustAddExactly(2, full, sent)
 	i.mustAddExactly(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 	i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
 	i.mustAddExactly(2, linkEntry("http://a.example/plain"), robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
+	// Holds, one of them of an origin without URLs, and redirects of a robots.txt.
 	i.mustHoldOrigin("http://a.example", at(200), true)
 	i.mustHoldOrigin("https://c.example", at(100), false)
 	l := i.fixture.mustLeaseURL(at(20), "https://a.example/robots2")

@@ -47,6 +47,7 @@ func (i *inspectorFixture) allOrigins() map[string]storage.OriginInfo {
 		all[o.Origin.String()] = o
 		return true
 	}))
+	// An OriginLister must list the same origins.
 	lister, ok := i.Inspector.(storage.OriginLister)
 	if !ok {
 		return all
@@ -345,5 +346,6 @@ func testOriginInfo(i *inspectorFixture) {
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
 	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, ParkedURLs: 1, SeenURLs: 5})
 	i.mustAddExactly(1, linkEntry("http://a.example/"))
-	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)}) // both origins share the host's clock
+	// Both origins share the host's clock.
+	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)})
 }

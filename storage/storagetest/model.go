@@ -315,6 +315,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 		return false
 	}
 	delete(m.leasedURLs, a.Lease.Token)
+	// The URL keeps the Entry of the ack, except for Sent.
 	e := a.Lease.Entry
 	e.Sent = w.Sent
 	switch a.Outcome {
@@ -329,6 +330,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 	case storage.Park:
 		m.parkedEntries = append(m.parkedEntries, e)
 	}
+	// Due of the host never moves back.
 	host := m.getOrCreateHost(&e)
 	host.waitingSince = m.now
 	if a.HostState != nil {
@@ -352,6 +354,7 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 		if !history.VisitedAt.Before(g.Modified) {
 			return 0
 		}
+		// The page is due now, unless it was due earlier, behind others of the same time.
 		history.SitemapLastmod = g.Modified
 		w.VisitHistorySummary = &history
 		if now.Before(w.notBefore) {
@@ -394,7 +397,7 @@ func (m *model) counts() storage.Counts {
 	awaiting := 0
 	for _, w := range m.queuedURLs {
 		if w.awaitsRevisit {
-			awaiting++
+			awaiting++ // such a page does not make its host a queued one
 			continue
 		}
 		hosts[w.URL.Origin().Host()] = true

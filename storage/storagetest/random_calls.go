@@ -70,6 +70,7 @@ func (w *randomRun) step() error {
 		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "reschedule", w.doReschedule}, {3, "unpark", w.doUnpark}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
+	// The sum of the weights is 105.
 	n := w.rand.IntN(105)
 	for _, c := range calls {
 		if n -= c.weight; n < 0 {
@@ -98,6 +99,7 @@ func (w *randomRun) doAdd() error {
 		e := linkEntry(fmt.Sprintf("%v/%d", w.randomOrigin(), w.rand.IntN(150)))
 		e.PriorityClass, e.Depth = storage.PriorityClass(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
 		e.PriorityRank = uint16(max(0, w.rand.IntN(6)-3))
+		// Four of ten entries are of a special kind.
 		switch w.rand.IntN(10) {
 		case 0:
 			e.RobotsFor = w.randomOrigin()
@@ -135,6 +137,7 @@ func (w *randomRun) doLease() error {
 		}
 		w.leases = append(w.leases, l)
 	}
+	// Fewer leases than maxLeases are correct only if no other host is due.
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
@@ -233,7 +236,7 @@ func (w *randomRun) doHold() error {
 	return w.store.Hold(w.Context(), o, hold.until, hold.suspended)
 }
 
-// doReschedule makes up to 19 random pages due, and compares the number of those that were.
+// doReschedule makes up to 19 random pages due, and compares their number.
 func (w *randomRun) doReschedule() error {
 	want := 0
 	var lastmods []storage.SitemapLastmod

@@ -258,7 +258,8 @@ func testSizeLimits(f *fixture) {
 	stats := make([]byte, storage.MaxStatsBytes)
 	stats[0] = 1
 	l.VisitHistorySummary = &storage.VisitHistorySummary{ETag: long[1:], LastModified: long[1:]}
-	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), HostState: &storage.HostState{EncodedStats: stats}}) // the refused acks did not end the lease
+	// The refused acks did not end the lease.
+	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), HostState: &storage.HostState{EncodedStats: stats}})
 	l = f.mustLeaseURL(at(1), "https://a.example/1")
 	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes || len(l.VisitHistorySummary.ETag) != storage.MaxValidatorBytes {
 		f.Errorf("statistics of %d bytes, ETag of %d; want the lengths of the limits", len(l.HostState.EncodedStats), len(l.VisitHistorySummary.ETag))

@@ -151,14 +151,15 @@ var leaseTests = []testCase{
 			f.Error("two leases have the same token")
 		}
 	}},
-	{"the URL of an expired lease goes to the head, and its host is due LostVisitDelay after the expiry", func(f *fixture) {
+	{"the URL of an expired lease goes to the head; its host is due LostVisitDelay later", func(f *fixture) {
 		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
 		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(10), LostVisitDelay: 7 * time.Second}})
 		f.mustLeaseURL(at(10), "https://a.example/2")
 		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.wantWait(at(70).Add(-1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(70)})
-		f.wantWait(at(75), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
+		// LostVisitDelay begins at 70 s, when the lease expired, not at 75 s.
+		f.wantWait(at(75), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(77)})
 		f.wantOrder(at(77), "https://a.example/2", "https://a.example/first", "https://a.example/3")
 	}},
 	{"an expired lease frees its slot", func(f *fixture) {
@@ -246,7 +247,8 @@ var waitTests = []testCase{
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(200)})
 		f.mustAddExactly(1, linkEntry("https://d.example/"))
 		f.mustHoldOrigin("https://d.example", at(150), false)
-		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)}) // the hold of d is not suspended
+		// The hold of d is not suspended.
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)})
 		f.wantOrder(at(200), "https://d.example/", "https://b.example/")
 		f.wantWait(at(201), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(300)})
 	}},

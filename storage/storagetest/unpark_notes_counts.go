@@ -189,6 +189,7 @@ func testCounts(f *fixture) {
 	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
 	f.mustAddExactly(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{QueuedHosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
+	// Leases and outcomes.
 	leases := f.mustLeaseUpTo(at(0), 3)
 	want(storage.Counts{QueuedHosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
 	for _, l := range leases {
@@ -202,6 +203,7 @@ func testCounts(f *fixture) {
 		}
 	}
 	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
+	// Holds: only suspended ones count as such.
 	f.mustHoldOrigin(leases[0].URL.Origin().String(), at(100), true)
 	f.mustHoldOrigin("https://a.example", at(100), true)
 	f.mustHoldOrigin("http://a.example", at(100), true)

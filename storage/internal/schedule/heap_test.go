@@ -76,7 +76,7 @@ func TestLanes(t *testing.T) {
 			t.Errorf("lane %d: timed %t", l, l.IsTimed())
 		}
 		if l.IsRobotsHop() != (i < 3) {
-			t.Errorf("lane %d: hop %t", l, l.IsRobotsHop())
+			t.Errorf("lane %d: robots hop %t", l, l.IsRobotsHop())
 		}
 		if l.IsLIFO() != (i == 0 || i == 3) {
 			t.Errorf("lane %d: LIFO %t", l, l.IsLIFO())

@@ -20,7 +20,7 @@ type OriginURLQueue interface {
 	// first of them is due.
 	RevisitCountAndFirstDue() (n int, firstDue int64)
 	// ReadyAt returns when the next of the robots hops, or of the other URLs with revisits included,
-	// may be leased, and false if there is none.
+	// may be leased, and false if the queue has no such URL.
 	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
