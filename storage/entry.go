@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// An Entry is a URL to be visited and how it was found.
+// An Entry is a URL to visit, with how it was found and what earlier visits left.
 type Entry struct {
 	URL           decorum.URL   // to visit
 	Source        Source        // how the URL was found

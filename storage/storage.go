@@ -133,7 +133,7 @@ type SitemapLastmod struct {
 
 // A HostState is the clock of one host, with the figures that politeness keeps for it.
 type HostState struct {
-	Due                 time.Time     // earliest begin of the next visit
+	Due                 time.Time     // earliest start of the next visit
 	LostVisitDelay      time.Duration // delay after a visit whose end was not recorded
 	Slots               int           // concurrent visits; 0 means 1
 	ConsecutiveFailures int           // failed visits in a row, as the back-off counts them

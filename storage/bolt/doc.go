@@ -23,7 +23,7 @@
 // The changes also stay in memory, by origin, until they are checkpointed: written to their final
 // place in the file. A transaction checkpoints some origins, in the order of the file, when many
 // changes are in memory or little else is to be written. One pass over all origins that had changes
-// at its begin is a sweep; after it, the log from before the sweep is deleted. Checkpoints are
+// when it started is a sweep; after it, the log from before the sweep is deleted. Checkpoints are
 // batched because the URLs of a crawl come scattered over its sites: written one by one, each would
 // rewrite a page or two of the file, while a later checkpoint changes several URLs on one page.
 //

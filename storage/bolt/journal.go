@@ -203,9 +203,9 @@ func (j *journal) appendChangedOriginsAndHosts() {
 	j.unloggedOrigins, j.unloggedHosts = j.unloggedOrigins[:0], j.unloggedHosts[:0]
 }
 
-// addDirtyOriginsToBatch adds checkpoints of the next origins of the sweep to w: their present state.
-// All changes in it are in the log or in w. A sweep checkpoints every origin that has changes at its begin,
-// in the order of the file. Its last batch deletes the log from before the sweep.
+// addDirtyOriginsToBatch adds checkpoints of the next origins of the sweep to w: their present state,
+// whose changes are all in the log or in w. A sweep checkpoints every origin that has changes when it
+// starts, in the order of the file. Its last batch deletes the log from before the sweep.
 func (j *journal) addDirtyOriginsToBatch(w *writeBatch) {
 	// Begin a sweep if the last one has ended.
 	if len(j.originsToCheckpoint) == 0 {

@@ -77,7 +77,7 @@ func format3Buckets() []string {
 }
 
 // beginMigrateFormat3 begins the migration from format 3: it adds checksums to the bucket meta and
-// records the begin. migrateBatch then sets the format, so that programs of format 3 refuse the file.
+// records that it has begun. migrateBatch then sets the format, so that programs of format 3 refuse the file.
 func beginMigrateFormat3(tx *bbolt.Tx) error {
 	for _, name := range format3Buckets() {
 		if tx.Bucket([]byte(name)) == nil {

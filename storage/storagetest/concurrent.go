@@ -77,7 +77,7 @@ func (l *concurrentCrawl) runWorker(limit int) {
 	}
 }
 
-// visitPage makes one visit: it checks and records the begin, adds the links, records the end and acks.
+// visitPage makes one visit: it checks and records the start, adds the links, records the end and acks.
 func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit int) {
 	host := lease.URL.Origin().Host()
 	slots := 1 + int(host[1]-'0')%3 // h0 has one slot, h1 two, h2 three, h3 one again

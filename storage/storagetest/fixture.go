@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// startTime is the begin of the suite's clock.
+// startTime is when the suite's clock starts.
 var startTime = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // at returns the time s seconds after startTime.
