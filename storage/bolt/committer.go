@@ -40,7 +40,8 @@ func (c *committer) run() {
 		case <-c.quit:
 			return
 		}
-		// After a failure wait twice as long as before, up to maxRetryDelay.
+		// After a failure double the delay, up to maxRetryDelay. A delay of 0, which follows a write with
+		// more to come, stays 0; a FlushEvery beyond maxRetryDelay stays, too.
 		switch ok, more := c.commit(); {
 		case !ok:
 			delay = max(delay, min(2*delay, maxRetryDelay))

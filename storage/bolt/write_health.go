@@ -11,7 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxRetryDelay is the longest delay before the committer repeats a failed write.
+// maxRetryDelay is the longest delay before the committer repeats a failed write, unless
+// Options.FlushEvery is longer.
 const maxRetryDelay = 5 * time.Second
 
 // A writeHealth records whether the store can write its file. Its methods require engine.mu. The
