@@ -149,7 +149,7 @@ func TestTopOfABadFile(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
-	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
+	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "a cannot be looked into: a has no valid project file", `unknown field "…"`, "no brake is on")
 }
 
 // TestLongTokenFile: a file that cannot be a token's is wrong usage.

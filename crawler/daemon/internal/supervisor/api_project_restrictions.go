@@ -11,13 +11,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// APIProjectRestrictions say what projects from the API may do.
+// APIProjectRestrictions limit what projects that came by the API may read, write and connect to.
 type APIProjectRestrictions struct {
-	OutputRoot   string // projects write below it; empty: the daemon's directory
-	InputRoot    string // projects read below it; empty: the folder of project files
-	AllowPrivate bool   // projects may reach into private networks
+	OutputRoot   string // projects write below this directory; empty: the daemon's directory
+	InputRoot    string // projects read below this directory; empty: the folder of project files
+	AllowPrivate bool   // projects may connect to private networks
 }
 
+// AddFlags defines the flags that set r: --output-root, --files-root and --api-private-networks.
 func (r *APIProjectRestrictions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.OutputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
@@ -27,7 +28,8 @@ func (r *APIProjectRestrictions) AddFlags(fs *pflag.FlagSet) {
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }
 
-// withAbsoluteDirs returns the rules with absolute directories, which must exist.
+// withAbsoluteDirs returns r with its defaults and with absolute directories. A directory that is set
+// and does not exist is an error of usage.
 func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (APIProjectRestrictions, error) {
 	for _, root := range []struct {
 		flag     string
@@ -50,8 +52,8 @@ func (r APIProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 	return r, nil
 }
 
-// confinementOf returns the confinement of a project; nil unless the project came by
-// the API.
+// confinementOf returns the confinement of a project that came by the API, and nil for the operator's
+// own projects.
 func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.ProjectAccess {
 	if !byAPI {
 		return nil
@@ -64,13 +66,13 @@ func (l *projectLoader) confinementOf(project string, byAPI bool) *confine.Proje
 	}
 }
 
-// checkProjectConfinement returns a setting of a project that its confinement does not allow; nil if
-// there is none.
+// checkProjectConfinement returns the first setting of a project that its confinement c does not allow,
+// or nil.
 func (l *projectLoader) checkProjectConfinement(name string, p project.Project, c *confine.ProjectAccess) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
-	// Its files must be in the directories of projects from the API.
+	// The files of the project must be below the directories for projects that come by the API.
 	if f := p.ForEachFilePath(func(f project.FilePathField, field string, path *string) *project.FieldProblem {
 		if f.Use == project.StateDirectory {
 			return nil
@@ -88,7 +90,7 @@ func (l *projectLoader) checkProjectConfinement(name string, p project.Project, 
 	}); f != nil || c.AllowPrivate {
 		return f
 	}
-	// It must not reach into private networks.
+	// The project must not reach into private networks, neither directly nor by a proxy or a store.
 	for _, f := range []struct {
 		field string
 		isSet bool

@@ -16,21 +16,22 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// operatorBrakes are the brakes that operators put on hosts: those that are on, their record
-// in the file of the daemon, and their copies in the Redis stores that projects share with
-// other processes. mu is taken before storesMu.
+// operatorBrakes holds the brakes that operators set on hosts: the active ones, their record in
+// daemon.json, and their copies in the Redis stores that projects share with other processes.
 type operatorBrakes struct {
 	active     *politeness.Brakes // in force for all crawls of this process
 	stateStore *daemonStateStore
 	events     *eventBroker
 	log        *slog.Logger
 
-	mu               sync.Mutex                            // serializes changes of active with their record in stateStore
+	// mu serializes changes of active with their record in stateStore and their copies in Redis.
+	mu               sync.Mutex
 	storesMu         sync.Mutex                            // guards sharedBrakesByID
-	sharedBrakesByID map[string]*engine.CrossProcessBrakes // of each Redis store that a project uses
+	sharedBrakesByID map[string]*engine.CrossProcessBrakes // one for each Redis store that a project uses
 }
 
-// openOperatorBrakes puts those brakes on that were on when the previous daemon ended.
+// openOperatorBrakes sets the brakes that were active when the previous daemon ended, except the
+// expired ones.
 func openOperatorBrakes(
 	active *politeness.Brakes, stateStore *daemonStateStore, events *eventBroker, log *slog.Logger,
 ) (*operatorBrakes, error) {
@@ -49,7 +50,7 @@ func openOperatorBrakes(
 	return o, nil
 }
 
-// Brakes returns the brakes that are on.
+// Brakes returns the active brakes.
 func (o *operatorBrakes) Brakes(context.Context) ([]api.Brake, error) {
 	brakes := []api.Brake{}
 	for _, b := range o.active.All() {
@@ -60,17 +61,17 @@ func (o *operatorBrakes) Brakes(context.Context) ([]api.Brake, error) {
 	return brakes, nil
 }
 
-// SetBrake puts a brake on, in all projects. The brake holds before it is recorded: if the record
-// fails, it stays on, and the error says that it may not survive the daemon.
+// SetBrake sets a brake on a host, in all projects. The brake takes effect before it is recorded: if
+// the record or the write to Redis fails, it stays active here, and the error says what is missing.
 func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	host, ok := ParseBrakeHost(b.Host)
 	if !ok {
 		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
 	}
 	if b.Reason == "" {
-		return api.InvalidInput("a brake needs a reason: who wants it, say, and why")
+		return api.InvalidInput("a brake needs a reason, for example who wants it and why")
 	}
-	// Complete the brake, and check it.
+	// Fill in the defaults, then validate.
 	b.Host = host
 	if b.Since.IsZero() {
 		b.Since = time.Now().UTC()
@@ -79,7 +80,7 @@ func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	if brake.Expired(time.Now()) {
 		return api.InvalidInput("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
 	}
-	// Put it on here first, then record it, then tell other processes.
+	// Set it here first, then record it, then share it: a failure never delays the local brake.
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.active.Set(brake); err != nil {
@@ -87,21 +88,21 @@ func (o *operatorBrakes) SetBrake(ctx context.Context, b api.Brake) error {
 	}
 	o.logAndPublish(b, brakeDescription(b))
 	if err := o.save(); err != nil {
-		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
+		return fmt.Errorf("the brake is active, and may not survive the daemon: %w", err)
 	}
 	if err := o.setOrRemoveBrakeInRedis(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
-		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
+		return api.Unavailable("the brake is active here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
 }
 
-// maxDNSLabel and maxHostName bound a name of the DNS and its parts, in octets (RFC 1035,
+// maxDNSLabel and maxHostName limit a label and the whole of a DNS name, in octets (RFC 1035, section
 // 2.3.4).
 const maxDNSLabel, maxHostName = 63, 253
 
-// ParseBrakeHost returns the canonical name of a host, and false if no server can have the
-// name s: a brake on it would hold nothing without the operator's knowledge. The URL
-// parser accepts more: it drops line breaks and allows empty labels.
+// ParseBrakeHost returns the canonical form of the host name s. It returns false if s cannot be the
+// name of a server, because a brake on it would have no effect and the operator would not notice. The
+// URL parser accepts more: it drops line breaks and allows empty labels.
 func ParseBrakeHost(s string) (string, bool) {
 	host, ok := project.CanonicalHost(s)
 	isBlank := func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }
@@ -123,8 +124,8 @@ func ParseBrakeHost(s string) (string, bool) {
 	return host, true
 }
 
-// LiftBrake takes a brake off here and in the processes that share a Redis store, once that is
-// recorded. While Redis does not answer, the brake stays on.
+// LiftBrake removes a brake here and in the processes that share a Redis store. While Redis does not
+// answer, or if the removal cannot be recorded, the brake stays active here.
 func (o *operatorBrakes) LiftBrake(ctx context.Context, name string) error {
 	host, _ := project.CanonicalHost(name)
 	o.mu.Lock()
@@ -132,11 +133,12 @@ func (o *operatorBrakes) LiftBrake(ctx context.Context, name string) error {
 	all := o.active.All()
 	i := slices.IndexFunc(all, func(b politeness.Brake) bool { return b.Host == host })
 	if i < 0 {
-		return api.NotFound("there is no brake on %q", name)
+		return api.NotFound("no brake is set on %q", name)
 	}
+	// Remove it from Redis first and here last: a failure leaves the host braked.
 	b := toAPIBrake(all[i])
 	if err := o.setOrRemoveBrakeInRedis(ctx, host, "", ""); err != nil {
-		return api.Unavailable("the brake is not lifted, for other processes cannot be told: %w", err)
+		return api.Unavailable("the brake is not lifted, because Redis cannot pass that on to other processes: %w", err)
 	}
 	if err := o.saveList(slices.Delete(all, i, i+1)); err != nil {
 		return err
@@ -146,7 +148,7 @@ func (o *operatorBrakes) LiftBrake(ctx context.Context, name string) error {
 	return nil
 }
 
-// dropExpired removes brakes that have expired by now. If the file cannot be written, they stay
+// dropExpired removes the brakes that have expired by now. If daemon.json cannot be written, they stay
 // in it until the next change.
 func (o *operatorBrakes) dropExpired(now time.Time) {
 	if !slices.ContainsFunc(o.active.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
@@ -157,7 +159,7 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 	for _, b := range o.active.All() {
 		if b.Expired(now) && o.active.Remove(b.Host) {
 			o.logAndPublish(toAPIBrake(b), "expired")
-			// Other processes remove it as well, so that an error needs no report.
+			// Ignore the error: every process removes its expired brakes.
 			_ = o.setOrRemoveBrakeInRedis(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b)))
 		}
 	}
@@ -166,9 +168,10 @@ func (o *operatorBrakes) dropExpired(now time.Time) {
 	}
 }
 
-// save records the brakes that are on.
+// save records the active brakes. The caller holds o.mu.
 func (o *operatorBrakes) save() error { return o.saveList(o.active.All()) }
 
+// saveList records brakes as the active ones. The caller holds o.mu.
 func (o *operatorBrakes) saveList(brakes []politeness.Brake) error {
 	return o.stateStore.update(func(t *savedDaemonState) {
 		t.Brakes = nil
@@ -178,13 +181,14 @@ func (o *operatorBrakes) saveList(brakes []politeness.Brake) error {
 	})
 }
 
-// logAndPublish reports a change of a brake: "lifted", "expired", or what the new brake does.
+// logAndPublish reports a change of a brake. change is "lifted", "expired", or the brakeDescription of a
+// new brake.
 func (o *operatorBrakes) logAndPublish(b api.Brake, change string) {
 	o.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
 	o.events.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 
-// brakeDescription returns what a brake does, and its reason.
+// brakeDescription returns the effect of a brake and its reason, for people.
 func brakeDescription(b api.Brake) string {
 	text := "stopped"
 	if !b.Stop {
@@ -196,7 +200,7 @@ func brakeDescription(b api.Brake) string {
 	return text + ": " + b.Reason
 }
 
-// toPolitenessBrake returns a brake of the API as package politeness has it.
+// toPolitenessBrake converts a brake of the API to one of package politeness.
 func toPolitenessBrake(b api.Brake) politeness.Brake {
 	return politeness.Brake{
 		Host: b.Host, IncludesSubdomains: b.WithSubdomains, Stop: b.Stop, Delay: time.Duration(b.Delay),
@@ -204,7 +208,7 @@ func toPolitenessBrake(b api.Brake) politeness.Brake {
 	}
 }
 
-// toAPIBrake returns a brake of package politeness as the API has it.
+// toAPIBrake converts a brake of package politeness to one of the API.
 func toAPIBrake(b politeness.Brake) api.Brake {
 	return api.Brake{
 		Host: b.Host, WithSubdomains: b.IncludesSubdomains, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),

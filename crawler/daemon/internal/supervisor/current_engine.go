@@ -11,9 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/engine"
 )
 
-// withEngine calls do with an engine of the project, whose stores are open: the engine of the
-// present run, or one without a crawl. The context of do ends, too, when the stores become
-// unavailable, or have to close.
+// withEngine calls do with an engine of the project whose stores are open: the engine of the current
+// run or, between runs, one without a crawler. The context of do also ends when the stores become
+// unavailable or must close. Errors are those of the API: a store that is unavailable or that closes is
+// an api.Unavailable error.
 func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
 	if r.availability.err() != nil {
 		return r.availability.wrapIfUnavailable(nil)
@@ -27,6 +28,7 @@ func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context,
 	if err != nil {
 		return err
 	}
+	// Cancel the query when the stores fail, or when a stop, a deletion or a new file needs them closed.
 	ctx, stop := r.availability.contextWhileAvailable(ctx)
 	defer stop()
 	ctx, stopQuestion := r.storeHandle.questionContext(ctx)
@@ -41,7 +43,7 @@ func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context,
 	return r.availability.wrapIfUnavailable(err)
 }
 
-// newInspectionEngine returns an engine without a crawl.
+// newInspectionEngine returns an engine without a crawler, for queries between runs.
 func (r *projectRunner) newInspectionEngine(stores datadir.CrawlStores, loaded *loadedProject) (*engine.Engine, error) {
 	return engine.Config{
 		Stores: stores, Confinement: loaded.pathConfinement, Log: r.env.Log, WaitForRevisitsAndSuspensions: true,
@@ -49,18 +51,18 @@ func (r *projectRunner) newInspectionEngine(stores datadir.CrawlStores, loaded *
 	}.NewWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 }
 
-// A currentEngine is the engine of a project: that of the present run, or, between runs, one
-// without a crawl that answers questions. Its lock is taken before that of state.
+// A currentEngine holds the engine of a project: the engine of the current run or, between runs, one
+// without a crawler that answers queries.
 type currentEngine struct {
 	state *projectLifecycle
 
-	mu     sync.Mutex     // guards the fields below
-	engine *engine.Engine // nil: there is none
-	loaded *loadedProject // that engine is of
+	mu     sync.Mutex     // guards engine and loaded
+	engine *engine.Engine // nil: none was built since the stores were opened
+	loaded *loadedProject // the file that engine was built from
 }
 
-// getOrCreate returns the engine on stores, which create makes if there is none of the last
-// valid project file. A run keeps its engine.
+// getOrCreate returns the engine on stores. Unless the engine on these stores is that of the current
+// run, or of the last valid project file, it calls create and keeps the result.
 func (c *currentEngine) getOrCreate(
 	stores datadir.CrawlStores, create func(datadir.CrawlStores, *loadedProject) (*engine.Engine, error),
 ) (*engine.Engine, error) {
@@ -71,7 +73,7 @@ func (c *currentEngine) getOrCreate(
 	case c.engine != nil && c.engine.Stores == stores && (isRunning || c.loaded == loaded):
 		return c.engine, nil
 	case loaded == nil:
-		return nil, api.Conflict("%s has no project file that makes sense: %s", c.state.name, blockedReason)
+		return nil, api.Conflict("%s has no valid project file: %s", c.state.name, blockedReason)
 	}
 	crawl, err := create(stores, loaded)
 	if err == nil {
@@ -80,24 +82,24 @@ func (c *currentEngine) getOrCreate(
 	return crawl, err
 }
 
-// set makes crawl, the engine of a run that begins, the current one.
+// set makes crawl, the engine of a new run, the current engine.
 func (c *currentEngine) set(crawl *engine.Engine, loaded *loadedProject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.engine, c.loaded = crawl, loaded
 }
 
-// clear lets go of the engine, and of all that a crawl had in memory.
+// clear drops the engine and the memory of its crawl. The storeHandle calls it before the stores close.
 func (c *currentEngine) clear() { c.set(nil, nil) }
 
-// resumeForNewURLs has the project go on, to which URLs were added by way of crawl.
+// resumeForNewURLs lets the project crawl URLs that were added through crawl.
 func (c *currentEngine) resumeForNewURLs(crawl *engine.Engine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.resumeForNewURLs(c.engine == crawl)
 }
 
-// halt breaks off the visits under way.
+// halt ends the current crawl and cancels its active visits.
 func (c *currentEngine) halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +108,7 @@ func (c *currentEngine) halt() {
 	}
 }
 
-// activeVisits returns the visits under way whose request was made.
+// activeVisits returns the active visits whose request was sent.
 func (c *currentEngine) activeVisits() []api.ActiveVisit {
 	c.mu.Lock()
 	var current *crawler.Crawler
@@ -126,7 +128,7 @@ func (c *currentEngine) activeVisits() []api.ActiveVisit {
 	return visits
 }
 
-// visitKind says what a visit is to.
+// visitKind returns the kind of a visit as the API names it: "robots", "sitemap" or "page".
 func visitKind(h crawler.ActiveVisit) string {
 	switch {
 	case h.Kind.IsRobots():

@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// Projects returns all projects, by name.
+// Projects implements api.Daemon. The projects are sorted by name.
 func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 	projects := []api.Project{}
 	for _, r := range s.runners.all() {
@@ -26,7 +26,7 @@ func (s *Supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 	return projects, nil
 }
 
-// Project returns one project.
+// Project returns the project of a name, or an api.NotFound error.
 func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Supervisor) Project(ctx context.Context, name string) (*api.Project, er
 	return &p, nil
 }
 
-// ReadProjectFile returns the file of a project, as it is now.
+// ReadProjectFile returns the present text of a project's file, valid or not.
 func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
 	if _, err := s.runners.find(name); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (s *Supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, er
 	return text, err
 }
 
-// PutProject writes the file of a project, and has the project follow it. It reports whether the
-// file is new.
+// PutProject validates and writes the file of a project, and makes the project follow it. It reports
+// whether the file is new. An invalid file changes nothing.
 func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
 	if !project.NamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
@@ -57,6 +57,7 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if len(file) > project.MaxFileSize {
 		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
+	// Validate under the lock: another project could take the same output meanwhile.
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
@@ -65,8 +66,8 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if _, err := s.loader.parseAndValidateProject(name, file, true); err != nil {
 		return false, api.InvalidInput("%w", err)
 	}
-	// Record that the file came by the API before the file is written: after a crash,
-	// the daemon takes no file of the API for the operator's.
+	// Record that the file came by the API before the file is written. Otherwise, after a crash, the
+	// daemon would take it for the operator's.
 	if err := s.stateStore.addAPIProjectFileHash(name, sha256Hex(file)); err != nil {
 		return false, err
 	}
@@ -76,14 +77,14 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, err
 	}
 	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
-		s.env.Log.Warn("what the API wrote before is still noted", "project", name, "error", err)
+		s.env.Log.Warn("the previous file of the project still counts as one that came by the API", "project", name, "error", err)
 	}
 	s.reloadProject(name)
 	return created, nil
 }
 
-// ControlProject has a project start, pause, resume or stop. When it returns, the command is on the
-// disk; visits under way may go on until they are finished.
+// ControlProject starts, pauses, resumes or stops a project. When it returns nil, the command is on the
+// disk; active visits continue until they are finished.
 func (s *Supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
 }
 
-// DeleteProject stops a project, and moves its file and its state to the directory of deleted
-// projects.
+// DeleteProject stops a project, waits for its active visits, and moves its file and its state to the
+// directory of deleted projects. If it returns an error, the project still exists.
 func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
@@ -112,30 +113,30 @@ func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// End its runner, and close its stores.
+	// End the runner, and close its stores. A lost write does not matter for a project that goes away.
 	r.state.updateCommand(func(o *runnerTarget) { o.mustQuit = true })
 	<-r.ended
-	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
-		r.env.Log.Error("the last moment of the project is lost", "error", err)
+	if err := r.storeHandle.closeForGood(); err != nil {
+		r.env.Log.Error("the last changes of the project are lost", "error", err)
 	}
-	// Move its files. If that fails, the project comes back as it was.
+	// Move the files. If that fails, a new runner continues the project.
 	s.runners.remove(name)
 	err = s.moveToDeleted(name)
 	if err == nil {
 		err = s.stateStore.update(func(t *savedDaemonState) { delete(t.DesiredStates, name); delete(t.APIProjects, name) })
 	}
 	if err != nil {
-		s.reloadProject(name) // it is not deleted
+		s.reloadProject(name)
 		return err
 	}
-	// Publish its keys until its signatures expire, and report that it is gone.
+	// Publish the project's keys until its signatures expire, and report the deletion.
 	s.retiredKeyrings.add(r.state.requestSigningKeys(), time.Now())
 	s.Metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }
 
-// ProjectActiveVisits returns the visits of a project that are under way.
+// ProjectActiveVisits returns the active visits of a project whose request was sent.
 func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -144,7 +145,8 @@ func (s *Supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.
 	return r.engine.activeVisits(), nil
 }
 
-// ProjectThroughput returns samples of what a project did lately, one a second or one a minute.
+// ProjectThroughput returns the throughput samples of a project, the oldest first: one per minute for
+// the last 24 hours, or one per second for the last 10 minutes.
 func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -153,7 +155,8 @@ func (s *Supervisor) ProjectThroughput(_ context.Context, name string, perMinute
 	return r.statsTracker.throughputSamples(perMinute), nil
 }
 
-// SubscribeEvents returns the events of a project, or of all if name is empty, until ctx is done.
+// SubscribeEvents returns the events of a project, or of all projects if name is empty, from now on
+// until ctx is done.
 func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
 		if _, err := s.runners.find(name); err != nil {
@@ -163,13 +166,13 @@ func (s *Supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq
 	return s.eventBroker.subscribe(ctx, name), nil
 }
 
-// CheckReady returns why not all projects that should run do so; nil if they do. It joins
-// one error for each reason.
+// CheckReady returns nil if every project that should run does. Otherwise it joins one error for each
+// reason.
 func (s *Supervisor) CheckReady(context.Context) error {
 	var reasons []error
 	if diskFull := s.robotsDiskFull.currentError(); diskFull != nil {
 		reasons = append(reasons,
-			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, diskFull))
+			fmt.Errorf("%w: robots.txt files cannot be saved: %w", api.ErrDiskFull, diskFull))
 	}
 	for _, r := range s.runners.all() {
 		reasons = append(reasons, r.readinessError())
@@ -177,8 +180,8 @@ func (s *Supervisor) CheckReady(context.Context) error {
 	return errors.Join(reasons...)
 }
 
-// readinessError returns why the project does not run although it should; nil if it runs or
-// should not run.
+// readinessError returns why the project does not run although it should, or nil if it runs or should
+// not run.
 func (r *projectRunner) readinessError() error {
 	state, reason := r.state.current()
 	unavailable, diskFull := r.availability.err(), r.diskFullState.currentError()
@@ -197,7 +200,8 @@ func (r *projectRunner) readinessError() error {
 	return nil
 }
 
-// CrawlerIdentities returns, for site owners, the identities under which the daemon crawls.
+// CrawlerIdentities returns, for site owners, the identities under which the daemon crawls. Projects
+// with the same identity are listed once.
 func (s *Supervisor) CrawlerIdentities() api.CrawlerIdentities {
 	about := api.CrawlerIdentities{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	for _, loaded := range s.runners.loadedProjects() {
@@ -217,7 +221,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
 		p.UserAgent = loaded.project.UserAgent()
 	}
-	// Say what it did, and why nothing happens if that is so.
+	// Add the throughput and, if no visit begins, why.
 	r.statsTracker.setStats(&p)
 	if p.MachinePauseReason != "" && p.StateReason == "" {
 		p.StateReason = "visits are paused, and no host is charged: " + p.MachinePauseReason
@@ -228,12 +232,13 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	if diskFull := r.diskFullState.currentError(); diskFull != nil && p.StateReason == "" {
 		p.StateReason = diskFull.Error()
 	}
-	// Say what its stores hold.
+	// Add the counts of the stores. Those in Redis are read by publishThroughputSample only, so that no
+	// caller waits for servers.
 	c := r.storeHandle.lastKnownStats()
-	if r.state.redisStoreIdentity() == "" { // else publishThroughputSample asks, so that no caller waits for servers
+	if r.state.redisStoreIdentity() == "" {
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
-			r.env.Log.Debug("what the project holds cannot be told", "error", err)
+			r.env.Log.Debug("the counts of the project cannot be read", "error", err)
 			return p
 		}
 	}
@@ -242,7 +247,8 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	return p
 }
 
-// publishThroughputSample publishes what the project did in the last second, if it is active.
+// publishThroughputSample publishes the throughput of the last second of a project that is neither
+// stopped nor failed. It also resumes a project in Redis for which another process has queued URLs.
 func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Time) {
 	if state, _ := r.state.current(); state == api.StateStopped || state == api.StateFailed {
 		return

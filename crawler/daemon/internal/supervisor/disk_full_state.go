@@ -6,16 +6,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A diskFullState records which files wait for room on the disk.
+// A diskFullState records which writes wait for space on the disk.
 type diskFullState struct {
-	mu            sync.Mutex // guards the fields below
+	mu            sync.Mutex // guards waitingWrites, lastOutputErr and storeErr
 	waitingWrites int        // writes of outputs that wait
 	lastOutputErr error      // why the last of them began to wait
-	storeErr      error      // why the state cannot be written; nil: it can
+	storeErr      error      // why the store cannot be written; nil: it can
 }
 
-// updateWaitingWrites records that a write of an output waits, or, if err is nil, that it no
-// longer waits.
+// updateWaitingWrites records that a write of an output begins to wait because of err or, if err is
+// nil, that its wait has ended.
 func (s *diskFullState) updateWaitingWrites(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,16 +27,16 @@ func (s *diskFullState) updateWaitingWrites(err error) {
 	s.lastOutputErr = err
 }
 
-// setStoreError records that the state cannot be written, or, if err is nil, that it can be
-// written again.
+// setStoreError records why the store cannot be written or, if err is nil, that it can be written
+// again.
 func (s *diskFullState) setStoreError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeErr = err
 }
 
-// currentError returns the error of a file that waits for room; nil if no file waits. Another
-// failure of the state is not a shortage: it makes the project fail.
+// currentError returns why a write waits for space on the disk, or nil if none waits. It ignores other
+// failures of the store: those make the project fail.
 func (s *diskFullState) currentError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,30 +13,30 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// maxPendingEvents is how many events wait for a subscriber at most.
+// maxPendingEvents limits the events that wait for one subscriber. Further events are counted, not
+// kept.
 const maxPendingEvents = 1024
 
 // An eventBroker passes events to subscribers. A publisher never waits for a subscriber.
 type eventBroker struct {
 	mu              sync.Mutex // guards subscribers
 	subscribers     []*eventSubscriber
-	subscriberCount atomic.Int32 // its length, read without mu: events without subscribers cost nothing
+	subscriberCount atomic.Int32 // len(subscribers), read without mu, so that an event without subscribers costs nothing
 }
 
-// An eventSubscriber has the events that wait for one subscriber.
+// An eventSubscriber queues events for one subscriber.
 type eventSubscriber struct {
-	project      string // empty: all
-	wake         chan struct{}
-	mu           sync.Mutex // guards the fields below
-	pending      []api.Event
-	missedEvents int
+	project      string        // empty: all projects
+	wake         chan struct{} // receives, without blocking the sender, after an event was queued or missed
+	mu           sync.Mutex    // guards pending and missedEvents
+	pending      []api.Event   // at most maxPendingEvents, the oldest first
+	missedEvents int           // events since pending was full
 }
 
-// hasSubscribers reports whether there is a subscriber.
 func (h *eventBroker) hasSubscribers() bool { return h.subscriberCount.Load() > 0 }
 
-// publish passes an event to the subscribers of its project, and of all. Its time is now unless it has
-// one.
+// publish passes an event to the subscribers of its project and to those of all projects. An event
+// without a project goes to all subscribers. A zero time is replaced by the present time.
 func (h *eventBroker) publish(e api.Event) {
 	if !h.hasSubscribers() {
 		return
@@ -53,10 +53,11 @@ func (h *eventBroker) publish(e api.Event) {
 	}
 }
 
-// subscribe returns the events of a project, or of all, from now on until ctx is
-// done.
+// subscribe returns the events of a project, or of all projects if project is empty, from now on until
+// ctx is done. An event of type "missed" says how many events were dropped because the subscriber was
+// too slow. The sequence can be iterated once.
 func (h *eventBroker) subscribe(ctx context.Context, project string) iter.Seq[api.Event] {
-	// Subscribe now: events from the return on are not missed.
+	// Subscribe before the iteration begins, so that events between the two are not missed.
 	l := &eventSubscriber{project: project, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
 	h.subscribers = append(h.subscribers, l)
@@ -85,7 +86,6 @@ func (h *eventBroker) subscribe(ctx context.Context, project string) iter.Seq[ap
 	}
 }
 
-// unsubscribe removes a subscriber.
 func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,7 +93,7 @@ func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.subscriberCount.Add(-1)
 }
 
-// enqueueOrCountMissed adds an event for l, or counts it if too many wait.
+// enqueueOrCountMissed queues an event for l, or counts it if maxPendingEvents are queued.
 func (l *eventSubscriber) enqueueOrCountMissed(e api.Event) {
 	l.mu.Lock()
 	if len(l.pending) < maxPendingEvents {
@@ -108,7 +108,8 @@ func (l *eventSubscriber) enqueueOrCountMissed(e api.Event) {
 	}
 }
 
-// takePending returns the events that wait, and how many were missed after them.
+// takePending removes and returns the queued events. If events were missed after them, the last one
+// returned says how many.
 func (l *eventSubscriber) takePending() []api.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +122,8 @@ func (l *eventSubscriber) takePending() []api.Event {
 	return events
 }
 
-// A warningPublishingHandler is a log handler that publishes warnings as events, too.
+// A warningPublishingHandler is a slog.Handler that also publishes records of level Warn and above as
+// events.
 type warningPublishingHandler struct {
 	slog.Handler
 	eventBroker *eventBroker
@@ -129,13 +131,13 @@ type warningPublishingHandler struct {
 	attrs       []slog.Attr
 }
 
-// newProjectLogger returns the logger of one project. It publishes warnings to h.
+// newProjectLogger returns the logger of one project, which publishes warnings and errors to h.
 func newProjectLogger(log *slog.Logger, h *eventBroker, project string) *slog.Logger {
 	handler := log.With("project", project).Handler()
 	return slog.New(&warningPublishingHandler{Handler: handler, eventBroker: h, project: project})
 }
 
-// Handle writes r to the log, and publishes it if it is a warning.
+// Handle implements slog.Handler.
 func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn && c.eventBroker.hasSubscribers() {
 		c.eventBroker.publish(c.toEvent(r))
@@ -143,7 +145,8 @@ func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) er
 	return c.Handler.Handle(ctx, r)
 }
 
-// toEvent returns a record as an event. Its message ends with the attributes.
+// toEvent converts a record to an event. The attributes follow the message as key=value; host and url
+// also fill their fields.
 func (c *warningPublishingHandler) toEvent(r slog.Record) api.Event {
 	e := api.Event{Type: "warning", Project: c.project}
 	var text strings.Builder
@@ -166,14 +169,14 @@ func (c *warningPublishingHandler) toEvent(r slog.Record) api.Event {
 	return e
 }
 
-// WithAttrs is of slog.Handler.
+// WithAttrs implements slog.Handler.
 func (c *warningPublishingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *c
 	with.Handler, with.attrs = c.Handler.WithAttrs(attrs), append(c.attrs[:len(c.attrs):len(c.attrs)], attrs...)
 	return &with
 }
 
-// WithGroup is of slog.Handler.
+// WithGroup implements slog.Handler.
 func (c *warningPublishingHandler) WithGroup(name string) slog.Handler {
 	with := *c
 	with.Handler = c.Handler.WithGroup(name)

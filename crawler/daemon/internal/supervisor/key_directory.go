@@ -11,31 +11,29 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A requestSigningKeys is what requests of a project are signed with, or were.
+// requestSigningKeys holds the keys that sign, or signed, the requests of one project.
 type requestSigningKeys struct {
-	keyDirectoryOrigin string // where the directory of the keys is
+	keyDirectoryOrigin string // the https origin that publishes the keys
 	keys               []*botauth.Key
-	signatureTTL       time.Duration // a signature is for so long
-	signingEndedAt     time.Time     // none is made after this; zero: others may be
+	signatureTTL       time.Duration // how long a signature is valid
+	signingEndedAt     time.Time     // when the last signature was made; zero: the project may still sign
 }
 
-// PublishedSigningKeys returns the directory of the origin that a host is: projects of one
-// origin share it. Where all projects have the same, it is that, by whatever name a
-// proxy in front asks.
+// PublishedSigningKeys returns the key directory for requests to host, or nil if host has no keys.
+// Projects with the same origin share a directory. If all projects have the same origin, the directory
+// is returned for every host, because a proxy in front may use another name.
 func (s *Supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
 	return s.retiredKeyrings.directoryForHost(host, s.runners.requestSigningKeys(), time.Now())
 }
 
-// retiredKeyrings are the keyrings of deleted projects, each until its last signature
-// expires.
+// retiredKeyrings holds the keys of deleted projects, each until its last signature expires.
 type retiredKeyrings struct {
 	mu    sync.Mutex // guards rings
 	rings []requestSigningKeys
 }
 
-// directoryForHost returns the directory of the keys by which a signature may be checked at
-// now: those of the current keyrings, and the retired ones. It returns nil if a host
-// has no keys.
+// directoryForHost returns the key directory for a host, with the current and the retired keys that can
+// verify a signature that is valid at now. It returns nil if the host has no keys.
 func (rk *retiredKeyrings) directoryForHost(host string, current []requestSigningKeys, now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range rk.withValid(current, now) {
@@ -45,25 +43,24 @@ func (rk *retiredKeyrings) directoryForHost(host string, current []requestSignin
 			}
 		}
 	}
+	// A single origin serves every host name; several are told apart by the name.
 	for _, origin := range slices.Sorted(maps.Keys(keys)) {
 		if len(keys) == 1 || strings.EqualFold(origin, "https://"+host) {
-			directory, _ := botauth.NewKeyDirectory(origin, keys[origin]...) // it has been checked
+			directory, _ := botauth.NewKeyDirectory(origin, keys[origin]...) // validated with the project file
 			return directory
 		}
 	}
 	return nil
 }
 
-// withValid returns those of the current and the retired keyrings by which a signature may be
-// checked at now.
+// withValid returns the current and the retired keys that can verify a signature that is valid at now.
 func (rk *retiredKeyrings) withValid(current []requestSigningKeys, now time.Time) []requestSigningKeys {
 	rk.mu.Lock()
 	defer rk.mu.Unlock()
 	return slices.DeleteFunc(append(current, rk.rings...), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
 }
 
-// add keeps the keyring of a project that has been deleted and has ended, and drops the
-// expired ones.
+// add stores the keys of a project that has been deleted and has ended, and drops expired ones.
 func (rk *retiredKeyrings) add(ring requestSigningKeys, now time.Time) {
 	if ring.signingEndedAt.IsZero() {
 		ring.signingEndedAt = now
@@ -73,13 +70,13 @@ func (rk *retiredKeyrings) add(ring requestSigningKeys, now time.Time) {
 	rk.rings = slices.DeleteFunc(append(rk.rings, ring), func(ring requestSigningKeys) bool { return ring.allSignaturesExpired(now) })
 }
 
-// allSignaturesExpired reports whether no signature by these keys is valid any more.
+// allSignaturesExpired reports whether every signature by these keys has expired by now.
 func (k requestSigningKeys) allSignaturesExpired(now time.Time) bool {
 	return len(k.keys) == 0 || !k.signingEndedAt.IsZero() && now.After(k.signingEndedAt.Add(k.signatureTTL))
 }
 
-// requestSigningKeys returns what requests of the project are signed with. One whose file is gone
-// signs no more once it has stopped.
+// requestSigningKeys returns the signing keys of the project. A project whose file is gone made its last
+// signature no later than it stopped.
 func (rs *projectLifecycle) requestSigningKeys() requestSigningKeys {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

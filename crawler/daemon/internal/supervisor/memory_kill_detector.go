@@ -15,42 +15,42 @@ import (
 
 // If the kernel kills a daemon for its memory, the restarted daemon would run the same
 // projects and be killed again, so that no project makes progress. The daemon therefore
-// keeps a note of its memory. A project that held most of it at two memory kills in a
-// row comes up stopped. A process that ended otherwise, by SIGKILL, a power loss or a
-// crash, leaves no sign of a memory kill, and stops no project.
+// records its memory usage in memory.json. A project that held most of the memory at two memory
+// kills in a row comes up stopped. A process that ended otherwise, by SIGKILL, a power loss or a
+// crash, leaves no evidence of a memory kill, and stops no project.
 
 const (
 	memoryRecordFile     = "memory.json"
 	memoryRecordInterval = 2 * time.Second
-	// memoryKillThreshold is the share of the limit above which the memory kept at the end of a
-	// process is the sign of a memory kill, where the kernel does not count them.
+	// memoryKillThreshold is the share of the memory limit: live memory above it at the end of a
+	// process is evidence of a memory kill where the kernel does not count the kills.
 	memoryKillThreshold = 0.9
-	// maxMemoryKills is the number of memory kills in a row at which a project must
-	// have held most of the memory to come up stopped.
+	// maxMemoryKills is the number of memory kills in a row at which a project must have held most of
+	// the memory to come up stopped.
 	maxMemoryKills = 2
 )
 
-// A memoryUsageRecord is the daemon's record of its memory while it runs.
+// A memoryUsageRecord is the content of memory.json, the daemon's record of its memory while it runs.
 type memoryUsageRecord struct {
 	RecordedAt   time.Time `json:"at"`
 	EndedCleanly bool      `json:"ended"` // the process ended in order
 	memoryUsage
-	DominantProject      string `json:"largest,omitempty"`  // the project that holds most of the memory
+	DominantProject      string `json:"largest,omitempty"`  // holds at least half of the memory of all projects
 	SuspectProject       string `json:"suspect,omitempty"`  // DominantProject at the last memory kills
-	ConsecutiveKills     int    `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
+	ConsecutiveKills     int    `json:"kills_in_a_row"`     // memory kills in a row with this SuspectProject
 	StoppedProject       string `json:"stopped,omitempty"`  // the project that must come up stopped; empty: none
-	PreviousKillEvidence string `json:"last_end,omitempty"` // of the process before this one; empty: none
+	PreviousKillEvidence string `json:"last_end,omitempty"` // of a memory kill of the previous process; empty: none
 }
 
-// memoryUsage is the memory of the process at a moment.
+// memoryUsage is the memory usage of the process at one moment.
 type memoryUsage struct {
 	LiveBytes  int64 `json:"kept_bytes"`  // see memlimit.LiveBytes
 	LimitBytes int64 `json:"limit_bytes"` // 0: unknown
-	OOMKills   int64 `json:"oom_kills"`   // of the control group; -1: unknown
+	OOMKills   int64 `json:"oom_kills"`   // in the control group so far; -1: unknown
 }
 
-// killEvidence returns the sign that the process that left the note ended by a memory kill;
-// empty: it ended otherwise.
+// killEvidence returns the evidence that the process that wrote n ended by a memory kill, or "" if it
+// ended otherwise. usage is that of the present process.
 func (n *memoryUsageRecord) killEvidence(usage memoryUsage) string {
 	switch {
 	case n.EndedCleanly:
@@ -58,16 +58,16 @@ func (n *memoryUsageRecord) killEvidence(usage memoryUsage) string {
 	case n.OOMKills >= 0 && usage.OOMKills > n.OOMKills:
 		return "the kernel killed a process of the control group for its memory"
 	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
-		return fmt.Sprintf("it kept %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes))
+		return fmt.Sprintf("it used %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes))
 	}
 	return ""
 }
 
-// newRecord returns the note of the starting process, given the previous process's note.
+// newRecord returns the first record of the present process. n is the last record of the previous one.
 func (n *memoryUsageRecord) newRecord(usage memoryUsage, at time.Time) memoryUsageRecord {
 	record := memoryUsageRecord{RecordedAt: at, memoryUsage: usage, PreviousKillEvidence: n.killEvidence(usage)}
 	if record.PreviousKillEvidence == "" || n.DominantProject == "" {
-		return record // nothing is suspected any more
+		return record // no memory kill, or no dominant project: clear the suspicion
 	}
 	record.SuspectProject, record.ConsecutiveKills = n.DominantProject, 1
 	if n.SuspectProject == n.DominantProject {
@@ -79,20 +79,20 @@ func (n *memoryUsageRecord) newRecord(usage memoryUsage, at time.Time) memoryUsa
 	return record
 }
 
-// A memoryKillDetector keeps the note of this process.
+// A memoryKillDetector keeps memory.json.
 type memoryKillDetector struct {
 	recordPath string
-	readUsage  func() memoryUsage // the memory of this process
+	readUsage  func() memoryUsage // measures this process
 	log        *slog.Logger
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards record and writeFailed
 	record      memoryUsageRecord
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryKillDetector reads the note of the previous process, and writes that of this one. It
-// treats an unreadable note as that of a process that ended in order: it stops no project
-// for it. A nil readUsage reads the memory of this process.
+// openMemoryKillDetector reads the record of the previous process, and writes the first record of this
+// one. An unreadable record counts as that of a process that ended in order, so that it stops no
+// project. A nil readUsage measures the memory of this process.
 func openMemoryKillDetector(file string, readUsage func() memoryUsage, log *slog.Logger) *memoryKillDetector {
 	if readUsage == nil {
 		limit := memlimit.Get()
@@ -115,14 +115,15 @@ func openMemoryKillDetector(file string, readUsage func() memoryUsage, log *slog
 	return w
 }
 
-// recordUsageIfDue records the present memory. held is about how much each project holds.
+// recordUsageIfDue records the present memory usage, unless the last record is younger than
+// memoryRecordInterval. bytesByProject is the estimated memory of each project.
 func (w *memoryKillDetector) recordUsageIfDue(now time.Time, bytesByProject map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
 		return
 	}
-	// A kill that OOMKills has now was of another process: this one survived.
+	// Kills that OOMKills counts by now hit other processes of the control group: this one is alive.
 	w.record.RecordedAt, w.record.memoryUsage = now.UTC(), w.readUsage()
 	w.record.DominantProject = projectUsingHalfOfMemory(bytesByProject)
 	w.writeRecordLocked()
@@ -136,8 +137,8 @@ func (w *memoryKillDetector) recordCleanEnd() {
 	w.writeRecordLocked()
 }
 
-// writeRecordLocked replaces the note in the file. It does not sync: a power loss, after which the
-// note may be missing, is not a memory kill. It requires mu.
+// writeRecordLocked replaces the record in the file. It does not sync, because the record may be lost
+// in a power loss, which is not a memory kill. The caller holds w.mu, or is the only user of w.
 func (w *memoryKillDetector) writeRecordLocked() {
 	text, err := json.MarshalIndent(&w.record, "", "  ")
 	if err == nil {
@@ -147,13 +148,13 @@ func (w *memoryKillDetector) writeRecordLocked() {
 		err = os.Rename(w.recordPath+".new", w.recordPath)
 	}
 	if err != nil && !w.writeFailed {
-		w.log.Warn("cannot note the memory of the daemon; after a memory kill no project is stopped", "error", err)
+		w.log.Warn("cannot record the memory usage of the daemon; after a memory kill no project is stopped", "error", err)
 	}
 	w.writeFailed = err != nil
 }
 
-// projectUsingHalfOfMemory returns the project that holds at least half of the memory of all projects;
-// empty: none does.
+// projectUsingHalfOfMemory returns the project that holds at least half of the memory of all projects,
+// or "" if no project does. Of two equal ones it returns the first by name.
 func projectUsingHalfOfMemory(bytesByProject map[string]int64) (largest string) {
 	total := int64(0)
 	for name, n := range bytesByProject {
@@ -168,14 +169,15 @@ func projectUsingHalfOfMemory(bytesByProject map[string]int64) (largest string) 
 	return largest
 }
 
-// The memory of a project is estimated from the parts that grow: its hosts, the URLs
-// under way with their bodies, and the unwritten changes of its store.
+// The memory of a project is estimated from the parts that grow: its queued hosts, and its leased URLs
+// with their bodies.
 const (
 	estimatedHostBytes  = 1 << 10
 	estimatedVisitBytes = 256 << 10
 )
 
-// estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
+// estimatedMemory returns the estimated memory of the project in bytes, or 0 if the project is stopped
+// or has failed.
 func (r *projectRunner) estimatedMemory() int64 {
 	if state, _ := r.state.current(); state == api.StateStopped || state == api.StateFailed {
 		return 0
@@ -184,7 +186,7 @@ func (r *projectRunner) estimatedMemory() int64 {
 	return int64(c.QueuedHosts)*estimatedHostBytes + int64(c.LeasedURLs)*estimatedVisitBytes
 }
 
-// recordMemory records the daemon's memory and the project that holds most of it.
+// recordMemory records the daemon's memory usage and the project that holds most of the memory.
 func (s *Supervisor) recordMemory(now time.Time) {
 	bytesByProject := map[string]int64{}
 	for _, r := range s.runners.all() {
@@ -195,8 +197,8 @@ func (s *Supervisor) recordMemory(now time.Time) {
 	s.memoryKillDetector.recordUsageIfDue(now, bytesByProject)
 }
 
-// markStoppedAfterMemoryKills makes the project of the note, if there is one, come up stopped for
-// good, with the reason.
+// markStoppedAfterMemoryKills sets the desired state of record.StoppedProject to stopped, with the
+// reason, if that project should run. An operator can start it again.
 func (w *memoryKillDetector) markStoppedAfterMemoryKills(stateStore *daemonStateStore) error {
 	project := w.record.StoppedProject
 	if project == "" || stateStore.desiredState(project).State != api.StateRunning {

@@ -16,23 +16,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// projectExt is how the names of project files end.
+// projectExt is the extension of project files.
 const projectExt = ".yaml"
 
-// A projectFilesFolder is the directory of project files. It knows which file belongs to which
-// project, and reports changes of what it cannot use once.
+// A projectFilesFolder lists and watches the directory of project files. It reports a file that belongs
+// to no project, and a folder that cannot be read, once until that changes.
 type projectFilesFolder struct {
 	path   string
 	events *eventBroker
 	log    *slog.Logger
 
-	// Supervisor.projectFilesMu guards the fields below.
+	// Supervisor.projectFilesMu guards readError and nonProjectFiles.
 	readError       string            // why the folder cannot be read; "": it can
-	nonProjectFiles map[string]string // files that no project has, and why
+	nonProjectFiles map[string]string // reason by file name: see parseProjectFileName
 }
 
-// list returns the names of the projects that have a file, and the files that look like one
-// and belong to no project, with the reason.
+// list returns the names of the projects that have a file, and the files that resemble a project file
+// but belong to no project, each with the reason.
 func (d *projectFilesFolder) list() (names map[string]bool, nonProject map[string]string, err error) {
 	entries, err := os.ReadDir(d.path)
 	d.reportReadError(err)
@@ -51,12 +51,12 @@ func (d *projectFilesFolder) list() (names map[string]bool, nonProject map[strin
 	return names, nonProject, nil
 }
 
-// parseProjectFileName returns the project whose file has a name; or why it is no project's
-// though it looks like one.
+// parseProjectFileName returns the name of the project to which a file belongs. For a file that only
+// resembles a project file it returns why; for any other file it returns two empty strings.
 func parseProjectFileName(file string) (name, why string) {
 	name, isProject := strings.CutSuffix(file, projectExt)
 	switch {
-	case strings.HasPrefix(file, "."): // an editor's
+	case strings.HasPrefix(file, "."): // an editor's temporary file
 		return "", ""
 	case strings.HasSuffix(file, ".yml"):
 		return "", fmt.Sprintf("project files are named NAME%s", projectExt)
@@ -68,7 +68,8 @@ func parseProjectFileName(file string) (name, why string) {
 	return name, ""
 }
 
-// reportReadError reports, once each, that the folder cannot be read, and that it can be again.
+// reportReadError reports that the folder cannot be read, or that it can be read again. It reports each
+// change once.
 func (d *projectFilesFolder) reportReadError(err error) {
 	problem := ""
 	if err != nil {
@@ -79,7 +80,7 @@ func (d *projectFilesFolder) reportReadError(err error) {
 	switch {
 	case !changed:
 	case err != nil:
-		d.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
+		d.log.Error("the folder of project files cannot be read; projects stay as they are", "error", err)
 		d.events.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
 		d.log.Info("the folder of project files can be read again")
@@ -87,12 +88,12 @@ func (d *projectFilesFolder) reportReadError(err error) {
 	}
 }
 
-// reportNonProjectFiles warns, once each, of files that look like project files and belong to no
-// project, and returns them as refused. nonProject says why, by file.
+// reportNonProjectFiles returns the files in nonProject, which resemble project files but belong to no
+// project, as refused, and logs each new one. nonProject holds the reason by file name.
 func (d *projectFilesFolder) reportNonProjectFiles(nonProject map[string]string) (result []api.ProjectReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(nonProject)) {
 		if d.nonProjectFiles[file] == "" {
-			d.log.Warn("a file in the folder of project files is passed by", "file", file, "why", nonProject[file])
+			d.log.Warn("a file in the folder of project files is ignored", "file", file, "why", nonProject[file])
 		}
 		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: nonProject[file]})
 	}
@@ -102,35 +103,36 @@ func (d *projectFilesFolder) reportNonProjectFiles(nonProject map[string]string)
 
 // How project files are watched.
 const (
-	settleDelay    = 200 * time.Millisecond // an editor writes a file in several steps
-	maxSettleDelay = 2 * time.Second        // the wait for further steps is no longer
-	rescanInterval = 30 * time.Second       // for folders without notifications of changes, as on a network
+	settleDelay    = 200 * time.Millisecond // wait after a change: an editor writes a file in several steps
+	maxSettleDelay = 2 * time.Second        // limit of that wait, from the first change on
+	rescanInterval = 30 * time.Second       // for folders that send no notifications, such as network mounts
 )
 
-// watch calls reload when files in the folder have changed, and every rescanInterval, until ctx
-// is done.
+// watch calls reload at once, when files in the folder have changed, and every rescanInterval, until
+// ctx is done.
 func (d *projectFilesFolder) watch(ctx context.Context, reload func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
+		d.log.Warn("changes in the folder of project files are noticed only by polling", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // sends no events
 	} else {
 		defer w.Close()
 	}
-	// Each change puts off the rescan by settleDelay, up to maxSettleDelay after the first.
-	rescan := time.NewTimer(0) // what changed before the watch began is seen, too
+	// Each change postpones the rescan by settleDelay, up to maxSettleDelay after the first change.
+	rescan := time.NewTimer(0) // the first rescan finds changes from before the watch
 	defer rescan.Stop()
-	var firstChange time.Time // of the changes that were not looked at
+	var firstChange time.Time // since the last rescan
 	for {
 		select {
 		case e := <-w.Events:
 			if e.Op == fsnotify.Chmod {
 				continue
 			}
-		case <-w.Errors: // changes were missed
+		case <-w.Errors: // the watcher missed changes: rescan
 		case <-rescan.C:
+			// Add the path each time: it may name another folder by now.
 			if err == nil {
-				_ = w.Add(d.path) // again and again: it may be another folder of that name
+				_ = w.Add(d.path)
 			}
 			reload()
 			firstChange = time.Time{}

@@ -10,21 +10,21 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// errCommandChanged ends a run because its project is to do something else.
-var errCommandChanged = errors.New("there are new orders")
+// errCommandChanged is the cause with which a new command ends a run.
+var errCommandChanged = errors.New("the command of the project has changed")
 
-// A runnerTarget is what a project is to do. Its runner carries out one revision after the other,
-// and may skip some.
+// A runnerTarget is the command of a runner: the state that a project should be in. The runner
+// carries out the revisions in order, and skips one that a newer revision has replaced.
 type runnerTarget struct {
-	revision          int
+	revision          int // 0: no command yet
 	desired           desiredState
-	lastValidProject  *loadedProject // the last that made sense; nil: there is none
-	projectFileError  string         // why the file, as it is now, is not followed
-	isProjectFileGone bool           // there is no project file
+	lastValidProject  *loadedProject // nil: the project never had a valid file
+	projectFileError  string         // why the present file is invalid; "": it is valid
+	isProjectFileGone bool           // the project has no file at present
 	mustQuit          bool           // the daemon ends, or the project is deleted
 }
 
-// blockedReason returns why the project cannot run, empty if it can.
+// blockedReason returns why the project cannot run, or "" if it can.
 func (o *runnerTarget) blockedReason() string {
 	switch {
 	case o.isProjectFileGone:
@@ -35,29 +35,31 @@ func (o *runnerTarget) blockedReason() string {
 	return ""
 }
 
-// A projectLifecycle is the command of a projectRunner and the state that its project is in. Users
-// change the command; the goroutine of the runner waits for it and reports the state.
+// A projectLifecycle holds the command of a projectRunner and the state that its project is in. API
+// calls and reloads change the command. The goroutine of the runner waits for commands and reports
+// the state.
 type projectLifecycle struct {
 	name       string
 	log        *slog.Logger
 	events     *eventBroker
-	stateStore *daemonStateStore    // keeps the desired state
-	stats      *projectStatsTracker // whose limits begin anew when a user starts the project
+	stateStore *daemonStateStore    // records the desired state
+	stats      *projectStatsTracker // its limits are reset when a user starts the project
 
-	mu                     sync.Mutex // guards the fields below
-	commandChanged         sync.Cond  // on mu: command has another revision
+	// mu guards all fields below: command, interruptRun, wereURLsAddedDuringRun, state, reason, since,
+	// lastReadDigest and loadedProjectDigest.
+	mu                     sync.Mutex
+	commandChanged         sync.Cond // on mu; signals a new command.revision
 	command                runnerTarget
-	interruptRun           func(error) // ends the present run; nil: there is none
-	wereURLsAddedDuringRun bool        // URLs were added to the present run
+	interruptRun           func(error) // ends the current run; nil: no run
+	wereURLsAddedDuringRun bool        // during the current run
 	state                  api.ProjectState
-	reason                 string // why state is what it is; "" if that needs no reason
-	since                  time.Time
-	lastReadDigest         string // of the file as it was read last: see projectFilesDigest
-	loadedProjectDigest    string // of the file that command.lastValidProject was read from
+	reason                 string    // why the project is in state; "": that needs no reason
+	since                  time.Time // when state or reason changed last
+	lastReadDigest         string    // of the file that was read last: see projectFilesDigest
+	loadedProjectDigest    string    // of the file that command.lastValidProject was read from
 }
 
-// newProjectLifecycle returns the state of a stopped project. It has no project file until one is
-// applied.
+// newProjectLifecycle returns the lifecycle of a stopped project whose file has not been read yet.
 func newProjectLifecycle(
 	name string, log *slog.Logger, events *eventBroker, stateStore *daemonStateStore, stats *projectStatsTracker,
 ) *projectLifecycle {
@@ -73,15 +75,15 @@ func newProjectLifecycle(
 	return rs
 }
 
-// updateCommand changes the command. It interrupts the present run, which finishes its visits
-// under way; the runner then carries the new command out.
+// updateCommand changes the command and interrupts the current run. The run finishes its active
+// visits; then the runner carries out the new command.
 func (rs *projectLifecycle) updateCommand(update func(*runnerTarget)) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.updateCommandLocked(update)
 }
 
-// updateCommandLocked is updateCommand for callers that hold rs.mu.
+// updateCommandLocked is updateCommand. The caller holds rs.mu.
 func (rs *projectLifecycle) updateCommandLocked(update func(*runnerTarget)) {
 	update(&rs.command)
 	rs.command.revision++
@@ -94,7 +96,7 @@ func (rs *projectLifecycle) updateCommandLocked(update func(*runnerTarget)) {
 	rs.commandChanged.Broadcast()
 }
 
-// waitForCommand waits until the command has another revision than version, and returns it.
+// waitForCommand waits until the revision of the command differs from version, and returns the command.
 func (rs *projectLifecycle) waitForCommand(version int) runnerTarget {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -104,8 +106,8 @@ func (rs *projectLifecycle) waitForCommand(version int) runnerTarget {
 	return rs.command
 }
 
-// beginRunIfLatest begins a run for the revision version of the command, which interruptRun ends;
-// it returns false if there is a newer one.
+// beginRunIfLatest records that a run for revision version begins, and that interruptRun ends it. It
+// returns false, and records nothing, if the command has a newer revision.
 func (rs *projectLifecycle) beginRunIfLatest(version int, interruptRun func(error)) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -117,8 +119,8 @@ func (rs *projectLifecycle) beginRunIfLatest(version int, interruptRun func(erro
 	return true
 }
 
-// markDoneUnlessURLsAdded ends a run that has found nothing more to do. If URLs were added to it,
-// perhaps too late, another run looks for them.
+// markDoneUnlessURLsAdded ends a run that has no URL left. If URLs were added during the run, perhaps
+// after it had looked for the last time, another run follows instead.
 func (rs *projectLifecycle) markDoneUnlessURLsAdded() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -130,7 +132,8 @@ func (rs *projectLifecycle) markDoneUnlessURLsAdded() {
 	rs.setLocked(api.StateDone, "")
 }
 
-// resumeIfDone has a project that is done go on, for another process has found URLs for it.
+// resumeIfDone starts a new run of a project that is done, because another process has queued URLs for
+// it.
 func (rs *projectLifecycle) resumeIfDone() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -139,8 +142,9 @@ func (rs *projectLifecycle) resumeIfDone() {
 	}
 }
 
-// resumeForNewURLs has a project go on that had nothing left, for URLs were added to it. If they
-// were added to the present run, it goes on itself, unless it was at its end.
+// resumeForNewURLs starts a new run, because URLs were added. If they were added through the engine of
+// the current run (toPresentRun), that run finds them; markDoneUnlessURLsAdded covers a run that was
+// already ending.
 func (rs *projectLifecycle) resumeForNewURLs(toPresentRun bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -151,22 +155,22 @@ func (rs *projectLifecycle) resumeForNewURLs(toPresentRun bool) {
 	rs.updateCommandLocked(func(*runnerTarget) {})
 }
 
-// projectToInspect returns the last valid project file, nil if there is none, with the reason;
-// and whether a run goes on.
+// projectToInspect returns the last valid project file (nil: none), whether the project runs, and why
+// it cannot run ("": it can).
 func (rs *projectLifecycle) projectToInspect() (loaded *loadedProject, isRunning bool, blockedReason string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.command.lastValidProject, rs.interruptRun != nil, rs.command.blockedReason()
 }
 
-// isRunning reports whether a run goes on.
+// isRunning reports whether the project has a current run.
 func (rs *projectLifecycle) isRunning() bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.interruptRun != nil
 }
 
-// apiState returns the part of api.Project that the state is, and the last valid project file.
+// apiState returns the fields of api.Project that rs knows, and the last valid project file.
 func (rs *projectLifecycle) apiState() (api.Project, *loadedProject) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -176,9 +180,9 @@ func (rs *projectLifecycle) apiState() (api.Project, *loadedProject) {
 	return p, rs.command.lastValidProject
 }
 
-// publishMessage publishes a message about the project with its state. It holds rs.mu until then, so
-// that no later state is published before it. message gets the last valid project file, which may be
-// nil, and must not call rs.
+// publishMessage publishes a message about the project together with its state. It holds rs.mu
+// throughout, so that a later state is published after it. message receives the last valid project
+// file, which may be nil, and must not call methods of rs.
 func (rs *projectLifecycle) publishMessage(message func(*loadedProject) string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -186,14 +190,14 @@ func (rs *projectLifecycle) publishMessage(message func(*loadedProject) string) 
 	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: rs.state, Message: text})
 }
 
-// clearRunInterrupt records that no run goes on.
+// clearRunInterrupt records that the run has ended.
 func (rs *projectLifecycle) clearRunInterrupt() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.interruptRun = nil
 }
 
-// setLocked records, logs and publishes a change of the state. It needs rs.mu.
+// setLocked records, logs and publishes a change of the state. The caller holds rs.mu.
 func (rs *projectLifecycle) setLocked(s api.ProjectState, reason string) {
 	if rs.state == s && rs.reason == reason {
 		return
@@ -207,32 +211,34 @@ func (rs *projectLifecycle) setLocked(s api.ProjectState, reason string) {
 	rs.events.publish(api.Event{Type: "state", Project: rs.name, State: s, Message: reason})
 }
 
-// set is setLocked for callers that do not hold rs.mu.
+// set records, logs and publishes a change of the state.
 func (rs *projectLifecycle) set(s api.ProjectState, reason string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.setLocked(s, reason)
 }
 
-// setDesired has the project run, pause or stop, and records it. A pause or a stop takes effect
-// even if it cannot be recorded: the error then says that it may not survive the daemon.
+// setDesired records that the project should run, pause or stop, and makes it do so. A pause or a stop
+// takes effect even if it cannot be recorded: the error then says that it may not survive the daemon.
+// It returns an api.Conflict error for a project that cannot start, or that would pause while stopped.
 func (rs *projectLifecycle) setDesired(s api.ProjectState) error {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	// Refuse what cannot be, and leave what is so already.
+	// Refuse impossible transitions, and return if nothing changes. A start of a project that is
+	// recorded as running but has ended its run counts as a change.
 	o := rs.command
 	if reason := o.blockedReason(); reason != "" && s == api.StateRunning {
 		return api.Conflict("%s cannot start: %s", rs.name, reason)
 	}
 	if s == api.StatePaused && o.desired.State == api.StateStopped {
-		return api.Conflict("%s is stopped: only what runs can pause", rs.name)
+		return api.Conflict("%s is stopped: only a running project can pause", rs.name)
 	}
 	isSaved := rs.stateStore.desiredState(rs.name).State == s
 	if isSaved && o.desired.State == s && (s != api.StateRunning || rs.interruptRun != nil) {
 		return nil
 	}
-	// Record the desired state. A start that is not recorded does not happen; a pause or a stop
-	// does.
+	// Record the desired state first. A start that cannot be recorded does not happen; a pause or a
+	// stop happens all the same.
 	err := rs.stateStore.update(func(t *savedDaemonState) { t.DesiredStates[rs.name] = desiredState{State: s} })
 	switch {
 	case err != nil && s == api.StateRunning:
@@ -240,7 +246,7 @@ func (rs *projectLifecycle) setDesired(s api.ProjectState) error {
 	case err != nil:
 		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", rs.name, s, err)
 	}
-	// Change the command. The limits of the project begin anew before the runner sees the start.
+	// Change the command. rs.mu keeps the runner from seeing a start before the limits are reset.
 	rs.updateCommandLocked(func(o *runnerTarget) { o.desired = desiredState{State: s} })
 	if s == api.StateRunning {
 		rs.stats.resetLimitUsage()
@@ -249,14 +255,15 @@ func (rs *projectLifecycle) setDesired(s api.ProjectState) error {
 	return err
 }
 
-// current returns the state of the project, and its reason.
+// current returns the state of the project and the reason for it.
 func (rs *projectLifecycle) current() (api.ProjectState, string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.state, rs.reason
 }
 
-// redisStoreIdentity returns which Redis store the project file names; "" if it names none.
+// redisStoreIdentity returns the identity of the Redis store that the project file names, or "" for a
+// project in local files.
 func (rs *projectLifecycle) redisStoreIdentity() string {
 	if loaded := rs.loadedProject(); loaded != nil {
 		return loaded.project.Store.Redis.StoreIdentity()
@@ -264,14 +271,14 @@ func (rs *projectLifecycle) redisStoreIdentity() string {
 	return ""
 }
 
-// loadedProject returns the last valid project file; nil if there is none.
+// loadedProject returns the last valid project file, or nil if the project never had one.
 func (rs *projectLifecycle) loadedProject() *loadedProject {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.command.lastValidProject
 }
 
-// setInactive sets the state of a project that, by o, does not run.
+// setInactive sets the state of a project that does not run under command o.
 func (rs *projectLifecycle) setInactive(o runnerTarget) {
 	switch reason := o.blockedReason(); {
 	case o.isProjectFileGone:
@@ -285,14 +292,14 @@ func (rs *projectLifecycle) setInactive(o runnerTarget) {
 	}
 }
 
-// setFailed reports that the project cannot go on. Others do.
+// setFailed reports that the project cannot continue. Other projects are not affected.
 func (rs *projectLifecycle) setFailed(err error) {
-	rs.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	rs.log.Error("the project has failed; remove the cause, then start it again", "error", err)
 	rs.set(api.StateFailed, err.Error())
 }
 
-// pauseAtLimit pauses a project that has reached a limit, and records it, unless the command has
-// another revision than version.
+// pauseAtLimit pauses a project that has reached a limit, and records that. It does nothing if the
+// command has a newer revision than version.
 func (rs *projectLifecycle) pauseAtLimit(version int, limit error) {
 	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
 	rs.mu.Lock()
@@ -301,7 +308,7 @@ func (rs *projectLifecycle) pauseAtLimit(version int, limit error) {
 		return
 	}
 	if err := rs.stateStore.update(func(t *savedDaemonState) { t.DesiredStates[rs.name] = desired }); err != nil {
-		rs.log.Error("after a restart the project goes on beyond its limit", "error", err)
+		rs.log.Error("the pause at the limit is not recorded; after a restart the project continues beyond its limit", "error", err)
 	}
 	rs.command.desired = desired
 	rs.setLocked(api.StatePaused, desired.Reason)

@@ -16,36 +16,39 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A loadedProject is a valid project file, as it was read.
+// A loadedProject is a valid project file with the seeds and keys of the files that it names. It is
+// not changed after newLoadedProject has returned it.
 type loadedProject struct {
-	project            project.Project        // with the paths of the daemon
-	pathConfinement    *confine.ProjectAccess // of the files that the project names; nil: the file did not come by the API
+	project project.Project // its paths are absolute
+	// pathConfinement limits the files that the project may name; nil: the operator wrote the project
+	// file, which may name any.
+	pathConfinement    *confine.ProjectAccess
 	firstSeedPerOrigin []decorum.URL
-	signingKeys        []*botauth.Key // that sign the project's requests, now or later
+	signingKeys        []*botauth.Key // the first signs requests; the key directory lists all
 	loadedAt           time.Time
 }
 
 // A projectLoader reads and checks project files for a daemon.
 type projectLoader struct {
 	projectPaths
-	apiRestrictions APIProjectRestrictions                     // of projects that came by the API
-	checkHandler    func(handler string) *project.FieldProblem // whether the program has it
-	stateStore      *daemonStateStore                          // knows which outputs a project from the API has begun
-	jsonlOwner      func(outputPath string) (project string)   // the project that writes the file; "" if none does
+	apiRestrictions APIProjectRestrictions                     // for projects that came by the API
+	checkHandler    func(handler string) *project.FieldProblem // reports a handler that the program lacks
+	stateStore      *daemonStateStore                          // records the outputs that an API project has begun
+	jsonlOwner      func(outputPath string) (project string)   // names the project that writes a file; "": none does
 }
 
-// defaultStorePath is the only store.path that a project of a daemon may have: the
-// daemon says where its state is.
+// defaultStorePath is the only store.path that a project of a daemon may have: the daemon chooses
+// where the state is.
 var defaultStorePath = project.Default().Store.Path
 
-// parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
-// came by the API.
+// parseAndValidateProject parses the text of a project file and validates it. A text that came by the
+// API (byAPI) is held to the restrictions for such projects, too.
 func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
 	d, err := project.ParseFile(l.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
-	// Refuse what the daemon does not allow first, then what is wrong anywhere.
+	// Report a violation of the daemon's own rules first, then errors that any program would report.
 	c := l.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
 		l.checkProjectForDaemon(name, &d.Project), l.checkProjectConfinement(name, d.Project, c), l.checkHandler(d.Handler),
@@ -68,7 +71,8 @@ func (l *projectLoader) parseAndValidateProject(name string, text []byte, byAPI 
 	return loaded, err
 }
 
-// newLoadedProject returns a project that has been checked, with the seeds and keys of its files.
+// newLoadedProject returns a validated project with absolute paths, and with the seeds and keys of the
+// files that it names.
 func (l *projectLoader) newLoadedProject(name string, p project.Project, c *confine.ProjectAccess) (*loadedProject, error) {
 	p.Name = name
 	l.makePathsAbsolute(&p)
@@ -83,8 +87,7 @@ func (l *projectLoader) newLoadedProject(name string, p project.Project, c *conf
 	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
-// checkProjectForDaemon returns a setting that is valid for a command, and not for a daemon; nil if
-// there is none.
+// checkProjectForDaemon returns the first setting that a command accepts and a daemon does not, or nil.
 func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
@@ -101,11 +104,12 @@ func (l *projectLoader) checkProjectForDaemon(name string, p *project.Project) *
 	return nil
 }
 
-// reservedPathText is the error of an output in a directory of the daemon.
-const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
+// reservedPathText is the error for an output in a directory of the daemon.
+const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; " +
+	"name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
 // lastValidProject returns the project file that a project followed last, in this process or an
-// earlier one; nil if there is none.
+// earlier one, as SaveProject stored it. It returns nil if that file is missing or no longer valid.
 func (l *projectLoader) lastValidProject(name string) *loadedProject {
 	d, err := project.ReadFile(l.projectStateDir(name).Path(datadir.ProjectFile))
 	if err != nil || d.Check() != nil || l.checkHandler(d.Handler) != nil {
@@ -119,9 +123,9 @@ func (l *projectLoader) lastValidProject(name string) *loadedProject {
 	return loaded
 }
 
-// projectFilesDigest returns a digest of the project file's text, of byAPI, and of the present
-// seed and key files that the project names. An equal digest means that they are
-// unchanged.
+// projectFilesDigest returns a digest of the project file's text, of byAPI, and of the sizes and
+// modification times of the seed and key files that loaded names and that exist. Equal digests mean
+// that they are unchanged.
 func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
 	digest := fmt.Sprint(sha256Hex(text), " ", byAPI)
 	if loaded == nil {
@@ -135,14 +139,15 @@ func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
 	return digest
 }
 
-// readProjectFileBytes reads a project file, up to one octet more than one may have.
+// readProjectFileBytes reads a project file. It stops one octet after project.MaxFileSize, so that the
+// parser can report a file that is too long.
 func readProjectFileBytes(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() { // reading a pipe may never end
-		return nil, fmt.Errorf("%s is no regular file", file)
+		return nil, fmt.Errorf("%s is not a regular file", file)
 	}
 	f, err := os.Open(file)
 	if err != nil {

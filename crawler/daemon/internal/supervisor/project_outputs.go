@@ -11,22 +11,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A projectOutputs is the open output files of a project. They are open during a run; the stores
-// stay open longer.
+// projectOutputs holds the output files of a project. They are open during a run; the stores can stay
+// open longer.
 type projectOutputs struct {
-	mu sync.Mutex // guards the fields below
-	sinks.Outputs
-	syncErr      error // why lines may be missing on the disk
-	filesChecked bool  // the files were checked after the state was opened
+	mu            sync.Mutex // guards Outputs, syncErr and filesChecked
+	sinks.Outputs            // zero between runs
+	syncErr       error      // why a part of the outputs may be missing on the disk
+	filesChecked  bool       // the files were checked since the stores were opened
 }
 
-// openForProject opens the outputs of a project, and sets them in g.
+// openForProject opens the outputs of a project, and sets them in g. It continues each file where the
+// stores say that the disk holds it.
 func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loadedProject, g *engine.Config) error {
 	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.Stores)
 	if err != nil {
 		return err
 	}
-	// Files are checked once for each opening of the stores.
+	// After an unclean end, the files are checked once for each opening of the stores.
 	r.mu.Lock()
 	durable.UncheckedSinceUncleanClose = durable.UncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
@@ -45,9 +46,9 @@ func (r *projectOutputs) openForProject(env *engine.Dependencies, loaded *loaded
 	return nil
 }
 
-// sync returns when all that was written down is on the disk: see
-// bolt.Options.BeforeWrite. What was lost once keeps the acks of its visits from being
-// written until the state is opened anew, so that they are made again.
+// sync returns when all that was written to the outputs is on the disk. The stores call it before they
+// write acks: see bolt.Options.BeforeWrite. After one failure it fails until the stores are opened
+// again, so that the visits whose output was lost are not acked, and are repeated.
 func (r *projectOutputs) sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,14 +58,14 @@ func (r *projectOutputs) sync() error {
 	return r.Outputs.Sync()
 }
 
-// durableExtents returns how much of each file is on the disk; nil while none is open.
+// durableExtents returns how much of each output file is on the disk, or nil while none is open.
 func (r *projectOutputs) durableExtents(d datadir.StateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.Outputs.DurableExtents(d)
 }
 
-// close closes what is open.
+// close syncs and closes the outputs.
 func (r *projectOutputs) close() error {
 	err := r.sync()
 	r.mu.Lock()
@@ -75,7 +76,7 @@ func (r *projectOutputs) close() error {
 	return err
 }
 
-// resetForStoreReopen lets a state that is opened anew be written.
+// resetForStoreReopen clears the errors and checks that belong to the previous opening of the stores.
 func (r *projectOutputs) resetForStoreReopen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

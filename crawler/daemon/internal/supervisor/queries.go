@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// Queries about a project are answered from its stores by an inspect.Inspector, whether it runs or
-// not: the answers are those of decorum report and decorum explain.
+// Queries about a project are answered from its stores by an inspect.Inspector, whether the project runs
+// or not. The answers equal those of decorum report and decorum explain.
 
-// Inspector returns what answers questions about a project.
+// Inspector returns the api.Inspector of a project.
 func (s *Supervisor) Inspector(_ context.Context, name string) (api.Inspector, error) {
 	r, err := s.runners.find(name)
 	if err != nil {
@@ -42,7 +42,7 @@ const (
 	maxHostsPerPage     = 1000
 )
 
-// Hosts returns a page of the hosts of a project.
+// Hosts returns one page of the hosts of a project. A query.Limit of 0 means defaultHostsPerPage.
 func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostListPage, err error) {
 	if query.Limit == 0 {
 		query.Limit = defaultHostsPerPage
@@ -51,7 +51,7 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
-		// Take the list from the cache, so that pages of one list agree with each other.
+		// Use the cached list, so that the pages of one list are consistent.
 		r, err := s.hostLists.GetOrBuild(ctx, name, func() (*inspect.HostListSnapshot, error) { return q.NewHostList(ctx) })
 		if err != nil {
 			return err
@@ -71,13 +71,15 @@ func (s *Supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 	return page, err
 }
 
+// checkHostQuery returns an api.InvalidInput error for a query with an unknown order or state, or with
+// an offset or limit out of range.
 func checkHostQuery(query api.HostQuery) error {
 	_, sorted := inspect.HostSortKeys[query.Sort]
 	switch {
 	case !sorted:
-		return api.InvalidInput("sort: %q is no order of hosts", query.Sort)
+		return api.InvalidInput("sort: %q is not a known order of hosts", query.Sort)
 	case query.State != "" && !slices.Contains(inspect.HostStates, query.State):
-		return api.InvalidInput("state: %q is no state of a host", query.State)
+		return api.InvalidInput("state: %q is not a known state of a host", query.State)
 	case query.Offset < 0:
 		return api.InvalidInput("offset: %d is less than 0", query.Offset)
 	case query.Limit < 0 || query.Limit > maxHostsPerPage:
@@ -86,8 +88,8 @@ func checkHostQuery(query api.HostQuery) error {
 	return nil
 }
 
-// hostWithDetails returns a host with what lists of all hosts lack: why it is held, its robots.txt
-// and the brake that it is under.
+// hostWithDetails returns a host with the details that the list of all hosts lacks: why it is held, the
+// outcome of its last robots.txt fetch, and the brake on it.
 func hostWithDetails(
 	ctx context.Context, q *inspect.Inspector, brakes *politeness.Brakes, h inspect.HostReport,
 ) (api.Host, error) {
@@ -105,17 +107,18 @@ func hostWithDetails(
 	return h.Host, nil
 }
 
-// maxRobotsFiles is how many origins of a host HostDetail returns the robots.txt files of.
+// maxRobotsFiles limits the robots.txt files that HostDetail returns for one host, one per origin.
 const maxRobotsFiles = 100
 
-// HostDetail returns all that is known of a host of a project.
+// HostDetail returns a host of a project with its active visits and its robots.txt files. A host that
+// the project does not know is an error of the API.
 func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
 	canonical, err := inspect.ParseHostParam(host)
 	if err != nil {
 		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspect.Inspector) error {
-		// Total the host over its origins.
+		// Sum up the origins of the host.
 		origins, err := q.HostOrigins(ctx, canonical)
 		if err != nil {
 			return err
@@ -128,7 +131,7 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 		if d.Host, err = hostWithDetails(ctx, q, s.OperatorBrakes, *h); err != nil {
 			return err
 		}
-		// Add the visits that are under way, and the robots.txt files.
+		// Add the active visits and the robots.txt files.
 		visits, err := s.ProjectActiveVisits(ctx, name)
 		if err != nil {
 			return err
@@ -146,8 +149,8 @@ func (s *Supervisor) HostDetail(ctx context.Context, name, host string) (d *api.
 	return d, err
 }
 
-// RobotsFile returns the robots.txt of an origin as a project knows it, or one that
-// it had before.
+// RobotsFile returns the robots.txt file of an origin that a project uses or, if version is not empty,
+// an earlier version of it.
 func (s *Supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
 	o, err := inspect.ParseOriginParam(origin)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// ReloadProjects reads all project files again, and applies those that changed. If the folder
-// cannot be read, the projects go on as they are.
+// ReloadProjects reads all project files again, applies those that changed, and returns one result
+// for each project. If the folder cannot be read, it returns an error and changes no project. After
+// Close has begun it does nothing.
 func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
@@ -23,7 +24,7 @@ func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 	if err != nil {
 		return nil, api.Conflict("the folder of project files cannot be read: %s", err)
 	}
-	// Projects without a file are looked at, too: it may be gone since.
+	// Include the projects whose file is gone: they must stop.
 	for _, name := range s.projectNamesWithData() {
 		names[name] = true
 	}
@@ -37,13 +38,14 @@ func (s *Supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 	return append(result, s.folder.reportNonProjectFiles(nonProject)...), nil
 }
 
-// reloadProject applies the file of a project as it is now, and returns what changed. It starts
-// the runner of a new project.
+// reloadProject applies the present file of a project, and returns what changed. It adds a runner for
+// a project that has none. The caller holds s.projectFilesMu.
 func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	r, err := s.runners.find(name)
 	if err == nil {
 		return s.reloadProjectFile(r)
 	}
+	// Set up a new project completely before its goroutine starts.
 	r = s.newProjectRunner(name)
 	result := s.reloadProjectFile(r)
 	_, hasDesiredState := s.stateStore.current().DesiredStates[name]
@@ -56,7 +58,8 @@ func (s *Supervisor) reloadProject(name string) api.ProjectReloadResult {
 	return result
 }
 
-// reloadProjectFile reads the file of a project, and changes the command of its runner.
+// reloadProjectFile reads the file of a project, and changes the command of its runner if the file, or a
+// seed or key file that it names, has changed.
 func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
 	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
@@ -65,13 +68,13 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	case err != nil:
 		return r.state.rejectFile(err.Error(), "", r.state.loadedProject())
 	}
-	// Leave a file that is as it was, with the seed and key files that it names.
+	// Skip a file that is unchanged, with the seed and key files that it names.
 	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
 	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
 	if unchanged := r.state.resultIfFileUnchanged(digestOf(text, r.state.loadedProject())); unchanged != nil {
 		return *unchanged
 	}
-	// Apply it if it is valid; otherwise the project goes on with the last valid one.
+	// Apply a valid file. An invalid one leaves the project on its last valid file.
 	loaded, err := s.loader.parseAndValidateProject(r.name, text, byAPI)
 	if err != nil {
 		lastValid := r.state.loadedProject()
@@ -83,9 +86,9 @@ func (s *Supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult
 	return r.state.applyReloadedProject(loaded, digestOf(text, loaded))
 }
 
-// resultIfFileUnchanged returns a result if the file with a digest is the one that was read last;
-// else nil. It returns nil for an invalid file, too: the cause may be another file that it
-// names, and that is there now.
+// resultIfFileUnchanged returns a result if digest is that of the valid file that was read last, and
+// nil otherwise. An invalid file returns nil, too: the cause may be a file that it names, which can
+// exist by now.
 func (rs *projectLifecycle) resultIfFileUnchanged(digest string) *api.ProjectReloadResult {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -95,8 +98,9 @@ func (rs *projectLifecycle) resultIfFileUnchanged(digest string) *api.ProjectRel
 	return &api.ProjectReloadResult{Project: rs.name, Outcome: "none"}
 }
 
-// applyReloadedProject has the project follow a valid file: the present run ends, and another
-// follows the file. If the file is again what it was before an invalid one, the run goes on.
+// applyReloadedProject makes the project follow a valid file: the current run ends, and the next run
+// uses the file. If the file equals the one that the run uses already, because an invalid version was
+// undone, the run continues.
 func (rs *projectLifecycle) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "changed"}
 	rs.mu.Lock()
@@ -119,9 +123,8 @@ func (rs *projectLifecycle) applyReloadedProject(loaded *loadedProject, digest s
 	return result
 }
 
-// rejectFile records that the file is invalid, for a reason; the project goes on as it was.
-// lastValid is what a project follows that has followed no file in this process; nil: there
-// is none.
+// rejectFile records the reason for which the file is invalid. The project keeps its last valid file.
+// A project that has followed no file in this process follows lastValid; nil: it cannot run.
 func (rs *projectLifecycle) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "refused", Error: reason}
 	rs.mu.Lock()
@@ -131,7 +134,7 @@ func (rs *projectLifecycle) rejectFile(reason, digest string, lastValid *loadedP
 	if isKnown && !hasNoRevision {
 		return result
 	}
-	// Give the runner its first command, or one that knows that there is a file again.
+	// Give the runner its first command, or end the state "file gone".
 	if hasNoRevision {
 		rs.updateCommand(func(o *runnerTarget) {
 			o.isProjectFileGone = false
@@ -140,19 +143,19 @@ func (rs *projectLifecycle) rejectFile(reason, digest string, lastValid *loadedP
 	}
 	// Report each error once.
 	if !isKnown {
-		outcome := "the project goes on as it was"
+		outcome := "the project keeps its last valid file"
 		if hasNoRevision && lastValid == nil {
-			outcome = "the project waits for one that makes sense"
+			outcome = "the project waits for a valid file"
 		}
-		rs.log.Error("the project file is not followed; "+outcome, "error", reason)
+		rs.log.Error("the project file is invalid; "+outcome, "error", reason)
 		rs.events.publish(api.Event{Type: "file", Project: rs.name, Message: reason})
 	}
 	return result
 }
 
-// handleProjectFileGone stops the project, whose file is gone. Its data is kept, and if it ran it
-// goes on when the file is back. lastValid returns the file by which a project that is new in
-// this process is inspected.
+// handleProjectFileGone stops a project whose file is gone. Its data and its desired state stay: a
+// project that ran resumes when the file is back. For a project that is new in this process, queries
+// use the file that lastValid returns.
 func (rs *projectLifecycle) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: rs.name, Outcome: "gone"}
 	rs.mu.Lock()

@@ -20,8 +20,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A projectRunner runs one project of a daemon. One goroutine, that of runCommandLoop, carries
-// out its commands, and it alone crawls.
+// A projectRunner runs one project of a daemon. Its commands are carried out, and its crawls run, in
+// one goroutine: that of runCommandLoop.
 type projectRunner struct {
 	name             string
 	env              *engine.Dependencies // its log names the project
@@ -35,7 +35,7 @@ type projectRunner struct {
 	storeHandle *storeHandle
 
 	outputs        projectOutputs
-	appliedProject *loadedProject // whose seeds are queued; used by runCommandLoop alone
+	appliedProject *loadedProject // the file whose seeds are queued; only runCommandLoop uses it
 
 	state         *projectLifecycle
 	engine        *currentEngine
@@ -45,7 +45,7 @@ type projectRunner struct {
 	ended         chan struct{} // closed when runCommandLoop has returned
 }
 
-// newProjectRunner returns a runner that has no command yet.
+// newProjectRunner returns a runner without a command; reloadProjectFile gives it the first one.
 func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.Log = newProjectLogger(s.env.Log, &s.eventBroker, name)
@@ -61,7 +61,7 @@ func (s *Supervisor) newProjectRunner(name string) *projectRunner {
 	return r
 }
 
-// openStores opens the stores of the project. It refuses those of an unfinished import.
+// openStores opens the stores of the project. It fails if an import into them was not completed.
 func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
@@ -73,7 +73,8 @@ func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 	return s, nil
 }
 
-// openStoresAllowingPartialImport opens the stores that the project file names.
+// openStoresAllowingPartialImport opens the stores that the project file names: those in Redis, or
+// the bolt files in the project's directory.
 func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
 	p, confinement := project.Default(), (*confine.ProjectAccess)(nil)
 	if loaded := r.state.loadedProject(); loaded != nil {
@@ -82,7 +83,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	r.outputs.resetForStoreReopen()
 	opts := r.env.BoltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
-	// In Redis: its servers may be away.
+	// Redis servers may stop answering: availability records that.
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.availability.record
 		return datadir.OpenRedisStores(p, confinement.OpenInput, opts)
@@ -90,7 +91,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	if err := r.dir.RequireLocalState(); err != nil {
 		return datadir.CrawlStores{}, err
 	}
-	// In a file: the disk may be full.
+	// The disk of a file may be full: diskFullState records that.
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.MemoryBudget
 	r.diskFullState.setStoreError(nil)
 	opts.OnStallChange = func(err error) { r.env.LogStoreWriteState(err); r.diskFullState.setStoreError(err) }
@@ -99,15 +100,15 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	return s, err
 }
 
-// runCommandLoop carries out commands until one says to quit.
+// runCommandLoop carries out commands until one has mustQuit, then closes r.ended.
 func (r *projectRunner) runCommandLoop() {
 	defer close(r.ended)
-	isAcquired := false // the stores
+	isAcquired := false // this goroutine uses the stores
 	for version := 0; ; {
 		o := r.state.waitForCommand(version)
 		version = o.revision
 		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
-		// Acquire the stores to run, first leaving those that the file no longer names.
+		// Release stores that have failed or that the file no longer names, and acquire stores for a run.
 		if isAcquired && r.storeHandle.needsReopen() {
 			isAcquired = r.releaseStores()
 		}
@@ -117,14 +118,14 @@ func (r *projectRunner) runCommandLoop() {
 			}
 		}
 		if running {
-			// After a failure the next start opens the stores again.
+			// After a failure, release the stores, so that the next start opens them again.
 			mustReopen := r.runCrawl(o)
 			if state, _ := r.state.current(); mustReopen || state == api.StateFailed {
 				isAcquired = r.releaseStores()
 			}
 			continue
 		}
-		// Release them unless the project is only paused.
+		// Keep the stores only for a project that is paused: it is likely to resume.
 		if isAcquired && (o.mustQuit || o.desired.State != api.StatePaused || o.blockedReason() != "") {
 			isAcquired = r.releaseStores()
 		}
@@ -138,11 +139,11 @@ func (r *projectRunner) runCommandLoop() {
 	}
 }
 
-// acquireStores acquires the stores, or reports why it cannot.
+// acquireStores acquires the stores for a run. If it cannot, it makes the project wait for the stores
+// or fail, and returns false.
 func (r *projectRunner) acquireStores() (isAcquired bool) {
-	// Before the first visit the disk must record that the daemon runs. Otherwise a
-	// crash would look like an orderly end, and hosts would not get their full rest
-	// after it.
+	// Before the first visit, daemon.json must say that the daemon runs. Otherwise a crash would look
+	// like an orderly end, and hosts would not get their full rest after it.
 	err := r.daemonStateStore.retryWrite()
 	if err == nil {
 		_, err = r.storeHandle.acquire()
@@ -159,25 +160,26 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 	return false
 }
 
-// releaseStores releases the stores, which are closed unless a query uses them.
+// releaseStores releases the stores, and closes them unless a query uses them. It returns false, the
+// new value of isAcquired.
 func (r *projectRunner) releaseStores() (isAcquired bool) {
 	r.storeHandle.release()
 	if err := r.storeHandle.closeIfUnused(); err != nil {
-		r.env.Log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+		r.env.Log.Error("the last changes of the project are lost; their visits will be repeated", "error", err)
 	}
 	return false
 }
 
-// retryCommandLater has the command carried out again in a while: what it needs is out of
-// reach.
+// retryCommandLater repeats the command after engine.UnavailableRetryInterval, because the stores or
+// the disk are unavailable for cause. The project stays in the state running meanwhile.
 func (r *projectRunner) retryCommandLater(cause error) {
 	r.availability.record(cause)
 	r.state.set(api.StateRunning, "")
 	time.AfterFunc(engine.UnavailableRetryInterval, func() { r.state.updateCommand(func(*runnerTarget) {}) })
 }
 
-// runCrawl crawls until no URL is left, a limit is reached, or the command changes. It reports
-// whether the state must be opened again before the project continues.
+// runCrawl crawls until no URL is left, a limit is reached, or the command changes. mustReopen
+// reports whether the stores must be opened again before the project continues.
 func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -185,7 +187,7 @@ func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 		return false
 	}
 	defer r.state.clearRunInterrupt()
-	// The error says why the crawl ended, and so what the project does next.
+	// The error says why the crawl ended, which decides what the project does next.
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
 		r.state.markDoneUnlessURLsAdded()
@@ -194,7 +196,7 @@ func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
 		r.retryCommandLater(crawlErr)
-	case disk.IsFull(crawlErr): // an output could not be opened, or closed, on a full disk
+	case disk.IsFull(crawlErr): // an output could not be opened or closed
 		r.retryCommandLater(crawlErr)
 		return true
 	default:
@@ -203,12 +205,13 @@ func (r *projectRunner) runCrawl(o runnerTarget) (mustReopen bool) {
 	return false
 }
 
-// crawlLoadedProject crawls by a project file. The stores are acquired.
+// crawlLoadedProject runs one crawl of a project file, and returns why it ended. The caller has
+// acquired the stores.
 func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
-	// Take what is left of the limits.
+	// Apply the unused part of the limits: earlier runs count, too.
 	limits := loaded.project.Limits
 	if loaded.project.Store.Redis.IsUsed() {
-		limits = project.LimitSettings{} // all processes together keep them
+		limits = project.LimitSettings{} // the WorkerCoordinator enforces them for all processes together
 	}
 	limits, err = r.statsTracker.remainingLimits(limits)
 	if err != nil {
@@ -219,7 +222,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(limits.Duration), engine.ErrTimeLimit)
 		defer cancel()
 	}
-	// Open the outputs, and put the engine together.
+	// Open the outputs, and build the engine.
 	g, err := r.engineConfig(ctx, loaded)
 	if err != nil {
 		return err
@@ -227,7 +230,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	if err := r.outputs.openForProject(r.env, loaded, &g); err != nil {
 		return err
 	}
-	// A run whose outputs cannot be closed fails, whatever has ended it.
+	// A run whose outputs cannot be closed fails, whatever ended it.
 	defer func() { err = cmp.Or(r.outputs.close(), err) }()
 	crawl, err := g.NewEngine(loaded.project, loaded.firstSeedPerOrigin)
 	if err != nil {
@@ -235,7 +238,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	}
 	defer crawl.CloseIdleConns()
 	crawl.Crawler.Settings.MaxPages, crawl.Crawler.Settings.MaxReceivedBytes = int64(limits.Pages), int64(limits.Bytes)
-	// Show the run to queries, and crawl.
+	// From here on, queries use the engine of this run. Crawl.
 	r.engine.set(crawl, loaded)
 	r.statsTracker.beginRun(crawl.Crawler)
 	defer r.statsTracker.endRun()
@@ -248,7 +251,8 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	return crawl.Crawler.Run(ctx)
 }
 
-// engineConfig returns the configuration of the engine of a run. The stores are acquired.
+// engineConfig returns the configuration of a run's engine. The caller has acquired the stores. For
+// a project in Redis it waits until the shared brakes are open, or ctx is done.
 func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g engine.Config, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	countVisit := hooks.Visited
@@ -269,18 +273,17 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	return g, err
 }
 
-// applyLoadedProject adapts the state of the project to a project file: it unparks URLs, ends
-// suspensions and queues seeds. What an error or the end of ctx cuts short is done again the
-// next time.
+// applyLoadedProject adapts the stored crawl to a project file: it unparks URLs, ends suspensions and
+// queues seeds. After an error, or the end of ctx, the next run repeats all steps.
 func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.Engine, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
 	}
-	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil, if unknown, counts as changed
 	if err := crawl.UnparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	// Offer again what an earlier run, which may have been set otherwise, has put away.
+	// End suspensions of an earlier run, whose settings may have differed.
 	err := crawl.Frontier.EndSuspensionsExcept(ctx, crawl.Crawler.ShouldStaySuspended)
 	if err := errors.Join(err, crawl.QueueSeeds(ctx)); err != nil {
 		return err
@@ -289,7 +292,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, crawl *engine.En
 	return nil
 }
 
-// publishVisit publishes a visit to subscribers.
+// publishVisit publishes a finished visit as an event, if there are subscribers.
 func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	if !r.eventBroker.hasSubscribers() {
 		return
@@ -304,7 +307,8 @@ func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	r.eventBroker.publish(e)
 }
 
-// recordDelayShortfall records by how much a host was visited too early, if it was.
+// recordDelayShortfall records the largest time by which the host of an ack was visited before its
+// delay had passed, if that happened.
 func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
 	if a.HostState == nil {
 		return

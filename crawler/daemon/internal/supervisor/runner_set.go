@@ -16,7 +16,7 @@ type runnerSet struct {
 
 func newRunnerSet() *runnerSet { return &runnerSet{runners: map[string]*projectRunner{}} }
 
-// addAndStart adds a runner that has its first command, and starts its goroutine.
+// addAndStart adds a runner, which must have its first command, and starts its goroutine.
 func (rs *runnerSet) addAndStart(r *projectRunner) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -24,24 +24,24 @@ func (rs *runnerSet) addAndStart(r *projectRunner) {
 	go r.runCommandLoop()
 }
 
-// remove removes the runner of a project, which has ended.
+// remove removes the runner of a project. The runner must have ended.
 func (rs *runnerSet) remove(name string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.runners, name)
 }
 
-// find returns the runner of a project.
+// find returns the runner of a project, or an api.NotFound error.
 func (rs *runnerSet) find(name string) (*projectRunner, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r, ok := rs.runners[name]; ok {
 		return r, nil
 	}
-	return nil, api.NotFound("there is no project %q", name)
+	return nil, api.NotFound("project %q does not exist", name)
 }
 
-// all returns the runners, by name.
+// all returns the runners, sorted by name.
 func (rs *runnerSet) all() []*projectRunner {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -52,7 +52,7 @@ func (rs *runnerSet) all() []*projectRunner {
 	return runners
 }
 
-// loadedProjects returns the projects that have a valid file.
+// loadedProjects returns the last valid file of each project that had one.
 func (rs *runnerSet) loadedProjects() (all []*loadedProject) {
 	for _, r := range rs.all() {
 		if loaded := r.state.loadedProject(); loaded != nil {
@@ -62,7 +62,8 @@ func (rs *runnerSet) loadedProjects() (all []*loadedProject) {
 	return all
 }
 
-// jsonlOutputOwner returns the project that writes a JSONL file; "" if none does.
+// jsonlOutputOwner returns the name of the project that writes the JSONL file at an absolute path,
+// or "" if no project writes it.
 func (rs *runnerSet) jsonlOutputOwner(output string) string {
 	for _, loaded := range rs.loadedProjects() {
 		if loaded.project.Output.JSONL == output {
@@ -72,7 +73,7 @@ func (rs *runnerSet) jsonlOutputOwner(output string) string {
 	return ""
 }
 
-// requestSigningKeys returns the keys of all projects.
+// requestSigningKeys returns the signing keys of each project.
 func (rs *runnerSet) requestSigningKeys() (all []requestSigningKeys) {
 	for _, r := range rs.all() {
 		all = append(all, r.state.requestSigningKeys())
@@ -80,8 +81,8 @@ func (rs *runnerSet) requestSigningKeys() (all []requestSigningKeys) {
 	return all
 }
 
-// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
-// are not public.
+// anyProjectMayReachPrivateAddrs reports whether any project of the daemon may connect to addresses
+// that are not public: directly, by fetch.connect_to or through a proxy.
 func (rs *runnerSet) anyProjectMayReachPrivateAddrs() bool {
 	return slices.ContainsFunc(rs.loadedProjects(), func(p *loadedProject) bool {
 		fetch := &p.project.Fetch

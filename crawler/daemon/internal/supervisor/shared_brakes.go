@@ -14,21 +14,21 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// Processes that share a prefix in Redis share brakes there, each under its host. A daemon
-// records them in its file as well, for its other projects, and for the time before Redis
-// has answered.
+// Processes whose projects have the same prefix in Redis share their brakes there: one value per host.
+// A daemon also records these brakes in daemon.json, for its other projects and for the time before
+// Redis has answered.
 
-// encodeSharedBrake returns the value that Redis has for a brake.
+// encodeSharedBrake returns the value of a brake in Redis.
 func encodeSharedBrake(b api.Brake) string {
 	text, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // its fields are all encodable
+		panic(err) // unreachable: all fields can be encoded
 	}
 	return string(text)
 }
 
-// decodeSharedBrake decodes a brake from Redis; it returns false if the brake is invalid or has
-// expired by now.
+// decodeSharedBrake decodes the value of a brake in Redis. It returns false if the brake is invalid or
+// has expired by now.
 func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 	var b api.Brake
 	if json.Unmarshal([]byte(encoded), &b) != nil {
@@ -38,19 +38,21 @@ func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 	return brake, brake.Validate() == nil && !brake.Expired(now)
 }
 
-// mergeSharedBrakes puts the brakes on that a Redis store has, and lifts those that it has no
-// longer; nil for shared: they are as they were. It returns those that the store lacks:
-// they were put on here while it did not answer, or before a project used it. If outdated
-// reports that a brake was written since shared was read, it does nothing and returns false.
+// mergeSharedBrakes sets the brakes that the Redis store named key holds, and lifts those that it no
+// longer holds. A nil shared means that the store is unchanged. It returns the brakes that the store
+// lacks, by host: those that were set here while the store did not answer, or before a project used
+// it. If outdated reports that this process has written a brake since shared was read, it does nothing
+// and returns false.
 func (o *operatorBrakes) mergeSharedBrakes(
 	key string, shared map[string]string, outdated func() bool,
 ) (missing map[string]string, ok bool) {
-	o.mu.Lock() // held by writers of shared brakes, too: see outdated
+	// Writers of shared brakes hold o.mu, too, so that outdated stays false until the merge is done.
+	o.mu.Lock()
 	defer o.mu.Unlock()
 	if outdated() {
 		return nil, false
 	}
-	// Compare what the store has with what it had, and take its changes over.
+	// Apply what has changed in the store since it was read last.
 	lastShared := o.stateStore.current().LastSharedBrakes[key]
 	if shared == nil {
 		shared = lastShared
@@ -63,7 +65,7 @@ func (o *operatorBrakes) mergeSharedBrakes(
 	if changed {
 		o.adoptSharedBrakeChanges(lastShared, shared, local)
 	}
-	// Find what the store lacks.
+	// Find the brakes that the store lacks.
 	missing = map[string]string{}
 	for host, encoded := range local {
 		if shared[host] != encoded {
@@ -76,12 +78,12 @@ func (o *operatorBrakes) mergeSharedBrakes(
 	return missing, true
 }
 
-// adoptSharedBrakeChanges makes the changes here that other processes have made from lastShared to
-// shared, and updates local, the brakes that are on here. A brake that was put on here
-// meanwhile stays if it stops its host.
+// adoptSharedBrakeChanges applies here the changes that other processes made between lastShared and
+// shared, and updates local, the active brakes of this process. A brake that was set here meanwhile
+// stays if it stops its host. The caller holds o.mu.
 func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
 	now := time.Now()
-	// Lift what was lifted elsewhere and has not changed here.
+	// Lift the brakes that another process has lifted and that are unchanged here.
 	for host, encoded := range lastShared {
 		if _, on := shared[host]; !on && local[host] == encoded && o.active.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
@@ -90,11 +92,11 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 			delete(local, host)
 		}
 	}
-	// Put on what is new or has changed.
+	// Set the brakes that are new or have changed.
 	for host, encoded := range shared {
 		b, ok := decodeSharedBrake(encoded, now)
 		localBrake, stops := decodeSharedBrake(local[host], now)
-		isUnshared := local[host] != "" && local[host] != lastShared[host] // Redis does not have it yet
+		isUnshared := local[host] != "" && local[host] != lastShared[host] // not yet written to Redis
 		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
 			continue
 		}
@@ -105,17 +107,19 @@ func (o *operatorBrakes) adoptSharedBrakeChanges(lastShared, shared, local map[s
 	}
 }
 
-// saveLastSharedAndLocalBrakes records what a Redis store has, and which brakes are on.
+// saveLastSharedAndLocalBrakes records the brakes of the Redis store named key, and the active brakes.
+// The caller holds o.mu.
 func (o *operatorBrakes) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
 	err := o.stateStore.update(func(t *savedDaemonState) {
 		t.LastSharedBrakes[key] = shared
 	})
 	if err = errors.Join(err, o.save()); err != nil {
-		o.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+		o.log.Warn("the brakes that other processes have set may not survive this daemon", "error", err)
 	}
 }
 
-// ReplaceBrakes puts the brakes on that a Redis store has, and lifts all others.
+// ReplaceBrakes sets the valid brakes of a Redis store, given by host, and lifts all others. It serves
+// a crawl in the foreground, which records no brakes of its own.
 func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
 	now := time.Now()
 	var all []politeness.Brake
@@ -127,17 +131,17 @@ func ReplaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 		all = append(all, b)
 		log.Warn("brake", "host", b.Host, "domain", b.IncludesSubdomains, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
 	}
-	if err := brakes.Replace(all); err != nil { // all of them are valid
-		log.Error("the brakes of other processes are not followed", "error", err)
+	if err := brakes.Replace(all); err != nil { // unreachable: all of them are valid
+		log.Error("the brakes of other processes are not applied", "error", err)
 	}
 }
 
-// setOrRemoveBrakeInRedis writes a brake to all Redis stores, or, if encoded is empty, removes it from
-// those that have it. If previous is not empty, it changes only stores whose brake on the
-// host is previous. It needs o.mu.
+// setOrRemoveBrakeInRedis writes a brake to all Redis stores or, if encoded is empty, removes it from
+// those that hold it. If previous is not empty, it changes only stores in which the brake of the host
+// is previous. It tries all stores, and joins their errors. The caller holds o.mu.
 func (o *operatorBrakes) setOrRemoveBrakeInRedis(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range o.sharedBrakesOfAllStores() {
-		// A store without the brake has none to remove.
+		// Skip the removal from a store that does not hold the brake.
 		shared := cloneOrMakeMap(o.stateStore.current().LastSharedBrakes[c.StoreID])
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
@@ -146,7 +150,7 @@ func (o *operatorBrakes) setOrRemoveBrakeInRedis(ctx context.Context, host, enco
 			err = errors.Join(err, e)
 			continue
 		}
-		// Record what it has now.
+		// Record what the store holds now, so that the next merge takes it for this process's change.
 		shared[host] = encoded
 		if encoded == "" {
 			delete(shared, host)
@@ -156,8 +160,8 @@ func (o *operatorBrakes) setOrRemoveBrakeInRedis(ctx context.Context, host, enco
 	return err
 }
 
-// getOrStartSharedBrakes returns the brakes of the Redis store that a project uses, and starts them if
-// they are new; nil if the project uses none.
+// getOrStartSharedBrakes returns the shared brakes of the Redis store that a project uses, and starts
+// their goroutine if they are new. It returns nil for a project in local files.
 func (o *operatorBrakes) getOrStartSharedBrakes(loaded *loadedProject) *engine.CrossProcessBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
@@ -177,15 +181,16 @@ func (o *operatorBrakes) getOrStartSharedBrakes(loaded *loadedProject) *engine.C
 	return c
 }
 
-// sharedBrakesOfAllStores returns those that have been started and not been closed.
+// sharedBrakesOfAllStores returns the shared brakes that are started and not closed.
 func (o *operatorBrakes) sharedBrakesOfAllStores() []*engine.CrossProcessBrakes {
 	o.storesMu.Lock()
 	defer o.storesMu.Unlock()
 	return slices.Collect(maps.Values(o.sharedBrakesByID))
 }
 
-// startUsedCloseUnused joins the Redis stores of all projects, also of those that do not run:
-// brakes are for all. It leaves the stores that no project uses any more.
+// startUsedCloseUnused starts the shared brakes of the Redis stores that projects use, including
+// projects that do not run, because brakes hold for all projects. It closes those of stores that no
+// project uses any longer.
 func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 	used := map[string]bool{}
 	for _, loaded := range projects {
@@ -205,14 +210,15 @@ func (o *operatorBrakes) startUsedCloseUnused(projects []*loadedProject) {
 	o.closeStores(unused)
 }
 
-// closeAllStores leaves all Redis stores. Calls from then on reach none.
+// closeAllStores closes the shared brakes of all Redis stores. Later writes of brakes fail.
 func (o *operatorBrakes) closeAllStores() { o.closeStores(o.sharedBrakesOfAllStores()) }
 
-// closeStores waits for the goroutines of stores that are left.
+// closeStores ends the goroutines of shared brakes and waits for them. The caller does not hold o.mu,
+// which these goroutines take.
 func (o *operatorBrakes) closeStores(stores []*engine.CrossProcessBrakes) {
 	for _, c := range stores {
 		if err := c.Close(); err != nil {
-			o.log.Warn("what processes share in Redis is not closed in order", "redis", c.StoreID, "error", err)
+			o.log.Warn("the brakes that processes share in Redis are not closed in order", "redis", c.StoreID, "error", err)
 		}
 	}
 }

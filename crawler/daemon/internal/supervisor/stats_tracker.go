@@ -12,22 +12,26 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A projectStatsTracker adds up what the runs of a project did. The project's limits hold for a
-// period: from its start, or from its resumption after a limit, however often it is reloaded
-// in between.
+// A projectStatsTracker adds up the work of a project's runs in this process. The limits of the project
+// apply to a limit period, which begins when a user starts the project, or resumes it after a limit.
+// Reloads of the file do not begin a new one.
 type projectStatsTracker struct {
-	mu                    sync.Mutex       // guards the fields below
-	finishedRunsStats     api.ProjectStats // of runs that are over
-	currentCrawler        *crawler.Crawler
-	limitPeriodStartStats api.ProjectStats // when the period began
-	limitPeriodRunTime    time.Duration
-	runStart              time.Time // of the run that goes on
+	// mu guards finishedRunsStats, currentCrawler, limitPeriodStartStats, limitPeriodRunTime, runStart
+	// and throughputHistory.
+	mu                    sync.Mutex
+	finishedRunsStats     api.ProjectStats // total of the finished runs
+	currentCrawler        *crawler.Crawler // nil between runs
+	limitPeriodStartStats api.ProjectStats // totals when the limit period began
+	limitPeriodRunTime    time.Duration    // of the finished runs of the limit period
+	runStart              time.Time        // of the current run
 	throughputHistory     throughputHistory
 
-	mustResetSharedCounts atomic.Bool // counts of limits that processes share must begin anew, and have not yet
+	// mustResetSharedCounts is set until the next run has reset the counts of the limits that processes
+	// share in Redis.
+	mustResetSharedCounts atomic.Bool
 }
 
-// resetLimitUsage begins another period, also of the limits that processes share.
+// resetLimitUsage begins a new limit period, also for the limits that processes share.
 func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +39,8 @@ func (m *projectStatsTracker) resetLimitUsage() {
 	m.mustResetSharedCounts.Store(true)
 }
 
-// remainingLimits returns what is left of the limits, or which of them is reached; 0: no limit.
+// remainingLimits returns the unused part of the limits in this limit period; 0 means no limit. If a
+// limit is reached, it returns crawler.ErrPages, crawler.ErrBytes or engine.ErrTimeLimit.
 func (m *projectStatsTracker) remainingLimits(limits project.LimitSettings) (project.LimitSettings, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,14 +59,14 @@ func (m *projectStatsTracker) remainingLimits(limits project.LimitSettings) (pro
 	return left, nil
 }
 
-// beginRun begins a run, of c.
+// beginRun records that c begins a run.
 func (m *projectStatsTracker) beginRun(c *crawler.Crawler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.currentCrawler, m.runStart = c, time.Now()
 }
 
-// endRun ends the run, and keeps its totals.
+// endRun records the end of the run, and adds its totals to those of the finished runs.
 func (m *projectStatsTracker) endRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,8 +75,8 @@ func (m *projectStatsTracker) endRun() {
 	m.currentCrawler = nil
 }
 
-// setStats sets in p what the project has done, on the whole and in the last seconds; why no visit may
-// begin now, and the limit of concurrent visits while the machine is too busy: see crawler.Stats.
+// setStats sets in p the totals and the recent throughput of the project and, during a run, why no
+// visit may begin and the limit of concurrent visits while the machine is too busy: see crawler.Stats.
 func (m *projectStatsTracker) setStats(p *api.Project) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +87,7 @@ func (m *projectStatsTracker) setStats(p *api.Project) {
 	}
 }
 
-// totalStatsLocked returns what the project has done. It needs m.mu.
+// totalStatsLocked returns the totals of the finished runs and of the current one. The caller holds m.mu.
 func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s := m.finishedRunsStats
 	if m.currentCrawler == nil {
@@ -102,14 +107,14 @@ func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	return s
 }
 
-// takeSample takes a sample of what was done since the last.
+// takeSample returns, and stores, a sample of the throughput since the last sample.
 func (m *projectStatsTracker) takeSample(now time.Time, queued int) api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.throughputHistory.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
 }
 
-// throughputSamples returns what was done lately.
+// throughputSamples returns the stored samples, the oldest first: one per minute or one per second.
 func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,24 +128,25 @@ func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.Throughput
 const (
 	maxSecondSamples  = 600  // one a second
 	maxMinuteSamples  = 1440 // one a minute
-	rateWindowSamples = 10   // of the fine ones, that a project's rate is of
+	rateWindowSamples = 10   // per-second samples that recentThroughput averages
 )
 
-// A throughputHistory holds samples of what a project did lately. Callers serialize its methods.
+// A throughputHistory holds the latest throughput samples of a project. Callers serialize its methods.
 type throughputHistory struct {
-	perSecondSamples, perMinuteSamples []api.ThroughputSample // the newest, the oldest of them first
-	currentMinuteSeconds               int                    // of the minute that goes on
+	perSecondSamples, perMinuteSamples []api.ThroughputSample // the oldest first
+	currentMinuteSeconds               int                    // seconds of the current minute so far
 	lastSnapshot                       statsSnapshot
-	minuteStartSnapshot                statsSnapshot // when it began
+	minuteStartSnapshot                statsSnapshot // at the start of the current minute
 }
 
-// A statsSnapshot is the totals of a project at a moment.
+// A statsSnapshot is the totals of a project at one moment.
 type statsSnapshot struct {
 	at    time.Time
 	stats api.ProjectStats
 }
 
-// addSnapshot takes a sample of the second before now.
+// addSnapshot stores and returns a sample of the time since the last snapshot, about a second. Every
+// 60th call also stores a sample of the minute.
 func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.ThroughputSample {
 	if t.lastSnapshot.at.IsZero() {
 		t.lastSnapshot, t.minuteStartSnapshot = snapshot, snapshot
@@ -156,7 +162,7 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 	return s
 }
 
-// recentThroughput returns the average of the last seconds.
+// recentThroughput returns the average of the last rateWindowSamples seconds.
 func (t *throughputHistory) recentThroughput() api.ThroughputSample {
 	var mean api.ThroughputSample
 	recent := t.perSecondSamples[max(0, len(t.perSecondSamples)-rateWindowSamples):]
@@ -169,7 +175,7 @@ func (t *throughputHistory) recentThroughput() api.ThroughputSample {
 	return mean
 }
 
-// rateBetween returns what happened per second from one snapshot to another.
+// rateBetween returns the average rates per second between two snapshots.
 func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
 	s := api.ThroughputSample{At: to.at.UTC(), QueuedURLs: queued}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
@@ -180,7 +186,7 @@ func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
 	return s
 }
 
-// appendSample appends a sample, and drops the oldest if there are capacity of them.
+// appendSample appends a sample, and drops the oldest sample if there are already capacity of them.
 func appendSample(samples []api.ThroughputSample, s api.ThroughputSample, capacity int) []api.ThroughputSample {
 	if len(samples) == capacity {
 		samples = slices.Delete(samples, 0, 1)

@@ -12,13 +12,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A storeAvailability says whether the state of a project can be used: whether the servers that
-// keep it answer, and its file can be written. Its lock is taken before that of state.
+// A storeAvailability records whether the store of a project is available: its Redis servers answer, or
+// its file can be written.
 type storeAvailability struct {
 	state *projectLifecycle // names the project and the servers in messages, and publishes them
 
-	mu               sync.Mutex              // guards the fields below
-	availableContext context.Context         // done while the state cannot be used: its cause says why
+	mu               sync.Mutex              // guards availableContext and setUnavailable
+	availableContext context.Context         // done while the store is unavailable; its cause says why
 	setUnavailable   context.CancelCauseFunc // ends availableContext
 }
 
@@ -28,13 +28,13 @@ func newStoreAvailability(state *projectLifecycle) *storeAvailability {
 	return a
 }
 
-// setAvailableLocked begins a time in which the state can be used. It needs a.mu.
+// setAvailableLocked marks the store as available. The caller holds a.mu, or is the only user of a.
 func (a *storeAvailability) setAvailableLocked() {
 	a.availableContext, a.setUnavailable = context.WithCancelCause(context.Background())
 }
 
-// record takes note that the project's state cannot be used for now, or, if err is nil, that it
-// can again.
+// record records that the store is unavailable because of err or, if err is nil, that it is available
+// again. It logs and publishes each change once.
 func (a *storeAvailability) record(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,8 +44,8 @@ func (a *storeAvailability) record(err error) {
 	a.state.publishMessage(func(loaded *loadedProject) string {
 		if err == nil {
 			a.setAvailableLocked()
-			a.state.log.Info("the project goes on: its state can be used again")
-			return "its state can be used again"
+			a.state.log.Info("the project continues: its state is available again")
+			return "its state is available again"
 		}
 		cause := explainStoreError(err, loaded)
 		a.setUnavailable(cause)
@@ -54,7 +54,7 @@ func (a *storeAvailability) record(err error) {
 	})
 }
 
-// reset ends the wait for a state that is not used any more.
+// reset marks the store as available, without a message, because the project no longer uses it.
 func (a *storeAvailability) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,17 +63,19 @@ func (a *storeAvailability) reset() {
 	}
 }
 
-// explainStoreError says what to do about the state of a project that is out of reach.
+// explainStoreError returns err with an explanation for the operator: what happens next, and what to
+// do about a store that is unavailable.
 func explainStoreError(err error, loaded *loadedProject) error {
 	if loaded == nil || !loaded.project.Store.Redis.IsUsed() {
-		return fmt.Errorf("its state cannot be written for now; it goes on by itself when it can: %w", err)
+		return fmt.Errorf("its state cannot be written for now; it continues by itself when the state can be written: %w", err)
 	}
-	return fmt.Errorf("the servers of store.redis (%s) do not answer, or are not in order: nothing is visited until they are, and then the project goes on by itself; see that they run, and that they can be reached from here: %w",
+	return fmt.Errorf("the servers of store.redis (%s) do not answer, or report an error: the project visits nothing "+
+		"until they work, and then continues by itself; check that they run, and that this machine can reach them: %w",
 		strings.Join(loaded.project.Store.Redis.Addresses, ", "), err)
 }
 
-// contextWhileAvailable returns a context that is done, too, when the project's state cannot be
-// used.
+// contextWhileAvailable returns a context that also ends when the store becomes unavailable. The caller
+// must call stop.
 func (a *storeAvailability) contextWhileAvailable(ctx context.Context) (_ context.Context, stop func()) {
 	a.mu.Lock()
 	availabilityCtx := a.availableContext
@@ -83,15 +85,14 @@ func (a *storeAvailability) contextWhileAvailable(ctx context.Context) (_ contex
 	return ctx, func() { stopWatching(); cancel(nil) }
 }
 
-// err returns why the project's state cannot be used for now; nil if it can.
+// err returns why the store is unavailable, or nil if it is available.
 func (a *storeAvailability) err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return context.Cause(a.availableContext)
 }
 
-// wrapIfUnavailable returns an error about the project's state as the API reports it, if the
-// state is out of reach; else err.
+// wrapIfUnavailable returns an api.Unavailable error if the store is unavailable, and err otherwise.
 func (a *storeAvailability) wrapIfUnavailable(err error) error {
 	if cause := a.err(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
 		return api.Unavailable("%s: %w", a.state.name, cmp.Or(cause, err))

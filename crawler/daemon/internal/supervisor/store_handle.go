@@ -12,36 +12,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// idleCloseDelay is for how long the stores of a project that does not run stay open after a
-// query: often another follows.
+// idleCloseDelay is how long the stores of a project that does not run stay open after a query,
+// because another query often follows.
 const idleCloseDelay = 10 * time.Second
 
-// countTimeout is how long a store may take to count its URLs.
+// countTimeout limits the time that a store may take to count its URLs.
 const countTimeout = time.Second
 
-// A storeHandle opens the stores of a project while they are in use, and closes them after.
+// A storeHandle opens the stores of a project when the first user acquires them, and closes them some
+// time after the last user has released them. The run and each query are users.
 type storeHandle struct {
 	dir                 datadir.StateDir
-	wantedStoreIdentity func() string // which stores the project file names now
+	wantedStoreIdentity func() string // identifies the stores that the project file names now
 	openStoresFunc      func() (datadir.CrawlStores, error)
-	beforeClose         func() // is called with mu before the stores close
+	beforeClose         func() // called with mu held before the stores close
 
-	mu                  sync.Mutex // guards the fields below
-	userCount           int
-	stores              *datadir.CrawlStores // nil: it is closed
-	openedStoreIdentity string               // of stores
-	isOpeningOrClosing  bool                 // stores are being opened or closed, without mu
-	directoryLock       *datadir.DirectoryLock
-	closedForGood       bool            // acquire fails from now on
-	stateChanged        sync.Cond       // on mu: userCount is 0, or isOpeningOrClosing has ended
-	questionsContext    context.Context // of questions about the open stores; ends when these have to close
-	endQuestions        func()          // ends questionsContext
-	closeTimer          *time.Timer
+	// mu guards all fields below: userCount, stores, openedStoreIdentity, isOpeningOrClosing,
+	// directoryLock, closedForGood, questionsContext, endQuestions, closeTimer and lastStats.
+	mu                  sync.Mutex
+	userCount           int                    // calls of acquire without their release
+	stores              *datadir.CrawlStores   // nil: closed
+	openedStoreIdentity string                 // wantedStoreIdentity when stores were opened
+	isOpeningOrClosing  bool                   // a goroutine opens or closes the stores, without mu
+	directoryLock       *datadir.DirectoryLock // of dir, while stores are open
+	closedForGood       bool                   // acquire fails from now on
+	stateChanged        sync.Cond              // on mu; signals that userCount is 0 or isOpeningOrClosing false
+	questionsContext    context.Context        // for queries of the open stores; ends when the stores must close
+	endQuestions        func()                 // ends questionsContext
+	closeTimer          *time.Timer            // runs closeIfUnused; nil before the first release
 	lastStats           storeStats
 }
 
-// errStoreClosed is the error of acquire for a project that is being deleted, or whose daemon
-// ends.
+// errStoreClosed is returned by acquire for a project that is being deleted, or whose daemon is ending.
 var errStoreClosed = errors.New("the project is closed for good")
 
 func newStoreHandle(
@@ -52,22 +54,22 @@ func newStoreHandle(
 	return v
 }
 
-// A storeStats is what a store was found to hold.
+// storeStats summarizes the content of a store.
 type storeStats struct {
-	isKnown               bool
+	isKnown               bool // the store was read in this process
 	counts                storage.Counts
-	largestDelayShortfall time.Duration // the most, of any host
+	largestDelayShortfall time.Duration // the largest of any host; must be 0
 }
 
-// acquire returns the stores, and opens them if they are closed. The caller must call release.
-// If the project file names other stores now, it waits until all users of the open ones
-// have released them.
+// acquire returns the stores, and opens them if they are closed. The caller must call release. If the
+// project file names other stores by now, or the open ones have failed, acquire ends the queries of the
+// open stores and waits until all users have released them.
 func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		// Wait for others, close stores that are no longer wanted, or open those that are, and look
-		// again: closeLocked and openLocked release the lock meanwhile.
+		// Take one step, then evaluate the state again: Wait, closeLocked and openLocked release the
+		// lock, so that other goroutines can change everything meanwhile.
 		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
@@ -78,7 +80,8 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 			}
 			v.stateChanged.Wait()
 		case mustReopen:
-			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
+			// The run has reported storage.ErrFailed already.
+			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) {
 				return datadir.CrawlStores{}, err
 			}
 		case v.stores == nil:
@@ -86,7 +89,8 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 				return datadir.CrawlStores{}, err
 			}
 		default:
-			if v.questionsContext.Err() != nil { // the file names these stores again
+			// Queries were ended for a change of the file that has been undone.
+			if v.questionsContext.Err() != nil {
 				v.questionsContext, v.endQuestions = context.WithCancel(context.Background())
 			}
 			v.userCount++
@@ -95,7 +99,8 @@ func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	}
 }
 
-// openLocked opens the stores. It needs v.mu, and releases it meanwhile.
+// openLocked locks the directory and opens the stores. The caller holds v.mu, which is released
+// meanwhile; isOpeningOrClosing keeps other users out.
 func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = true
 	at := v.wantedStoreIdentity()
@@ -117,21 +122,21 @@ func (v *storeHandle) openLocked() error {
 	return err
 }
 
-// needsReopen reports whether the project file names other stores than those that are open, or
-// the open ones have failed.
+// needsReopen reports whether the open stores have failed, or differ from those that the project file
+// names now.
 func (v *storeHandle) needsReopen() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.needsReopenLocked()
 }
 
-// needsReopenLocked is needsReopen for callers that hold v.mu.
+// needsReopenLocked is needsReopen. The caller holds v.mu.
 func (v *storeHandle) needsReopenLocked() bool {
 	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.FrontierHasFailed())
 }
 
-// questionContext returns a context for a question about the stores, which acquire has
-// returned: it is done, too, when they have to close.
+// questionContext returns a context for a query of the stores, which the caller has acquired. It also
+// ends, with cause errStoreClosing, when the stores must close. The caller must call stop.
 func (v *storeHandle) questionContext(ctx context.Context) (_ context.Context, stop func()) {
 	v.mu.Lock()
 	questions := v.questionsContext
@@ -141,10 +146,10 @@ func (v *storeHandle) questionContext(ctx context.Context) (_ context.Context, s
 	return ctx, func() { stopWatching(); cancel(nil) }
 }
 
-// errStoreClosing is why a question about stores that have to close is broken off.
+// errStoreClosing is the cause with which stores that must close end a query.
 var errStoreClosing = api.Unavailable("the project is being stopped, deleted or changed: ask again")
 
-// release ends the use that acquire began. The stores close idleCloseDelay after the last use.
+// release ends the use that acquire began. The stores close idleCloseDelay after the last release.
 func (v *storeHandle) release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -160,7 +165,7 @@ func (v *storeHandle) release() {
 	v.closeTimer.Reset(idleCloseDelay)
 }
 
-// closeIfUnused closes the stores, unless they are in use.
+// closeIfUnused closes the stores unless they are in use. It returns the error of the last writes.
 func (v *storeHandle) closeIfUnused() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -170,7 +175,8 @@ func (v *storeHandle) closeIfUnused() error {
 	return v.closeLocked()
 }
 
-// closeLocked closes the stores. It needs v.mu, and releases it meanwhile.
+// closeLocked closes the stores, and records their counts for the time while they are closed. The
+// caller holds v.mu, which is released meanwhile; isOpeningOrClosing keeps other users out.
 func (v *storeHandle) closeLocked() error {
 	v.beforeClose()
 	closing, lock := v.stores, v.directoryLock
@@ -189,7 +195,8 @@ func (v *storeHandle) closeLocked() error {
 	return err
 }
 
-// closeForGood waits until the stores are unused, and closes them. acquire fails from then on.
+// closeForGood ends the queries, waits until the stores are unused, and closes them. acquire fails from
+// then on.
 func (v *storeHandle) closeForGood() error {
 	v.mu.Lock()
 	v.closedForGood = true
@@ -203,10 +210,11 @@ func (v *storeHandle) closeForGood() error {
 	return v.closeIfUnused()
 }
 
-// latestStats returns what the stores hold: now if they are open, else when they were closed. It
-// opens them if that is not known.
+// latestStats returns the stats of the stores: the present ones if the stores are open, otherwise those
+// of the moment at which they were closed. It opens stores that this process has not read yet. For a
+// project that never ran it returns the zero storeStats.
 func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
-	// Closed stores hold what they held.
+	// Closed stores are unchanged: use what was read last.
 	v.mu.Lock()
 	open, last := v.stores != nil, v.lastStats
 	v.mu.Unlock()
@@ -221,13 +229,14 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 		return storeStats{}, err
 	}
 	defer v.release()
-	// Read the shortfalls of all hosts once; visits update them.
-	if !last.isKnown && !opened.IsRemote { // else it is of the visits that this process makes
+	// Read the shortfalls of all hosts once; visits update them. Those of a remote store are not read:
+	// for them, only the visits of this process count.
+	if !last.isKnown && !opened.IsRemote {
 		if last.largestDelayShortfall, err = largestDelayShortfall(ctx, opened.Frontier); err != nil {
 			return storeStats{}, err
 		}
 	}
-	// Count, and keep the result.
+	// Count the URLs. v.mu is free meanwhile, so merge with shortfalls that visits have recorded.
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	if last.counts, err = opened.Frontier.Counts(ctx); err != nil {
@@ -241,21 +250,21 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 	return last, nil
 }
 
-// lastKnownStats returns what the stores held when they were counted last.
+// lastKnownStats returns the stats that were read last, without any I/O.
 func (v *storeHandle) lastKnownStats() storeStats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.lastStats
 }
 
-// updateLargestDelayShortfall records the shortfall of a rest of a host.
+// updateLargestDelayShortfall records that a host was visited d before its delay had passed.
 func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lastStats.largestDelayShortfall = max(v.lastStats.largestDelayShortfall, d)
 }
 
-// largestDelayShortfall returns the largest shortfall of a rest of any host in s.
+// largestDelayShortfall returns the largest delay shortfall of any host in s.
 func largestDelayShortfall(ctx context.Context, s datadir.StoreInspectorImporter) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
 		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)

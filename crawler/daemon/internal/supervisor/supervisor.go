@@ -26,13 +26,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A Supervisor runs the projects of a daemon. It is an api.Daemon.
+// A Supervisor runs the projects of a daemon. It implements api.Daemon.
 type Supervisor struct {
 	env *engine.Dependencies
 	projectPaths
-	startNewProjects bool // projects run as soon as they have a file
-	directoryLock    *datadir.DirectoryLock
-	robotsStore      storage.NoteStore // what is known of robots.txt files, by all projects
+	startNewProjects bool                   // a project that appears with no recorded state is started
+	directoryLock    *datadir.DirectoryLock // of DataDir
+	robotsStore      storage.NoteStore      // the robots.txt files that all projects have fetched
 	engine.SharedResources
 	memoryKillDetector *memoryKillDetector
 	Metrics            *metrics.Metrics
@@ -46,20 +46,26 @@ type Supervisor struct {
 	*operatorBrakes
 	loader *projectLoader
 
-	projectFilesMu sync.Mutex // serializes reads and changes of project files; guards isShuttingDown, and fields of folder
-	isShuttingDown bool       // Close has begun: no project is added or deleted any more
+	// projectFilesMu guards isShuttingDown and the readError and nonProjectFiles of folder. It also
+	// serializes reads and changes of the project files.
+	projectFilesMu sync.Mutex
+	isShuttingDown bool // Close has begun: no project is added or deleted
 }
 
-// Options say what a daemon runs.
+// Options configure Open.
 type Options struct {
-	DataDir, ProjectFilesDir string
-	StartNewProjects         bool
-	APIProjectRestrictions   APIProjectRestrictions
-	readMemoryUsage          func() memoryUsage // the memory of the process; nil: what the system says
+	DataDir          string // the state of the daemon; Open creates it
+	ProjectFilesDir  string // NAME.yaml for each project; must exist
+	StartNewProjects bool   // start each new project as soon as its file appears
+
+	APIProjectRestrictions APIProjectRestrictions
+
+	readMemoryUsage func() memoryUsage // measures the memory of this process; nil: memlimit does
 }
 
-// Open opens the state of a daemon, and runs the projects that ran when the previous one ended.
-// The caller must call Close.
+// Open locks DataDir, opens the state of the daemon, and starts the projects that ran when the
+// previous daemon ended. The caller must call Close. Open fails if another process has locked
+// DataDir, or if the folder of project files cannot be read.
 func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.ProjectFilesDir)
 	dataDir, err2 := filepath.Abs(opts.DataDir)
@@ -73,7 +79,7 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Put together what needs no file.
+	// Build the parts that need no file.
 	s := &Supervisor{
 		env: env, startNewProjects: opts.StartNewProjects, hostLists: inspect.NewHostListCache(), runners: newRunnerSet(),
 		projectPaths: projectPaths{DataDir: datadir.StateDir(dataDir), ProjectFilesDir: projectFilesDir},
@@ -87,14 +93,14 @@ func Open(env *engine.Dependencies, opts Options) (*Supervisor, error) {
 	if env.BodyMemory != nil {
 		s.Metrics.RegisterBodyMemory(env.BodyMemory)
 	}
-	// Open the files of this process alone, and start the projects.
+	// Lock the directory before any of its files is opened, then start the projects.
 	if s.directoryLock, err = s.DataDir.Lock(); err != nil {
 		return nil, err
 	}
 	if err := s.openDaemonStores(rules, opts.readMemoryUsage); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	_, _ = s.ReloadProjects(context.Background()) // what it returns is reported as well
+	_, _ = s.ReloadProjects(context.Background()) // it logs and publishes what it returns
 	return s, nil
 }
 
@@ -111,14 +117,14 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 	if s.operatorBrakes, err = openOperatorBrakes(s.OperatorBrakes, s.stateStore, &s.eventBroker, s.env.Log); err != nil {
 		return err
 	}
-	// What is known of robots.txt files is in a store of its own.
+	// The robots.txt files are in a store that all projects share.
 	onStalled := func(err error) { s.env.LogStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.LogStoreDamage, OnCommitted: s.Metrics.ObserveCommit}
 	if s.robotsStore, err = datadir.OpenBoltNotes(s.DataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}
-	// Record that the daemon runs. How the previous one ended decides how long hosts rest, and
-	// whether a project stays stopped.
+	// Record that the daemon runs. The end of the previous daemon decides how long hosts rest, and
+	// whether a project comes up stopped.
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
 	if err != nil {
 		return err
@@ -128,11 +134,11 @@ func (s *Supervisor) openDaemonStores(rules APIProjectRestrictions, readMemoryUs
 	return s.memoryKillDetector.markStoppedAfterMemoryKills(s.stateStore)
 }
 
-// projectNamesWithData returns the names of all projects that have a state or a directory, though
-// their files may be gone.
+// projectNamesWithData returns the names of all projects that have a recorded state or a
+// directory, including projects whose file is gone. A name can occur twice.
 func (s *Supervisor) projectNamesWithData() []string {
 	names := slices.Collect(maps.Keys(s.stateStore.current().DesiredStates))
-	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // none before the first project
+	entries, _ := os.ReadDir(s.DataDir.Path(datadir.ProjectsDir)) // it does not exist before the first project
 	for _, e := range entries {
 		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
@@ -141,7 +147,8 @@ func (s *Supervisor) projectNamesWithData() []string {
 	return names
 }
 
-// Run samples what the projects do, and follows their files, until ctx is done.
+// Run follows the project files and samples the throughput of the projects once a second, until ctx is
+// done. It returns when the goroutines that it started have ended; the projects keep running.
 func (s *Supervisor) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -153,7 +160,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 		case now := <-tick.C:
 			s.dropExpired(now)
 			s.startUsedCloseUnused(s.runners.loadedProjects())
-			// Take samples of what the projects do, side by side: that of one may be out of reach.
+			// Sample the projects side by side: the store of one may not answer.
 			var sampling sync.WaitGroup
 			for _, r := range s.runners.all() {
 				sampling.Go(func() { r.publishThroughputSample(ctx, now) })
@@ -166,25 +173,26 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// errShuttingDown refuses to change which projects there are.
+// errShuttingDown is returned for a project that would be added or deleted after Close has begun.
 var errShuttingDown = api.Conflict("the daemon is ending")
 
-// AbortVisits breaks off the visits under way of all projects.
+// AbortVisits ends the crawls of all projects and cancels their active visits, whose URLs go back to
+// the frontier. It changes no desired state.
 func (s *Supervisor) AbortVisits() {
 	for _, r := range s.runners.all() {
 		r.engine.halt()
 	}
 }
 
-// ListenSocket creates the socket of the daemon's directory, which Close removes.
+// ListenSocket creates the Unix socket in DataDir and listens on it. Close removes the socket.
 func (s *Supervisor) ListenSocket(ctx context.Context) (net.Listener, error) {
 	return s.directoryLock.ListenSocket(ctx)
 }
 
-// Close ends all projects in order, with their visits under way, and closes
-// their state. What ran goes on the next time.
+// Close stops all projects, waits until their active visits are finished, and closes their stores.
+// The desired states stay recorded, so that the next daemon resumes what ran.
 func (s *Supervisor) Close() (err error) {
-	// End all runners, and close their stores.
+	// Tell all runners to quit before waiting for any of them.
 	s.projectFilesMu.Lock()
 	s.isShuttingDown = true
 	s.projectFilesMu.Unlock()
@@ -193,7 +201,8 @@ func (s *Supervisor) Close() (err error) {
 		r.state.updateCommand(func(o *runnerTarget) { o.mustQuit = true })
 	}
 	closeErrs := make([]error, len(runners))
-	var background sync.WaitGroup // side by side: each may wait for servers
+	// Wait for the runners and close their stores side by side: each may wait for its servers.
+	var background sync.WaitGroup
 	for i, r := range runners {
 		background.Go(func() {
 			<-r.ended
@@ -204,7 +213,7 @@ func (s *Supervisor) Close() (err error) {
 	}
 	background.Wait()
 	err = errors.Join(closeErrs...)
-	// Close what they share; nil: Open has failed before it.
+	// Close the parts that the projects share. A nil part means that Open failed before it.
 	if s.operatorBrakes != nil {
 		s.closeAllStores()
 	}

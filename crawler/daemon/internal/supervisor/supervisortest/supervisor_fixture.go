@@ -16,19 +16,21 @@ type SupervisorFixture struct {
 	*daemontest.DaemonFixture
 }
 
-// NewFixture starts a web, and makes the directories of a daemon that is not started.
+// NewFixture starts a web of sites, and makes the directories of a daemon. The caller starts the
+// supervisor with Start.
 func NewFixture(t *testing.T, sites ...crawltest.Site) *SupervisorFixture {
 	t.Helper()
 	return NewFixtureOn(t, crawltest.New(sites...))
 }
 
-// NewFixtureOn is NewFixture for a web that exists.
+// NewFixtureOn is NewFixture for an existing web.
 func NewFixtureOn(t *testing.T, web *crawltest.Web) *SupervisorFixture {
 	t.Helper()
 	return &SupervisorFixture{DaemonFixture: daemontest.NewDaemonFixture(t, web)}
 }
 
-// Start starts the supervisor. It ends with the test, or by Stop.
+// Start opens and runs the supervisor until Stop, or until the test ends. startNewProjects is
+// supervisor.Options.StartNewProjects.
 func (f *SupervisorFixture) Start(startNewProjects bool) {
 	f.T.Helper()
 	s, err := supervisor.Open(&engine.Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, supervisor.Options{
