@@ -16,12 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// secret stands in files that no project of the API may read.
+// secret is the text of files that a project from the API may not read.
 const secret = "xyzzy-the-secret"
 
-// What a project names that comes by the API is in the two directories for that, and
-// private networks are closed to it. The error names the field, and the flag that would
-// allow it. The same file in the folder, put there by hand, is followed.
+// A project that comes by the API may name files only below its two directories, and may not reach
+// private networks. The error names the field, and the flag that would allow the value. The same file,
+// put into the folder by hand, is followed.
 func TestAPIProjectsAreConfined(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	f.apiRules = APIProjectRestrictions{}
@@ -67,7 +67,7 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 	}
 }
 
-// No error that the API, the page or the log shows has the text of a line of a file.
+// The errors that the API, the page and the log show never contain the text of a file's line.
 func TestSeedErrorsHideText(t *testing.T) {
 	f := newDaemonFixture(t)
 	f.start(false)
@@ -87,8 +87,8 @@ func TestSeedErrorsHideText(t *testing.T) {
 	}
 }
 
-// The files of a project that came by the API are confined whenever they are opened,
-// after a restart too. Its operator frees it by editing the file.
+// The files of a project that came by the API are confined at each open, after a restart too. An
+// operator who edits the project file ends the confinement.
 func TestConfinementOutlivesRestart(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	f.start(false)
@@ -120,8 +120,8 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 	}
 }
 
-// After a crash between the two writes of a PUT, neither the file before nor the new one
-// counts as the operator's own; a file that the operator wrote before still does.
+// After a crash between the two writes of a PUT, both the previous file and the new one count as files
+// of the API. A file that the operator wrote before still counts as the operator's.
 func TestInterruptedPut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), datadir.DaemonStateFile)
 	w, err := openDaemonStateStore(file)
@@ -142,14 +142,15 @@ func TestInterruptedPut(t *testing.T) {
 		}
 	}
 	if err := w.setAPIProjectFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
-		t.Errorf("%v; the file before is still noted", err)
+		t.Errorf("%v; the previous file is still recorded", err)
 	}
 	if err := w.update(func(t *savedDaemonState) { delete(t.APIProjects, "p") }); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
-		t.Errorf("%v; a deleted project is still noted", err)
+		t.Errorf("%v; a deleted project is still recorded", err)
 	}
 }
 
-// The copy of an API project in its directory says where it came from.
+// The copy of a project file in the project's directory says whether the file came by the API, so that
+// the last valid file is confined, too.
 func TestLastValidRevisionIsConfined(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	f.start(false)
@@ -167,7 +168,7 @@ func TestLastValidRevisionIsConfined(t *testing.T) {
 	}
 }
 
-// Outputs of a project that came by the API do not go where a symbolic link leads.
+// Outputs of a project that came by the API follow no symbolic link.
 func TestOutputsFollowNoLinks(t *testing.T) {
 	for _, tt := range []struct{ name, output, link string }{
 		{"file", "jsonl: pages.out", "pages.out"},
@@ -199,8 +200,8 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 	}
 }
 
-// A project that came by the API appends to a file that it has begun, or to one of an
-// older daemon in its own directory, and to no other.
+// A project that came by the API appends only to a file that it has begun, or to a file of an older
+// daemon in its own directory.
 func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	root := t.TempDir()
@@ -247,13 +248,13 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), tt.path) {
 			t.Errorf("%v does not name the file", err)
 		}
-		f.Stop() // what was begun is known after a restart
+		f.Stop() // the record of begun files survives a restart
 		f.start(false)
 	}
 }
 
-// A project that came by the API cuts or removes no unfinished WARC file of others. Its
-// own it closes after a crash, as any project does.
+// A project that came by the API leaves the unfinished WARC files of other programs alone. It closes its
+// own after a crash, as any project does.
 func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	root := t.TempDir()
@@ -278,7 +279,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	if err := os.Remove(unfinished); err != nil {
 		t.Fatal(err)
 	}
-	for _, left := range []bool{false, true} { // by the project itself
+	for _, left := range []bool{false, true} { // whether the project itself has left a file unfinished
 		if left {
 			if err := os.WriteFile(unfinished, []byte("no record"), 0o600); err != nil {
 				t.Fatal(err)

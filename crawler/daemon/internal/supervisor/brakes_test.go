@@ -7,8 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// TestBrakeHost: a brake needs a name that a server can have; a brake on another name
-// would hold nothing.
+// A brake needs a name that a server can have, because a brake on any other name has no effect.
 func TestBrakeHost(t *testing.T) {
 	long := strings.Repeat("a", maxDNSLabel)
 	for name, want := range map[string]string{
@@ -29,6 +28,6 @@ func TestBrakeHost(t *testing.T) {
 		}
 	}
 	if all := f.Supervisor.OperatorBrakes.All(); len(all) > 0 {
-		t.Errorf("brakes %v are on", all)
+		t.Errorf("the brakes %v are active", all)
 	}
 }

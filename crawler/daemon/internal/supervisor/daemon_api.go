@@ -77,7 +77,7 @@ func (s *Supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, err
 	}
 	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
-		s.env.Log.Warn("the previous file of the project still counts as one that came by the API", "project", name, "error", err)
+		s.env.Log.Warn("the previous project file still counts as one from the API", "project", name, "error", err)
 	}
 	s.reloadProject(name)
 	return created, nil

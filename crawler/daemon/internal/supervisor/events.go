@@ -21,7 +21,7 @@ const maxPendingEvents = 1024
 type eventBroker struct {
 	mu              sync.Mutex // guards subscribers
 	subscribers     []*eventSubscriber
-	subscriberCount atomic.Int32 // len(subscribers), read without mu, so that an event without subscribers costs nothing
+	subscriberCount atomic.Int32 // len(subscribers), for a check without mu
 }
 
 // An eventSubscriber queues events for one subscriber.

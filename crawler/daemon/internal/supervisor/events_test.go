@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// Who listens hears its project, and is told what it missed; who leaves is
-// forgotten, whether it ever listened or not.
+// A subscriber receives the events of its project, and how many it missed. A subscriber whose context
+// ends is removed, even if it never iterated.
 func TestEventBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h eventBroker
@@ -35,7 +35,7 @@ func TestEventBroker(t *testing.T) {
 					continue
 				}
 				if received != maxPendingEvents || e.MissedEvents != want {
-					t.Errorf("heard %d, missed %d; want %d and %d", received, e.MissedEvents, maxPendingEvents, want)
+					t.Errorf("received %d, missed %d; want %d and %d", received, e.MissedEvents, maxPendingEvents, want)
 				}
 				break
 			}
@@ -43,18 +43,17 @@ func TestEventBroker(t *testing.T) {
 		checkMissed(a, 1)
 		checkMissed(all, 8)
 		if n := h.subscriberCount.Load(); n != 1 {
-			t.Errorf("%d listen, want the one that has not begun", n)
+			t.Errorf("%d subscribers, want the one that has not iterated", n)
 		}
 		cancel()
 		synctest.Wait()
 		if h.hasSubscribers() || len(h.subscribers) != 0 {
-			t.Errorf("%d listen after all have left", len(h.subscribers))
+			t.Errorf("%d subscribers after all have ended", len(h.subscribers))
 		}
 	})
 }
 
-// A project's throughput is kept by the second for ten minutes, and by the minute
-// for a day.
+// A project's throughput is stored per second for ten minutes, and per minute for a day.
 func TestThroughput(t *testing.T) {
 	var tp throughputHistory
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)

@@ -43,7 +43,7 @@ func (rk *retiredKeyrings) directoryForHost(host string, current []requestSignin
 			}
 		}
 	}
-	// A single origin serves every host name; several are told apart by the name.
+	// A single origin serves every host name. With several, the host name selects one.
 	for _, origin := range slices.Sorted(maps.Keys(keys)) {
 		if len(keys) == 1 || strings.EqualFold(origin, "https://"+host) {
 			directory, _ := botauth.NewKeyDirectory(origin, keys[origin]...) // validated with the project file

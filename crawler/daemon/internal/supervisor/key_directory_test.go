@@ -16,8 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// TestKeyFileReplaced: a key whose file becomes another is followed, as the project
-// file is; one that makes no sense is not.
+// A replaced key file is followed, as a changed project file is. An invalid key file is refused, and the
+// previous key stays in use.
 func TestKeyFileReplaced(t *testing.T) {
 	f := newDaemonFixture(t)
 	file := filepath.Join(f.ProjectFilesPath(), "bot.pem")
@@ -39,7 +39,7 @@ func TestKeyFileReplaced(t *testing.T) {
 			t.Errorf("the directory is %s, want %s", w.Body, k.ID())
 		}
 	}
-	if got := f.ReloadAndFind("signed"); got.Error != "" { // the daemon may have seen it before
+	if got := f.ReloadAndFind("signed"); got.Error != "" { // the outcome may be "none": the daemon also polls
 		t.Errorf("%+v", got)
 	}
 	published()
@@ -52,8 +52,8 @@ func TestKeyFileReplaced(t *testing.T) {
 	published()
 }
 
-// TestKeyFileRepaired: a project whose file names a key that cannot be read follows it
-// as soon as the key can be, though the project file stays as it is.
+// A project whose file names an unreadable key follows the file as soon as the key is readable, although
+// the project file is unchanged.
 func TestKeyFileRepaired(t *testing.T) {
 	f := newDaemonFixture(t)
 	f.PutProjectFile("new", signedProject("new.pem", "https://bot.example.com"))
@@ -65,7 +65,7 @@ func TestKeyFileRepaired(t *testing.T) {
 		if got := f.ReloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, file) {
 			t.Errorf("%s: without its key: %+v", name, got)
 		}
-		// The daemon follows the files by itself, too: it must never see the key with mode 0600.
+		// The daemon also polls the files: it must never see this key with mode 0600.
 		temp := filepath.Join(t.TempDir(), "key.pem")
 		daemontest.CreateSigningKey(t, temp)
 		if err := os.Chmod(temp, 0o644); err != nil {
@@ -86,13 +86,13 @@ func TestKeyFileRepaired(t *testing.T) {
 	}
 }
 
-// signedProject is the text of a project that signs its requests.
+// signedProject returns the text of a project that signs its requests.
 func signedProject(key, origin string) string {
 	return fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: '%s'}}\nseeds: [http://site.test/]\n", key, origin)
 }
 
-// TestKeysOfProjectsThatAreNoMore: the keys of a project that is deleted, or whose file
-// is gone, are published as long as a signature of theirs may be valid, and no longer.
+// The keys of a project that is deleted, or whose file is gone, are published until the last signature
+// by them has expired.
 func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	f := newDaemonFixture(t)
 	ids, file := map[string]string{}, func(name string) string { return filepath.Join(f.ProjectFilesPath(), name) }
@@ -133,7 +133,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	daemontest.WaitUntil(t, "it has stopped", func() bool { _, why := r.state.current(); return why != "" })
-	r.state.set(api.StatePausing, "") // its last visits go on
+	r.state.set(api.StatePausing, "") // its last visits continue
 	published(time.Hour, "gone", "stays")
 	r.state.set(api.StateStopped, "its file is gone")
 	published(time.Hour, "stays")
@@ -143,15 +143,15 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	}
 	published(time.Hour, "gone", "stays")
 	if n := len(f.retiredKeyrings.rings); n != 1 {
-		t.Errorf("%d keyrings are kept of one project that was deleted", n)
+		t.Errorf("%d keyrings are stored for one deleted project", n)
 	}
 	f.retiredKeyrings.add(r.state.requestSigningKeys(), time.Now().Add(time.Hour)) // another, later
 	if n := len(f.retiredKeyrings.rings); n != 1 {
-		t.Errorf("%d keyrings are kept, of which one is over", n)
+		t.Errorf("%d keyrings are stored, and one of them has expired", n)
 	}
 }
 
-// TestKeyDirectories: projects of several origins do not mix; of one, they share.
+// Projects with the same origin share a key directory; projects with different origins do not.
 func TestKeyDirectories(t *testing.T) {
 	f := newDaemonFixture(t)
 	ids := map[string]string{}
@@ -183,7 +183,7 @@ func TestKeyDirectories(t *testing.T) {
 	project("two", "https://A.example:443/")
 	f.ReloadAndFind("two")
 	has("a.example", "one", "two")
-	has("127.0.0.1:8470", "one", "two") // a proxy asks
+	has("127.0.0.1:8470", "one", "two") // the name that a proxy uses
 	project("other", "https://b.example:8443")
 	f.ReloadAndFind("other")
 	has("A.example", "one", "two")
@@ -207,11 +207,11 @@ func TestRetiredKeyrings(t *testing.T) {
 			t.Errorf("after %v there is a directory: %v", after, d != nil)
 		}
 		if d := retired.directoryForHost("bot.example.com", []requestSigningKeys{ring}, now.Add(after)); d == nil {
-			t.Errorf("after %v the key of a project that runs is not published", after)
+			t.Errorf("after %v the key of a running project is not published", after)
 		}
 	}
 	retired.add(requestSigningKeys{}, now.Add(2*time.Minute))
 	if n := len(retired.rings); n != 0 {
-		t.Errorf("%d expired keyrings are kept", n)
+		t.Errorf("%d expired keyrings are stored", n)
 	}
 }

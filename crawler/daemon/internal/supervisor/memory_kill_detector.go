@@ -148,7 +148,7 @@ func (w *memoryKillDetector) writeRecordLocked() {
 		err = os.Rename(w.recordPath+".new", w.recordPath)
 	}
 	if err != nil && !w.writeFailed {
-		w.log.Warn("cannot record the memory usage of the daemon; after a memory kill no project is stopped", "error", err)
+		w.log.Warn("cannot record the daemon's memory usage; after a memory kill no project is stopped", "error", err)
 	}
 	w.writeFailed = err != nil
 }

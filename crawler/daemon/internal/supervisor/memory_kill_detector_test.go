@@ -13,15 +13,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// The rule, one process after the other: how each ended, and which project comes up
-// stopped after it.
+// Each case is a sequence of processes: how each of them ended, and which project comes up stopped in
+// the next one.
 func TestMemoryKillRule(t *testing.T) {
 	type end struct {
-		largest  string // when it ended
-		kept     int64  // of 1000
-		oomKills int64  // as the next process reads the counter
+		largest  string // the dominant project when the process ended
+		kept     int64  // live bytes then, of a limit of 1000
+		oomKills int64  // the counter that the next process reads
 		clean    bool
-		stop     string // what must come up stopped
+		stop     string // the project that must come up stopped; empty: none
 	}
 	for name, processEnds := range map[string][]end{
 		"two kills that the kernel counted": {{"bad", 100, 1, false, ""}, {"bad", 100, 2, false, "bad"}},
@@ -69,9 +69,9 @@ func TestLargestProject(t *testing.T) {
 	}
 }
 
-// TestServeStopsAProjectAfterMemoryKills: after two memory kills in a row, the daemon
-// brings up the project that held most of the memory as stopped, says why, and runs the
-// others. An operator can start the project again. The test sets the memory.
+// After two memory kills in a row, the daemon brings up the project that held most of the memory as
+// stopped, says why, and runs the other projects. An operator can start the project again. The test
+// sets the memory.
 func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("bad.example", 3), daemontest.ChainSite("good.example", 3))
 	var log bytes.Buffer
@@ -83,8 +83,8 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f.WaitForState("bad", api.StateDone)
 	f.WaitForState("good", api.StateDone)
 	f.Stop()
-	// The disk is what a killed daemon leaves: bad holds most, and the note says that
-	// it did so at a kill before.
+	// Leave the files of a killed daemon: bad holds most of the memory, and the record says that it did
+	// so at an earlier kill.
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1}`
 	if err := os.WriteFile(filepath.Join(f.WebFixture.DataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
@@ -103,16 +103,16 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	}
 	f.start(true) // it stays stopped until an operator starts it
 	if p := f.WaitForState("bad", api.StateStopped); p.StateReason == "" {
-		t.Error("after another start nobody knows why it is stopped")
+		t.Error("after another start the reason for the stop is lost")
 	}
 	f.DoActions("bad", api.ActionStart)
 	if p := f.WaitForState("bad", api.StateDone); p.StateReason != "" {
-		t.Errorf("it runs again, and is said to be stopped: %s", p.StateReason)
+		t.Errorf("it runs again, and still has a reason for the stop: %s", p.StateReason)
 	}
 }
 
-// A daemon that was killed without a sign of memory brings all projects up as they
-// were, whatever the note before says.
+// A daemon that was killed without evidence of a memory kill brings all projects up as they were,
+// whatever the earlier record says.
 func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 	for name, left := range map[string]string{
 		"SIGKILL":   `{"kept_bytes": 500, "limit_bytes": 1000, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1}`,
@@ -132,7 +132,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 	}
 }
 
-// While it runs, a daemon notes what it keeps and who holds most of it.
+// A running daemon records its live memory and the project that holds most of it.
 func TestServeNotesItsMemory(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("slow.example", 1))
 	f.readUsage = func() memoryUsage { return memoryUsage{LiveBytes: 700, LimitBytes: 1000, OOMKills: 3} }
@@ -145,7 +145,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	}
 	for _, want := range []string{`"kept_bytes": 700`, `"limit_bytes": 1000`, `"oom_kills": 3`, `"largest": "big"`, `"ended": false`} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("the note lacks %s: %s", want, text)
+			t.Errorf("the record lacks %s: %s", want, text)
 		}
 	}
 	f.Stop()

@@ -113,7 +113,7 @@ const (
 func (d *projectFilesFolder) watch(ctx context.Context, reload func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.log.Warn("changes in the folder of project files are noticed only by polling", "every", rescanInterval, "error", err)
+		d.log.Warn("the folder of project files is polled for changes", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // sends no events
 	} else {
 		defer w.Close()

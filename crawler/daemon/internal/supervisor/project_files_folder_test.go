@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A projectFilesFolder lists the projects that have a file, says what is wrong with other files,
-// and reports an unreadable folder, and its return, once each.
+// A projectFilesFolder lists the projects that have a file, says what is wrong with other files, and
+// reports once that the folder is unreadable, and once that it is readable again.
 func TestProjectFolder(t *testing.T) {
 	events := &eventBroker{}
 	ctx, stop := context.WithCancel(t.Context())
@@ -20,7 +20,7 @@ func TestProjectFolder(t *testing.T) {
 	d := &projectFilesFolder{path: filepath.Join(t.TempDir(), "projects"), events: events, log: slog.New(slog.DiscardHandler)}
 	for range 2 {
 		if _, _, err := d.list(); err == nil || d.readError == "" {
-			t.Fatalf("a folder that does not exist: %v, kept %q", err, d.readError)
+			t.Fatalf("a folder that does not exist: %v, recorded %q", err, d.readError)
 		}
 	}
 	if err := os.Mkdir(d.path, 0o700); err != nil {
@@ -33,7 +33,7 @@ func TestProjectFolder(t *testing.T) {
 	}
 	names, nonProject, err := d.list()
 	if err != nil || d.readError != "" {
-		t.Fatalf("error %v, kept %q", err, d.readError)
+		t.Fatalf("error %v, recorded %q", err, d.readError)
 	}
 	if want := map[string]bool{"shop": true, "blog": true}; !maps.Equal(names, want) {
 		t.Errorf("projects %v, want %v", names, want)

@@ -308,7 +308,7 @@ func (rs *projectLifecycle) pauseAtLimit(version int, limit error) {
 		return
 	}
 	if err := rs.stateStore.update(func(t *savedDaemonState) { t.DesiredStates[rs.name] = desired }); err != nil {
-		rs.log.Error("the pause at the limit is not recorded; after a restart the project continues beyond its limit", "error", err)
+		rs.log.Error("after a restart the project continues beyond its limit", "error", err)
 	}
 	rs.command.desired = desired
 	rs.setLocked(api.StatePaused, desired.Reason)

@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newTestRunnerState returns the state of a project that nobody runs, over a new state file.
+// newTestRunnerState returns the lifecycle of a project without a runner, over a new state file.
 func newTestRunnerState(t *testing.T, name string) *projectLifecycle {
 	t.Helper()
 	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), datadir.DaemonStateFile))
@@ -33,8 +33,8 @@ func checkState(t *testing.T, rs *projectLifecycle, want api.ProjectState) {
 	}
 }
 
-// A project starts once it has a valid file; a change of its command ends its run; URLs that are
-// added to a run keep it from being done.
+// A project can start once it has a valid file. A change of its command ends its run. URLs that are
+// added during a run keep the project from becoming done.
 func TestRunnerState(t *testing.T) {
 	rs := newTestRunnerState(t, "shop")
 	checkState(t, rs, api.StateStopped)
@@ -52,10 +52,10 @@ func TestRunnerState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !rs.stats.mustResetSharedCounts.Load() || rs.stateStore.desiredState("shop").State != api.StateRunning {
-		t.Error("the start is not recorded, or its limits do not begin anew")
+		t.Error("the start is not recorded, or its limits are not reset")
 	}
 
-	// A run goes on only for the newest command, and ends with the next.
+	// A run begins only for the newest command, and ends with the next one.
 	o := rs.waitForCommand(0)
 	var interrupted error
 	interrupt := func(err error) { interrupted = err }
@@ -76,7 +76,7 @@ func TestRunnerState(t *testing.T) {
 	rs.setInactive(rs.waitForCommand(o.revision))
 	checkState(t, rs, api.StatePaused)
 
-	// A run with nothing left is done, unless URLs were added to it meanwhile.
+	// A run without URLs makes the project done, unless URLs were added meanwhile.
 	if err := rs.setDesired(api.StateRunning); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,7 @@ func TestRunnerState(t *testing.T) {
 	checkState(t, rs, api.StateStopped)
 }
 
-// While the state of a project cannot be used, contexts end with the reason, and the API says
-// so.
+// While the store of a project is unavailable, contexts end with the reason, and the API returns it.
 func TestStoreAvailability(t *testing.T) {
 	rs := newTestRunnerState(t, "shop")
 	p := project.Default()
@@ -122,7 +121,7 @@ func TestStoreAvailability(t *testing.T) {
 	ctx, stop := a.contextWhileAvailable(t.Context())
 	defer stop()
 	if a.err() != nil || ctx.Err() != nil || !errors.Is(a.wrapIfUnavailable(cause), cause) {
-		t.Error("the state is not available at first")
+		t.Error("the store is not available at first")
 	}
 	a.record(cause)
 	<-ctx.Done()
@@ -134,19 +133,20 @@ func TestStoreAvailability(t *testing.T) {
 	}
 	a.record(nil)
 	if err := a.err(); err != nil {
-		t.Errorf("the state is back, but for %v", err)
+		t.Errorf("the store is available again, and err returns %v", err)
 	}
 	a.record(cause)
 	a.reset()
 	if err := a.err(); err != nil {
-		t.Errorf("the state is not used any more, but for %v", err)
+		t.Errorf("after reset, err returns %v", err)
 	}
 	if a.wrapIfUnavailable(storage.ErrWriteStalled) == storage.ErrWriteStalled {
 		t.Error("a stalled write is not reported as unavailable")
 	}
 }
 
-// A currentEngine is made anew for another project file between runs, and stays for a run.
+// Between runs, a currentEngine builds a new engine for a changed project file. During a run, the engine
+// stays.
 func TestCurrentEngine(t *testing.T) {
 	rs := newTestRunnerState(t, "shop")
 	c := &currentEngine{state: rs}
@@ -167,14 +167,14 @@ func TestCurrentEngine(t *testing.T) {
 	}
 	rs.applyReloadedProject(&loadedProject{}, "digest 1")
 	if first := get(); first != get() || created != 1 {
-		t.Errorf("%d engines are made of one file", created)
+		t.Errorf("%d engines are built from one file", created)
 	}
 	rs.applyReloadedProject(&loadedProject{}, "digest 2")
 	if get(); created != 2 {
-		t.Errorf("%d engines are made of two files", created)
+		t.Errorf("%d engines are built from two files", created)
 	}
 
-	// The engine of a run outlives a new file, and is told of new URLs.
+	// The engine of a run survives a new file, and receives new URLs.
 	o := rs.waitForCommand(0)
 	if !rs.beginRunIfLatest(o.revision, func(error) {}) {
 		t.Fatal("no run begins")
@@ -197,7 +197,7 @@ func TestCurrentEngine(t *testing.T) {
 	if visits := c.activeVisits(); visits == nil || len(visits) > 0 {
 		t.Errorf("visits %v, want an empty list", visits)
 	}
-	c.halt() // has no crawl to end
+	c.halt() // must not fail without a crawl
 	c.clear()
 	rs.clearRunInterrupt()
 	if get() == ofRun {

@@ -19,8 +19,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/inspect"
 )
 
-// startTownDaemon crawls the town as a project of a daemon until nothing goes on, which a
-// broken robots.txt keeps from being done.
+// startTownDaemon crawls the town as a project of a daemon until no visit is left to make. The broken
+// robots.txt keeps the project from being done.
 func startTownDaemon(t *testing.T) *daemonFixture {
 	t.Helper()
 	f := newDaemonFixture(t, daemontest.TownSites()...)
@@ -36,7 +36,7 @@ func startTownDaemon(t *testing.T) *daemonFixture {
 	return f
 }
 
-// problemStatus returns the status of the problem that err is.
+// problemStatus returns the HTTP status of an error of the API.
 func problemStatus(err error) int {
 	var p *api.Problem
 	if errors.As(err, &p) {
@@ -45,7 +45,7 @@ func problemStatus(err error) int {
 	return 0
 }
 
-// A daemon answers about a project that runs, pauses or has stopped, as commands do.
+// A daemon answers queries about a running, a paused and a stopped project as the commands do.
 func TestServeAnswers(t *testing.T) {
 	t.Parallel()
 	f := startTownDaemon(t)
@@ -105,7 +105,7 @@ func TestServeAnswers(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// Pages of hosts, in every order, and what is searched for.
+// Hosts returns pages of hosts in every order, and filters them.
 func TestServeHostOrders(t *testing.T) {
 	t.Parallel()
 	f := startTownDaemon(t)
@@ -146,7 +146,7 @@ func TestServeHostOrders(t *testing.T) {
 	}
 }
 
-// A robots.txt that changes is told with what it was before, also after a restart.
+// A changed robots.txt file is returned with its earlier version, after a restart too.
 func TestServeRobotsHistory(t *testing.T) {
 	var version atomic.Int32
 	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: https://www.h.example\n"}
@@ -200,9 +200,8 @@ func lineSeq(lines ...string) iter.Seq2[string, error] {
 	}
 }
 
-// What is added is queued in whatever state the project is, visited by one that
-// was done, and on the disk when the daemon says so; what came before an error is
-// taken.
+// Added URLs are queued in every state of the project, and make a project that was done visit them.
+// They are on the disk when the daemon confirms them. URLs before an error in the input are queued.
 func TestServeAddURLs(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	f.start(true)
@@ -242,11 +241,11 @@ func TestServeAddURLs(t *testing.T) {
 		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
 	if _, err := f.Inspector(t.Context(), "none"); problemStatus(err) != http.StatusNotFound {
-		t.Errorf("inspector of no project: %v", err)
+		t.Errorf("inspector of a missing project: %v", err)
 	}
 }
 
-// A project is deleted, and a daemon ends, while somebody has not read the answer to a question.
+// A project can be deleted, and a daemon can end, while a client has not read the answer to a query.
 func TestUnreadAnswerKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ShopSite())

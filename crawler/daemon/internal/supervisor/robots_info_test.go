@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
 
-// What another host answers to a redirect of a robots.txt is shown to who may operate
-// only, where the project may reach into private networks.
+// If a robots.txt file redirects to another host, and a project may reach private networks, then only
+// tokens of the role operate see the text of the answer.
 func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	const inside = "User-agent: *\nDisallow: /" + secret + "\n"
 	f := newDaemonFixture(t,
@@ -33,7 +33,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.PutProjectFile("p", f.ProjectYAML("'http://a.example/', 'http://b.example/'", daemontest.NoDelayYAML))
 	f.ReloadAndFind("p")
 	f.WaitForState("p", api.StateDone)
-	// A project that cannot reach private networks knows the same robots.txt files.
+	// Without access to private networks, the same robots.txt files are shown to every token.
 	f.PutProjectFile("public", daemontest.MinimalProject)
 	f.ReloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A runnerSet finds runners by name, lists them by name, and knows which project writes a
+// A runnerSet finds runners by name, lists them sorted by name, and names the project that writes a
 // file.
 func TestRunnerSet(t *testing.T) {
 	rs := newRunnerSet()
@@ -16,7 +16,7 @@ func TestRunnerSet(t *testing.T) {
 		if output != "" {
 			r.state.command.lastValidProject = &loadedProject{project: project.Project{Name: name, Output: project.OutputSettings{JSONL: output}}}
 		}
-		r.state.updateCommand(func(c *runnerTarget) { c.mustQuit = true }) // its goroutine ends at once
+		r.state.updateCommand(func(c *runnerTarget) { c.mustQuit = true }) // the goroutine ends at once
 		rs.addAndStart(r)
 		<-r.ended
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// A brake that was put on before a pause, and is lifted during it or after, keeps
-// nobody from the host when the project goes on.
+// A brake that is set before a pause, and lifted during the pause or after it, does not hold the host
+// once the project has resumed.
 func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"during the pause", "after it"} {
@@ -21,7 +21,7 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			daemontest.WaitUntil(t, "the host is put off", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+			daemontest.WaitUntil(t, "the host is suspended", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
 			f.DoActions("a", api.ActionPause)
 			f.WaitForState("a", api.StatePaused)
 			liftBrake := func() {
@@ -35,7 +35,7 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			f.DoActions("a", api.ActionResume)
 			f.WaitForState("a", api.StateRunning)
 			if when == "after it" {
-				daemontest.WaitUntil(t, "the host is put off again", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
+				daemontest.WaitUntil(t, "the host is suspended again", func() bool { return f.GetProject("a").FrontierCounts.SuspendedURLs > 0 })
 				liftBrake()
 			}
 			before := f.GetProject("a").Stats.Pages

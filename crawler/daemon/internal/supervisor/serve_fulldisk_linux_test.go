@@ -12,9 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestServeOnAFullDisk: while the disk is full, a daemon is not ready and its project
-// says why; it can be started then, too; and when there is room, the project goes on by
-// itself.
+// While the disk is full, a daemon is not ready, and its project says why. The daemon can also start
+// then. When there is space again, the project continues by itself.
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 100_000))
@@ -27,7 +26,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	notReady := func(what string) {
 		t.Helper()
 		var err error
-		daemontest.WaitUntil(t, what+", the daemon is not ready for want of room", func() bool {
+		daemontest.WaitUntil(t, what+", the daemon is not ready because the disk is full", func() bool {
 			err = f.CheckReady(t.Context())
 			return errors.Is(err, api.ErrDiskFull)
 		})
@@ -38,7 +37,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	continues := func(what string) {
 		t.Helper()
 		pages := f.GetProject("books").Stats.Pages
-		daemontest.WaitUntil(t, what+", the project goes on", func() bool {
+		daemontest.WaitUntil(t, what+", the project continues", func() bool {
 			return f.CheckReady(t.Context()) == nil && f.GetProject("books").Stats.Pages > pages+2
 		})
 	}
@@ -61,8 +60,8 @@ func TestServeOnAFullDisk(t *testing.T) {
 	continues("when there is room again")
 }
 
-// TestMemoryStopOnAFullDisk: a daemon can be started on a full disk when a project must
-// come up stopped, and the project stays stopped when there is room.
+// A daemon can start on a full disk when a project must come up stopped, and the project stays stopped
+// when there is space again.
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 3))
@@ -83,7 +82,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	testfile.FillDisk(t, ballast)
 	f.start(false)
 	if p := f.WaitForState("books", api.StateStopped); p.StateReason == "" {
-		t.Error("on a full disk nobody knows why it is stopped")
+		t.Error("on a full disk the reason for the stop is lost")
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
@@ -91,6 +90,6 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	f.Stop()
 	f.start(false)
 	if p := f.WaitForState("books", api.StateStopped); p.StateReason == "" {
-		t.Error("after another start nobody knows why it is stopped")
+		t.Error("after another start the reason for the stop is lost")
 	}
 }

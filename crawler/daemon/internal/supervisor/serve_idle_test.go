@@ -14,9 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// A project that is paused keeps no connection open: hosts would wait for it in vain,
-// and one that is edited often would have those of many crawls. By themselves they
-// stay for longer than await does.
+// A paused project closes its connections: hosts would hold them for nothing, and a project that is
+// edited often would hold those of many crawls. Idle connections last longer than WaitUntil waits.
 func TestServePausesWithoutConnections(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000), daemontest.ChainSite("b.example", 1000))
 	var open atomic.Int32
@@ -39,11 +38,11 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	f.WaitForState("p", api.StatePaused)
 	daemontest.WaitUntil(t, "no connection is open", func() bool { return open.Load() == 0 })
 	f.DoActions("p", api.ActionResume)
-	daemontest.WaitUntil(t, "it goes on", func() bool { return open.Load() == 2 })
+	daemontest.WaitUntil(t, "the project continues", func() bool { return open.Load() == 2 })
 }
 
-// A project that has stopped takes no memory for its crawl: neither for the rules of
-// hosts, nor for what it has seen lately.
+// A stopped project frees the memory of its crawl, including the rules of hosts and the recently seen
+// URLs.
 func TestServeStopsWithoutMemory(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
 	f.PutProjectFile("p", f.ProjectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))

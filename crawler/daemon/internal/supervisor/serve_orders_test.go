@@ -16,8 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Where nothing can be written any more a project can still be stopped; that it may
-// not survive the daemon is said.
+// A project can be paused although daemon.json cannot be written. The error then says that the pause may
+// not survive the daemon.
 func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000))
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
@@ -32,26 +32,26 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	}
 	f.WaitForState("a", api.StatePaused)
 	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
-		t.Error("it goes on, and would not after a restart")
+		t.Error("it continues, and would not after a restart")
 	}
 	if err := os.Remove(blockingDir); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be kept
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be recorded
 		t.Error(err)
 	}
 	if w := f.stateStore.desiredState("a"); w.State != api.StatePaused {
-		t.Errorf("kept is %q", w.State)
+		t.Errorf("the recorded state is %q", w.State)
 	}
 }
 
-// URLs that are added while a run comes to its end are visited: by another.
+// URLs that are added while a run ends are visited by the next run.
 func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var r *projectRunner
 	f := newDaemonFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/": func(crawltest.PageRequest) crawltest.Response {
-			r.outputs.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
+			r.outputs.mu.Lock() // blocks sync, so that no ack is written and the run cannot end
 			return crawltest.HTML("")
 		},
 		"/late": crawltest.StaticPage(crawltest.HTML("")),

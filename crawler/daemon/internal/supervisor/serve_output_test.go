@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// What a project writes is in its own directory, or outside of the daemon's: a
-// project file that comes by the API cannot have lines appended to robots.db.
+// The outputs of a project are in its own directory or outside of the daemon's. A project file that comes
+// by the API therefore cannot make the daemon append lines to robots.db.
 func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 	f := newDaemonFixture(t, daemontest.ShopSite())
 	elsewhere := t.TempDir()

@@ -13,8 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// What is no regular file is no project file, and nobody waits for what comes out
-// of it.
+// A pipe or a directory is refused as a project file, without waiting for its content.
 func TestServeReadsRegularFilesOnly(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ShopSite())

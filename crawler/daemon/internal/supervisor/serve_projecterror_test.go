@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// What a daemon says of a broken project file, to callers and in its log, repeats none of
-// its values, whether they are in the file or in one that a symbolic link leads to.
+// The errors that a daemon returns and logs for an invalid project file repeat none of its values,
+// whether the file is regular or a symbolic link leads to it.
 func TestServeHidesValuesOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t)

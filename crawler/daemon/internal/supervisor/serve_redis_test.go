@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A daemon that is started while Redis is away waits for it; and a project's state is
-// not begun anew because its file names another place for it.
+// A daemon that starts while Redis does not answer waits for it. A project whose file names another
+// place for its state does not start again without its state.
 func TestServeWaitsForRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -24,7 +24,7 @@ func TestServeWaitsForRedis(t *testing.T) {
 		p := f.GetProject("shop")
 		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") && strings.Contains(p.StateReason, c.Addrs()[0])
 	}
-	daemontest.WaitUntil(t, "it waits, and says for what", waits)
+	daemontest.WaitUntil(t, "the project waits, and names Redis", waits)
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
@@ -51,8 +51,8 @@ func TestServeWaitsForRedis(t *testing.T) {
 	f.WaitForState("shop", api.StateDone)
 }
 
-// A project that is told to go on beyond a limit that it has reached does so, though it
-// is begun anew before the servers have been told.
+// A project that is resumed beyond a limit continues, even if its run is replaced before the first run
+// has reset the counts in Redis.
 func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -71,7 +71,7 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 		return r.state.isRunning()
 	}
 	daemontest.WaitUntil(t, "a run has begun", runs)
-	time.Sleep(50 * time.Millisecond) // and has asked what it was told
+	time.Sleep(50 * time.Millisecond) // the run reads the command meanwhile
 	f.PutProjectFile("shop", text+"scope: {max_depth: 500}\n")
 	f.ReloadAndFind("shop")
 	c.StartKilledNode(c.Nodes()[0])

@@ -17,13 +17,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// projectFileEdits is how often the project files are edited in TestServeReloadsUnderLoad.
+// projectFileEdits is the number of edits of the project file in TestServeReloadsUnderLoad.
 const projectFileEdits = 100
 
-// TestServeReloadsUnderLoad: the file of a project is edited all the time while
-// it crawls, and makes no sense every other time. Every such edit is told, with
-// the reason; the crawl goes on, every page is visited once, and the server sees
-// no rule broken.
+// The file of a project is edited all the time while the project crawls, and is invalid every other time.
+// The daemon reports each invalid edit with its reason. The crawl continues, visits every page once, and
+// breaks no rule of the server.
 func TestServeReloadsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const delay = 10 * time.Millisecond
@@ -63,7 +62,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	var followed, during int
 	for i := range projectFileEdits {
 		seen := len(f.Web.Log())
-		daemontest.WaitUntil(t, "the crawl goes on between edits", func() bool { return len(f.Web.Log()) > seen || f.GetProject("p").State == api.StateDone })
+		daemontest.WaitUntil(t, "the crawl continues between edits", func() bool { return len(f.Web.Log()) > seen || f.GetProject("p").State == api.StateDone })
 		if f.GetProject("p").State == api.StateRunning {
 			during++
 		}
@@ -94,7 +93,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	p := f.WaitForState("p", api.StateDone)
 	stopEvents()
 	if n := <-refusals; n != projectFileEdits/2 {
-		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
+		t.Errorf("%d events report an invalid file, want %d", n, projectFileEdits/2)
 	}
 	f.Stop()
 	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
@@ -110,8 +109,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", projectFileEdits, during, followed, p.Stats.Pages)
 }
 
-// Two projects visit one host at the pace of the slower of them, both together,
-// and one at its own when the other is at its end.
+// Two projects together visit a host at the pace of the slower one. When one has ended, the other
+// continues at its own pace.
 func TestServeTwoProjectsOnOneHost(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, tt := range []struct {

@@ -26,10 +26,10 @@ type daemonFixture struct {
 	*Supervisor
 	*daemontest.DaemonFixture
 	apiRules  APIProjectRestrictions
-	readUsage func() memoryUsage // of the daemon; nil: that of the process
+	readUsage func() memoryUsage // Options.readMemoryUsage
 }
 
-// inspector returns what answers questions about a project.
+// inspector returns the inspector of a project.
 func (f *daemonFixture) inspector(project string) api.Inspector {
 	f.T.Helper()
 	i, err := f.Inspector(f.T.Context(), project)
@@ -39,19 +39,19 @@ func (f *daemonFixture) inspector(project string) api.Inspector {
 	return i
 }
 
-// newDaemonFixture starts a web, and makes the folders of a daemon that is not started.
+// newDaemonFixture starts a web, and makes the directories of a daemon. The caller starts the daemon.
 func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 	t.Helper()
 	return newDaemonFixtureOn(t, crawltest.New(sites...))
 }
 
-// newDaemonFixtureOn is newDaemonFixture for a web that exists.
+// newDaemonFixtureOn is newDaemonFixture for an existing web.
 func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
 	return &daemonFixture{DaemonFixture: daemontest.NewDaemonFixture(t, web), apiRules: APIProjectRestrictions{AllowPrivate: true}}
 }
 
-// start starts the daemon. It ends with the test, or by Stop.
+// start opens and runs the daemon until Stop, or until the test ends.
 func (f *daemonFixture) start(startNew bool) {
 	f.T.Helper()
 	s, err := Open(&engine.Dependencies{StandardOutput: io.Discard, Log: f.Logger()}, Options{
@@ -65,8 +65,8 @@ func (f *daemonFixture) start(startNew bool) {
 	f.DaemonFixture.Run(s)
 }
 
-// A file that is put into the folder is a project that is stopped; it starts when
-// it is told to, and is done when nothing is left.
+// A file that is put into the folder is a stopped project. The project starts on command, and is done
+// when no URL is left.
 func TestServeStartsAndIsDone(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ShopSite())
@@ -75,14 +75,14 @@ func TestServeStartsAndIsDone(t *testing.T) {
 		t.Fatalf("projects %v, %v; want none", all, err)
 	}
 	f.PutProjectFile("shop", f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))
-	daemontest.WaitUntil(t, "the new file is seen without being asked for", func() bool { _, err := f.runners.find("shop"); return err == nil })
+	daemontest.WaitUntil(t, "the daemon finds the new file by itself", func() bool { _, err := f.runners.find("shop"); return err == nil })
 	if p := f.GetProject("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}
 	f.DoActions("shop", api.ActionStart, api.ActionStart)
 	p := f.WaitForState("shop", api.StateDone)
 	if got := daemontest.RequestedPages(f.Web.Log()); !slices.Equal(got, daemontest.ShopURLs) {
-		t.Errorf("asked for %q, want %q", got, daemontest.ShopURLs)
+		t.Errorf("the crawl requested %q, want %q", got, daemontest.ShopURLs)
 	}
 	if p.Stats.Pages != int64(len(daemontest.ShopURLs)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
 		t.Errorf("it shows %+v", p)
@@ -94,10 +94,9 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 }
 
-// What ran goes on after a restart, what was paused stays so, and what was
-// stopped, too.
+// After a restart, running projects resume; paused projects stay paused, and stopped ones stopped.
 func TestServeKeepsDesiredStates(t *testing.T) {
-	t.Parallel() // it mostly waits: after a restart hosts are left alone
+	t.Parallel() // it mostly waits: after a restart hosts rest
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 1000), daemontest.ChainSite("b.example", 1000), daemontest.ChainSite("c.example", 1000))
 	for _, name := range []string{"a", "b", "c"} {
 		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
@@ -113,18 +112,18 @@ func TestServeKeepsDesiredStates(t *testing.T) {
 	f.Stop()
 	before := f.Web.Log()
 	f.start(true)
-	daemontest.WaitUntil(t, "a goes on", func() bool { return f.GetProject("a").Stats.Pages > 2 })
+	daemontest.WaitUntil(t, "a resumes", func() bool { return f.GetProject("a").Stats.Pages > 2 })
 	f.WaitForState("b", api.StatePaused)
 	f.WaitForState("c", api.StateStopped)
 	for _, x := range f.Web.Log()[len(before):] {
 		if !strings.HasPrefix(x.URL, "http://a.example/") {
-			t.Errorf("%s was asked for", x.URL)
+			t.Errorf("%s was requested", x.URL)
 		}
 	}
 	f.DoActions("b", api.ActionResume)
 	f.DoActions("c", api.ActionStart)
 	for _, name := range []string{"b", "c"} {
-		daemontest.WaitUntil(t, name+" goes on", func() bool { return f.GetProject(name).Stats.Pages > 2 })
+		daemontest.WaitUntil(t, name+" resumes", func() bool { return f.GetProject(name).Stats.Pages > 2 })
 	}
 	f.Stop()
 	if r := f.Web.Judge(crawltest.JudgeOptions{MinDelay: 20 * time.Millisecond}); !r.OK() {
@@ -132,7 +131,8 @@ func TestServeKeepsDesiredStates(t *testing.T) {
 	}
 }
 
-// A project that is deleted is gone for the daemon, and nothing of it is lost.
+// The daemon no longer knows a deleted project, whose file and state are in the directory of deleted
+// projects.
 func TestServeDeletes(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ShopSite())
@@ -144,11 +144,11 @@ func TestServeDeletes(t *testing.T) {
 	}
 	var problem *api.Problem
 	if _, err := f.Project(t.Context(), "shop"); !errors.As(err, &problem) || problem.Status != 404 {
-		t.Errorf("after that it is found: %v", err)
+		t.Errorf("the deleted project is found: %v", err)
 	}
 	deleted, err := filepath.Glob(filepath.Join(f.WebFixture.DataDir(), datadir.DeletedDir, "shop-*"))
 	if err != nil || len(deleted) != 1 {
-		t.Fatalf("put aside %q, %v", deleted, err)
+		t.Fatalf("deleted projects %q, %v", deleted, err)
 	}
 	for _, name := range []string{datadir.StoreFile, datadir.OutputFile, datadir.ProjectFile, "shop.yaml"} {
 		if _, err := os.Stat(filepath.Join(deleted[0], name)); err != nil {
@@ -168,8 +168,8 @@ func TestServeDeletes(t *testing.T) {
 	f.WaitForState("shop", api.StateDone)
 }
 
-// A file that goes away stops its project, and when it is back it goes on; one that
-// is no project's is passed by, and a folder that cannot be read stops nothing.
+// A project stops when its file goes away, and resumes when the file is back. A file that belongs to no
+// project is ignored. An unreadable folder stops no project.
 func TestServeFilesComeAndGo(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 2000))
@@ -211,7 +211,7 @@ func TestServeFilesComeAndGo(t *testing.T) {
 		t.Errorf("without the folder: %v", err)
 	}
 	before := len(f.Web.Log())
-	daemontest.WaitUntil(t, "the crawl goes on without the folder", func() bool { return len(f.Web.Log()) > before+2 })
+	daemontest.WaitUntil(t, "the crawl continues without the folder", func() bool { return len(f.Web.Log()) > before+2 })
 	if err := os.Rename(f.ProjectFilesPath()+"-away", f.ProjectFilesPath()); err != nil {
 		t.Fatal(err)
 	}
@@ -220,8 +220,8 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	}
 }
 
-// A project that cannot run fails, and others do not; its limit pauses it, for as
-// much again when it is resumed.
+// A project that cannot run fails, and others do not. A limit pauses its project; each resumption allows
+// the same amount again.
 func TestServeFailsAndLimits(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ChainSite("a.example", 100))
@@ -267,8 +267,8 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f.WaitForState("torn", api.StateRunning)
 }
 
-// A project whose file cannot be moved away is not deleted: its state stays where
-// it is, so that it goes on and does not begin anew.
+// A project whose file cannot be moved is not deleted: its state stays where it is, so that the project
+// continues instead of starting again.
 func TestServeDeletesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, daemontest.ShopSite())
@@ -281,7 +281,7 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 		err = os.Remove(file)
 	}
 	if err == nil {
-		err = os.Mkdir(file, 0o755) // no file, and so none that could be moved
+		err = os.Mkdir(file, 0o755) // a directory in the place of the file cannot be moved
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 	f.PutProjectFile("shop", string(text))
 	f.ReloadAndFind("shop")
 	if p := f.WaitForState("shop", api.StateDone); p.FrontierCounts.SeenURLs != 6 {
-		t.Errorf("what it had seen is lost: %+v", p.FrontierCounts)
+		t.Errorf("the seen URLs are lost: %+v", p.FrontierCounts)
 	}
 	if again := f.Web.Log()[before:]; len(again) > 0 {
 		t.Errorf("%d requests were made again", len(again))

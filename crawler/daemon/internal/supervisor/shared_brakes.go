@@ -218,7 +218,7 @@ func (o *operatorBrakes) closeAllStores() { o.closeStores(o.sharedBrakesOfAllSto
 func (o *operatorBrakes) closeStores(stores []*engine.CrossProcessBrakes) {
 	for _, c := range stores {
 		if err := c.Close(); err != nil {
-			o.log.Warn("the brakes that processes share in Redis are not closed in order", "redis", c.StoreID, "error", err)
+			o.log.Warn("the shared brakes in Redis are not closed in order", "redis", c.StoreID, "error", err)
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A fakeSharedValues is a board, of which what was read arrives late.
+// fakeSharedValues holds shared values in memory. A test can change them between a read and the arrival of
+// its result.
 type fakeSharedValues struct {
 	values    map[string]string
 	version   int
-	afterRead func() // called when the board was read, before its reader has it
+	afterRead func() // called once after the next read, before ReadIfChanged returns its result
 }
 
 func (b *fakeSharedValues) ReadIfChanged(_ context.Context, version string) (map[string]string, string, error) {
@@ -42,8 +43,8 @@ func (b *fakeSharedValues) CompareAndSet(_ context.Context, name, value, _ strin
 	return true, nil
 }
 
-// What a board held before a brake was put on here, or lifted, and is heard of after it,
-// neither lifts the brake nor puts it on again.
+// Shared values that were read before this process set or lifted a brake, and that arrive afterwards,
+// neither lift the brake nor set it again.
 func TestOutdatedSharedBrakes(t *testing.T) {
 	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), datadir.DaemonStateFile))
 	if err != nil {
@@ -71,7 +72,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 		}
 		for _, host := range want {
 			if !on[host] || len(on) != len(want) {
-				t.Errorf("there are brakes on %v, want %v", on, want)
+				t.Errorf("the hosts %v have brakes, want %v", on, want)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A slowStore takes its time to close.
+// A slowStore closes when the channel closing is closed.
 type slowStore struct {
 	*memory.Store
 	closing chan struct{}
@@ -19,8 +19,8 @@ func (s slowStore) Close() error {
 	return s.Store.Close()
 }
 
-// While a vault is being closed, which waits for servers that may be silent, it tells what
-// was in it; who enters waits, and finds it open.
+// While a storeHandle closes its stores, which can wait for servers, its stats stay readable. A call of
+// acquire waits, and then opens the stores again.
 func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
@@ -45,17 +45,17 @@ func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 		synctest.Wait()
 		v.lastKnownStats()
 		if v.needsReopen() {
-			t.Error("its place has not changed")
+			t.Error("needsReopen reports a change of the stores, and there was none")
 		}
 		go acquireStore()
 		synctest.Wait()
 		if opened != 1 {
-			t.Errorf("it was opened %d times before it was closed", opened)
+			t.Errorf("the stores were opened %d times before they were closed, want once", opened)
 		}
 		close(closing)
 		synctest.Wait()
 		if opened != 2 {
-			t.Errorf("it was opened %d times, want once more when it was closed", opened)
+			t.Errorf("the stores were opened %d times, want once more after they were closed", opened)
 		}
 		v.release()
 		if err := v.closeForGood(); err != nil {
