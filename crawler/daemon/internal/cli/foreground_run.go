@@ -64,20 +64,20 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	return j, nil
 }
 
-// followSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
-// daemons put on.
+// followSharedBrakes opens the brakes that the processes of the crawl's project share, so that the crawl
+// obeys the brakes that daemons set. It waits up to datadir.RedisOpenTimeout for Redis.
 func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engine.Config) (err error) {
 	g.OperatorBrakes = &politeness.Brakes{}
 	j.sharedBrakes = engine.StartCrossProcessBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
 			supervisor.ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
 		}
-		return nil, true // it posts nothing
+		return nil, true // the crawl sets no brakes itself
 	}, g.Log)
 	g.SharedBrakes, g.ResetCountsIfLimitReached = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), datadir.RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
-	g.HostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
+	g.HostDueStore = &crawler.HostDueStore{} // RestartedAt stays zero: the frontier keeps the short rests itself
 	g.HostDueStore.Store, err = j.sharedBrakes.WaitForStore(ctx)
 	return err
 }

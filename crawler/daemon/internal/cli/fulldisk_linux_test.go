@@ -104,7 +104,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 		before := len(web.Log())
 		s.end(t, dir, c.Process.Pid)
 		waitWithOutput(t, "it to go on", stderr, func() bool {
-			return strings.Contains(stderr.String(), "the crawl goes on") && len(web.Log()) > before
+			return strings.Contains(stderr.String(), "the crawl continues") && len(web.Log()) > before
 		})
 	}
 	if err := c.Wait(); err != nil {

@@ -14,27 +14,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A Dependencies is what crawls have of the process that runs them.
+// Dependencies holds what crawls use of the process that runs them.
 type Dependencies struct {
 	Log            *slog.Logger
 	StandardOutput io.Writer           // for output.jsonl: "-"
-	Handlers       PageHandlerRegistry // of the program
-	BodyMemory     *bodymem.Budget     // for the bodies of all crawls; nil: each has one of its own
-	OnDiskFull     func(error)         // called when outputs wait for room on the disk, see sinks.Config; may be nil
+	Handlers       PageHandlerRegistry // the callbacks of the program; may be nil
+	BodyMemory     *bodymem.Budget     // for the bodies of all crawls; nil: each crawl has its own
+	OnDiskFull     func(error)         // called when outputs wait for space on the disk, see sinks.Config; may be nil
 }
 
-// BoltOptions returns how the state of a project is opened. Each time before it
-// is written, before is called (see bolt.Options.BeforeWrite).
+// BoltOptions returns the options with which the store of project p is opened. The store calls before
+// each time before it writes: see bolt.Options.BeforeWrite.
 func (e *Dependencies) BoltOptions(p project.Project, before func() error) bolt.Options {
 	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: e.LogStoreWriteState, OnDamaged: e.LogStoreDamage}
 }
 
-// LogStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is
-// nil, that it can write again.
+// LogStoreWriteState logs a change of a store's health: that it cannot write for now, that it has failed
+// for good or, if err is nil, that it can write again.
 func (e *Dependencies) LogStoreWriteState(err error) {
 	switch {
 	case err == nil:
-		e.Log.Info("the crawl goes on: its state can be written again")
+		e.Log.Info("the crawl continues: its state can be written again")
 	case errors.Is(err, storage.ErrFailed):
 		e.Log.Error("the crawl ends: what it wrote last may not be on the disk", "error", err)
 	default:
@@ -42,9 +42,9 @@ func (e *Dependencies) LogStoreWriteState(err error) {
 	}
 }
 
-// LogStoreDamage tells of something in the state that makes no sense.
+// LogStoreDamage logs a record in the store that cannot be read.
 func (e *Dependencies) LogStoreDamage(err error) {
-	e.Log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
+	e.Log.Error("the state of the crawl is damaged; the crawl continues without the records that cannot be read", "error", err)
 }
 
 // NewMemoryPressureMonitor returns the PressureMonitor that refuses new hosts while the memory of the
@@ -55,7 +55,7 @@ func NewMemoryPressureMonitor(limit memlimit.Limit, log *slog.Logger) *memlimit.
 	return memlimit.NewPressureMonitor(limit, nil, func(low bool, liveBytes, limit int64) {
 		if low && !warned {
 			warned = true
-			log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
+			log.Warn("memory is nearly used up; until that changes, links to new hosts are refused, and counted in "+
 				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit", plaintext.FormatBytes(limit))
 		}
 	})

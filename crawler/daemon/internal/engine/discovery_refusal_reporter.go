@@ -13,10 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// limitFieldByReason are the fields of the limits that end what a host makes up without
-// end, by the reason for which a URL beyond is refused. Where there is none, the
-// limit is fixed. How deep and how far a crawl goes is no such limit: its
-// operator wants it to end there.
+// limitFieldByReason maps the reasons for refusals at a limit against endless URLs, such as URL traps, to
+// the field that sets the limit. An empty field means that the limit is fixed. The limits of depth and
+// scope are not included: the operator wants the crawl to end there.
 var limitFieldByReason = map[frontier.RefusalReason]string{
 	frontier.LongURL:            "scope.max_url_length",
 	frontier.TooManyRedirects:   "scope.max_redirects",
@@ -32,29 +31,29 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 	frontier.LowMemory:          "",
 }
 
-// maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
+// maxLimitWarnings limits the warnings about hosts at a limit, and those about seeds, in one run.
 const maxLimitWarnings = 100
 
-// DiscoveryRefusalReporter counts what Discover refuses in a run, and tells of what may surprise:
-// seeds, and hosts that reach a limit.
+// A DiscoveryRefusalReporter counts the URLs that Frontier.Discover refuses in a run. It logs those that
+// may surprise the operator: seeds, and hosts that reach a limit.
 type DiscoveryRefusalReporter struct {
 	log              *slog.Logger
-	onRefused        func(storage.Entry, error) // of each; nil: nobody is
+	onRefused        func(storage.Entry, error) // called for each refused URL; may be nil
 	RefusedURLCount  atomic.Int64
-	refusedSeedCount atomic.Int64 // of count
+	refusedSeedCount atomic.Int64 // the seeds in RefusedURLCount
 
-	mu           sync.Mutex
-	warnedLimits map[limitWarningKey]bool // at most maxLimitWarnings
+	mu           sync.Mutex               // guards warnedLimits
+	warnedLimits map[limitWarningKey]bool // at most maxLimitWarnings, and the one of the crawl
 }
 
-// A limitWarningKey is a limit that a host or a domain has reached.
+// A limitWarningKey identifies a limit that a host, a domain or the crawl has reached.
 type limitWarningKey struct {
-	hostOrDomain string // the domain for a limit of a domain; empty: the whole crawl
+	hostOrDomain string // empty: the whole crawl
 	reason       frontier.RefusalReason
 }
 
-// countAndReportRefusal is told of each URL that is refused. A seed that leads away is said,
-// since the crawl may be over before it has begun.
+// countAndReportRefusal counts a refused URL, and logs a refused seed, the target of a seed's redirect
+// or the first refusal at a limit. A crawl whose seeds are refused ends at once, so the log must say why.
 func (o *DiscoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 	o.RefusedURLCount.Add(1)
 	if o.onRefused != nil {
@@ -74,9 +73,10 @@ func (o *DiscoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err er
 	}
 }
 
-// warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
-// in the run.
+// warnLimitReached logs a warning when a host, a domain or the crawl reaches a limit for the first time in
+// the run. field is the one that sets the limit, or empty.
 func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
+	// Name what has reached the limit.
 	limit := limitWarningKey{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
@@ -85,11 +85,12 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	case frontier.TooManyHosts:
 		subject, key, limit.hostOrDomain = "the crawl has", "", ""
 	case frontier.LowMemory:
-		return // the source of Config.IsMemoryLow logs it
+		return // NewMemoryPressureMonitor logs it
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// The limit of the crawl has one warning, so that many hosts cannot hide it.
+	// Warn once for each limit. The limit of the whole crawl is exempt from maxLimitWarnings, so that
+	// many hosts cannot hide it.
 	if o.warnedLimits[limit] || len(o.warnedLimits) >= maxLimitWarnings && key != "" {
 		return
 	}
@@ -105,13 +106,14 @@ func (o *DiscoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	if field != "" {
 		attrs = append(attrs, "field", field)
 	}
-	o.log.Warn(subject+" reached a limit; what is beyond is refused, and counted in decorum report", attrs...)
+	o.log.Warn(subject+" reached a limit; further URLs are refused, and counted in decorum report", attrs...)
 	if len(o.warnedLimits) == maxLimitWarnings && key != "" {
 		o.log.Warn("further hosts that reach limits are named by decorum report only")
 	}
 }
 
-// InnerErrorText returns why something was refused, without what and where.
+// InnerErrorText returns the text of the cause inside a *decorum.Error, without its operation and URL. For
+// any other error it returns the whole text.
 func InnerErrorText(err error) string {
 	if e, ok := errors.AsType[*decorum.Error](err); ok && e.Err != nil {
 		return e.Err.Error()

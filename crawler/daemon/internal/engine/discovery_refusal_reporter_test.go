@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// reportedRefusals offers URLs to an outside and returns what it logs.
+// reportedRefusals passes refused URLs to a DiscoveryRefusalReporter, and returns what it logs.
 func reportedRefusals(t *testing.T, o *DiscoveryRefusalReporter, reason frontier.RefusalReason, urls ...string) string {
 	t.Helper()
 	var log bytes.Buffer
@@ -31,8 +31,8 @@ func reportedRefusals(t *testing.T, o *DiscoveryRefusalReporter, reason frontier
 	return log.String()
 }
 
-// A host that reaches a limit is named once for each limit, with a URL and the
-// field that sets it.
+// A host that reaches a limit is logged once for each limit, with a URL and the field that sets the
+// limit.
 func TestLimitsAreWarnedOf(t *testing.T) {
 	var o DiscoveryRefusalReporter
 	first := reportedRefusals(t, &o, frontier.TooManyHostURLs, "http://a.test/1", "http://a.test/2")
@@ -47,7 +47,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 	}
 	for _, wanted := range []frontier.RefusalReason{frontier.OutsideScope, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
 		if got := reportedRefusals(t, &o, wanted, "http://b.test/"); got != "" {
-			t.Errorf("%s is no surprise: %s", wanted, got)
+			t.Errorf("%s is logged, and the operator expects it: %s", wanted, got)
 		}
 	}
 	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > 600 {
@@ -58,8 +58,8 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 	}
 }
 
-// Of endless hosts of a domain there is one warning, which names the domain, and one
-// of the crawl, however many hosts have reached limits before.
+// A domain with endless hosts causes one warning, which names the domain. A crawl with too many hosts
+// causes one warning, however many hosts have reached limits before.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 	var o DiscoveryRefusalReporter
 	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
@@ -90,7 +90,7 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 	}
 }
 
-// However many URLs that somebody names are out of scope, the log stays readable.
+// However many seeds are out of scope, the log stays readable.
 func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	var log strings.Builder
 	o := DiscoveryRefusalReporter{log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -102,7 +102,7 @@ func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	}
 }
 
-// The fields that warnings name are fields of the project file.
+// The fields that warnings name exist in the project file.
 func TestLimitFields(t *testing.T) {
 	for reason, field := range limitFieldByReason {
 		section, name, ok := strings.Cut(field, ".")

@@ -22,56 +22,56 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A Config is what a crawl stands on: what outlives one setting of its project.
+// A Config holds the parts of a crawl that do not follow from its project file.
 type Config struct {
 	Stores      datadir.CrawlStores
-	Confinement *confine.ProjectAccess // of the files that the project names
+	Confinement *confine.ProjectAccess // limits the files that the project may name; nil: any
 	sinks.Outputs
 	Handlers PageHandlerRegistry
 	Hooks    crawler.Hooks
-	// A replay has a network and a clock of its own; nil: those of the machine.
+	// Transport and Now replace the network and the clock of the machine, for a replay. Either may be nil.
 	Transport http.RoundTripper
 	Now       func() time.Time
-	// Discovered and refused are told of URLs that are queued, and that are not;
-	// nil: nobody is.
+	// OnNewURLQueued is called for each queued URL, OnRefused for each refused one. Either may be nil.
 	OnNewURLQueued func(storage.Entry)
 	OnRefused      func(storage.Entry, error)
 	SharedResources
 	Log                           *slog.Logger
-	RestartedAt                   time.Time // when an earlier run was gone on with; zero if the crawl begins
-	WaitForRevisitsAndSuspensions bool      // for revisits and dormant origins, as a daemon does
-	FastRetries                   bool      // retry within seconds, for servers that only play at being in trouble
-	ResetCountsIfLimitReached     bool      // limits of all processes that are reached count anew
-	OnLimitCountsReset            func()    // called when they do; it must not block. nil: nobody is told
+	RestartedAt                   time.Time // hosts may have been visited just before, so they rest from then; zero: a new crawl
+	WaitForRevisitsAndSuspensions bool      // wait for revisits and suspended origins instead of ending, as a daemon does
+	FastRetries                   bool      // retry within seconds, for test servers that simulate failures
+	ResetCountsIfLimitReached     bool      // reset the counts of shared limits that are reached
+	OnLimitCountsReset            func()    // called after that reset; must not block; may be nil
 }
 
-// What crawls of one process share, so that together they are as polite as one,
-// and take the memory of one.
+// SharedResources are shared by the crawls of one process, so that together they are as polite as one
+// crawl, and use the memory of one.
 type SharedResources struct {
 	SharedHosts           *politeness.SharedHosts
-	OperatorBrakes        *politeness.Brakes        // nil: there are none
-	HostDueStore          *crawler.HostDueStore     // nil: one crawl is all there is
-	MemoryBudget          *bolt.SharedMemoryBudget  // of the frontiers; nil: there is one
-	BodyMemory            *bodymem.Budget           // of answers; nil: each crawl has its own
+	OperatorBrakes        *politeness.Brakes        // nil: no brakes
+	HostDueStore          *crawler.HostDueStore     // keeps the rests of hosts across crawls; nil: only one crawl runs
+	MemoryBudget          *bolt.SharedMemoryBudget  // for the frontiers; nil: only one crawl runs
+	BodyMemory            *bodymem.Budget           // for response bodies; nil: each crawl has its own
 	MemoryPressureMonitor *memlimit.PressureMonitor // refuses new hosts while memory is low; nil: never
-	SharedBrakes          *CrossProcessBrakes       // with other processes; nil: there are none
+	SharedBrakes          *CrossProcessBrakes       // nil: the state is not shared with other processes
 }
 
-// An Engine is the parts of a crawl, put together for a project.
+// An Engine is a crawl of one project: its parts, connected.
 type Engine struct {
 	Stores            datadir.CrawlStores
 	Project           project.Project
-	pathConfinement   *confine.ProjectAccess // of the files that the project names
+	pathConfinement   *confine.ProjectAccess // see Config.Confinement
 	Scope             *frontier.Scope
 	Gate              *gate.Gate
 	Frontier          *frontier.Frontier
-	Crawler           *crawler.Crawler // nil: nobody crawls
+	Crawler           *crawler.Crawler // nil: see Config.NewWithoutCrawler
 	RefusalReporter   *DiscoveryRefusalReporter
-	WorkerCoordinator *MultiProcessCoordinator // who else crawls; nil: nobody
-	CloseIdleConns    func()                   // when nobody crawls any more; nil: nobody did
+	WorkerCoordinator *MultiProcessCoordinator // nil: one process crawls alone
+	CloseIdleConns    func()                   // call after the crawl; nil without a Crawler
 }
 
-// politenessPolicyOf returns the pace of p.
+// politenessPolicyOf returns the politeness policy of p. With FastRetries it shortens the backoff to
+// between 500 ms and 2 s.
 func (g Config) politenessPolicyOf(p project.Project) politeness.Policy {
 	policy := p.PolitenessPolicy()
 	if g.FastRetries {
@@ -80,8 +80,9 @@ func (g Config) politenessPolicyOf(p project.Project) politeness.Policy {
 	return policy
 }
 
-// NewWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
-// has been checked: all that judges and queues URLs. budget may be nil.
+// NewWithoutCrawler returns an Engine without fetchers and crawler, for a validated project: it can
+// evaluate and queue URLs, and inspect the crawl. seedPerOrigin holds the first seed of each origin.
+// budget limits the leases of the frontier, and may be nil.
 func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*Engine, error) {
 	scopeConfig, err := p.ScopeConfig()
 	if err != nil {
@@ -95,6 +96,7 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	if err != nil {
 		return nil, err
 	}
+	// Adapt the gate and the scope to a test or a replay.
 	if g.FastRetries {
 		gateConfig.Backoff503 = gate.Backoff{First: time.Second, Max: 2 * time.Second}
 		gateConfig.Backoff = gateConfig.Backoff503
@@ -105,6 +107,7 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 			gateConfig.SessionStart = g.Now()
 		}
 	}
+	// Connect the parts: the frontier takes the scope, and cleans URLs by the rules of the gate.
 	r := &Engine{
 		Stores: g.Stores, Project: p, pathConfinement: g.Confinement,
 		Scope: frontier.NewScope(scopeConfig, seedPerOrigin), Gate: gate.New(gateConfig, g.Stores.Robots),
@@ -118,7 +121,8 @@ func (g Config) NewWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL
 	return r, nil
 }
 
-// NewEngine puts all rooms together for a project that has been checked.
+// NewEngine returns an Engine that can crawl a validated project. seedPerOrigin holds the first seed of
+// each origin. It starts no goroutine.
 func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engine, error) {
 	settings, err := crawlerSettings(&p)
 	if err != nil {
@@ -128,10 +132,12 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if err != nil {
 		return nil, err
 	}
+	// Let the coordinator enforce the limits of a crawl of several processes, and the crawler those of
+	// any other crawl.
 	limiter := g.SharedHosts.NewLimiter(p.LimiterConfig(g.RestartedAt))
 	var budget frontier.VisitBudget = limiter
 	coordinator := newMultiProcessCoordinator(&g, p, limiter)
-	if coordinator != nil { // whose limits these are
+	if coordinator != nil {
 		budget, settings.MaxPages, settings.MaxReceivedBytes = coordinator, 0, 0
 	}
 	r, err := g.NewWithoutCrawler(p, seedPerOrigin, budget)
@@ -139,7 +145,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 		return nil, err
 	}
 	if agent, _ := p.RobotsAgent(); agent.IgnoresStarRules() {
-		g.Log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
+		g.Log.Warn("rules for * do not bind this agent; pages that are closed to its operator's main robot are marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.Crawler = &crawler.Crawler{
 		Frontier: r.Frontier, Gate: r.Gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.OperatorBrakes, HostDueStore: g.HostDueStore,
@@ -149,6 +155,7 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	if coordinator != nil {
 		r.Crawler.Coordinator, r.WorkerCoordinator = coordinator, coordinator
 	}
+	// Attach the callbacks and the outputs.
 	r.CloseIdleConns = web.CloseIdleConnections
 	attachHandler(g.Handlers, r.Crawler, p, web)
 	if g.Ledger != nil {
@@ -161,9 +168,9 @@ func (g Config) NewEngine(p project.Project, seedPerOrigin []decorum.URL) (*Engi
 	return r, nil
 }
 
-// UnparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
-// again if it judges otherwise than it did before. The project is kept after
-// that, so that a kill in between repeats it.
+// UnparkIfChangedAndSaveProject adapts a resumed crawl to the Engine's project. If the project may allow
+// other URLs than previous, which is nil if unknown, the parked URLs are evaluated again. It saves the
+// project in dir after that, so that a kill in between repeats both.
 func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.Project) {
 		unparkErr := r.Frontier.UnparkMatchingURLs(ctx, decorum.Origin{}, func(storage.Entry) bool { return true })
@@ -174,10 +181,10 @@ func (r *Engine) UnparkIfChangedAndSaveProject(ctx context.Context, dir datadir.
 	return dir.SaveProject(r.Project, r.pathConfinement != nil)
 }
 
-// SeedBatchSize is how many seeds are discovered at a time.
+// SeedBatchSize is the number of seeds in one call of Frontier.Discover.
 const SeedBatchSize = 1000
 
-// QueueSeeds discovers the project's seeds. Those of an earlier start are known already.
+// QueueSeeds queues the project's seeds. Seeds that an earlier run has queued are not queued again.
 func (r *Engine) QueueSeeds(ctx context.Context) error {
 	batch := make([]storage.Entry, 0, SeedBatchSize)
 	flush := func() error {

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// PageHandlerRegistry are those of a program, nil if it has none: see daemon.PageHandlerRegistry, which documents the
-// methods.
+// A PageHandlerRegistry holds the page handlers of a program. It is nil for a program without handlers.
+// See daemon.PageHandlerRegistry, which documents the methods.
 type PageHandlerRegistry interface {
 	Names() []string
 	Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64)
@@ -24,21 +24,21 @@ func handlerNames(h PageHandlerRegistry) []string {
 	return h.Names()
 }
 
-// CheckHandler returns a problem if h, which may be nil, has no handler of that name; the empty
-// name asks for none.
+// CheckHandler returns a problem if h, which may be nil, lacks the named handler. The empty name means no
+// handler, and is always valid.
 func CheckHandler(h PageHandlerRegistry, name string) *project.FieldProblem {
 	names := handlerNames(h)
 	switch {
 	case name == "" || slices.Contains(names, name):
 		return nil
 	case len(names) == 0:
-		return project.NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
+		return project.NewFieldProblem("handler", "%q names Go callbacks, which this program does not have: they come from a program of your own that calls daemon.Main", name)
 	}
 	return project.NewFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(names, ", "))
 }
 
-// attachHandler has the pages of c handled as p says: without a handler, the crawler follows
-// what is to be discovered.
+// attachHandler attaches the handler that p names to c. If p names none, the crawler follows the links
+// itself.
 func attachHandler(h PageHandlerRegistry, c *crawler.Crawler, p project.Project, fetcher *httpfetch.Fetcher) {
 	if slices.Contains(handlerNames(h), p.Handler) {
 		h.Attach(p.Handler, c, fetcher, int64(p.Fetch.MaxRequestBody))

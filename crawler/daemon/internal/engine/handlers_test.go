@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// fakeHandlers are PageHandlerRegistry that note which of them are attached.
+// fakeHandlers is a PageHandlerRegistry that records which handler is attached.
 type fakeHandlers struct {
 	names    []string
 	attached []string
@@ -24,8 +24,7 @@ func (h *fakeHandlers) Attach(name string, _ *crawler.Crawler, _ *httpfetch.Fetc
 	}
 }
 
-// TestHandlers: the handler that a project names is attached, if the program has it; if not,
-// the project is refused.
+// The handler that a project names is attached if the program has it. Otherwise the project is refused.
 func TestHandlers(t *testing.T) {
 	const noHandlers = "this program has none"
 	for _, tt := range []struct {

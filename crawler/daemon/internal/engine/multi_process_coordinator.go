@@ -15,34 +15,39 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 )
 
-// How the workers of a crawl keep to limits of all together: each reports every
-// heartbeatInterval, and begins no visit when it could not for SharedBrakesMaxAge; who has not
-// reported for workerTimeout is dead. So shares of a rate are never more than all of it:
-// a worker that is new begins when all others know of it.
+// The workers of a crawl, one per process, keep to its limits together. Each worker sends a heartbeat
+// every heartbeatInterval. A worker whose last answer is older than SharedBrakesMaxAge begins no visit,
+// and one that has sent no heartbeat for workerTimeout counts as dead. A new worker begins only when all
+// others know of it, so that the shares of a rate never add up to more than the whole.
 const (
 	heartbeatInterval = sharedPollInterval
 	workerTimeout     = 3 * SharedBrakesMaxAge
 )
 
-// A MultiProcessCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
-// no limits of all together, it is the commons alone.
+// A MultiProcessCoordinator enforces the limits of a crawl on which several processes work. It implements
+// crawler.Coordinator and frontier.VisitBudget. For a crawl without limits it checks only the shared
+// brakes.
 type MultiProcessCoordinator struct {
 	*CrossProcessBrakes
-	sendHeartbeat      func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error) // nil: there are no limits
+	// sendHeartbeat exchanges one heartbeat; nil: the crawl has no limits.
+	sendHeartbeat      func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
-	onLimitCountsReset func() // called when limits count anew; nil: nobody is told
+	onLimitCountsReset func() // called with mu held when the counts were reset; may be nil
 
+	// mu guards heartbeatToSend, pagesGrantedSinceJoin, visitedPagesAtLastHeartbeat, replyValidUntil,
+	// joinedAt and pageLimitReached.
 	mu                          sync.Mutex
-	heartbeatToSend             coord.HeartbeatRequest // what is told next
-	pagesGrantedSinceJoin       int64                  // pages that are permitted, of those that the report counts
-	visitedPagesAtLastHeartbeat int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil             time.Time              // until then what was told last is so
-	joinedAt                    time.Time              // when it was answered first: the others know of it SharedBrakesMaxAge later
-	pageLimitReached            bool                   // no more pages
+	heartbeatToSend             coord.HeartbeatRequest // the next heartbeat; visits count in it
+	pagesGrantedSinceJoin       int64                  // limit of heartbeatToSend.VisitedPagesSinceJoin
+	visitedPagesAtLastHeartbeat int64                  // VisitedPagesSinceJoin one heartbeat ago, to estimate the demand
+	replyValidUntil             time.Time              // SharedBrakesMaxAge after the last answered heartbeat was sent
+	joinedAt                    time.Time              // when the first answer arrived: others know this worker SharedBrakesMaxAge later
+	pageLimitReached            bool                   // all processes together have reached MaxPages
 }
 
-// newMultiProcessCoordinator returns the coordinator of a project's crawl; nil if it has none.
+// newMultiProcessCoordinator returns the coordinator of a project's crawl, or nil for a crawl of one
+// process.
 func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politeness.Limiter) *MultiProcessCoordinator {
 	if g.SharedBrakes == nil {
 		return nil
@@ -50,7 +55,7 @@ func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politenes
 	c := &MultiProcessCoordinator{CrossProcessBrakes: g.SharedBrakes, politenessLimiter: limiter, log: g.Log, onLimitCountsReset: g.OnLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
-		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // there is nothing to count
+		c.notifyIfLimitCountsReset(g.ResetCountsIfLimitReached) // without limits, there are no counts to reset
 		return c
 	}
 	c.sendHeartbeat = g.Stores.Frontier.(interface {
@@ -62,21 +67,23 @@ func newMultiProcessCoordinator(g *Config, p project.Project, limiter *politenes
 	return c
 }
 
-// notifyIfLimitCountsReset tells that limits count anew, if they do.
+// notifyIfLimitCountsReset calls onLimitCountsReset if renewed is set.
 func (c *MultiProcessCoordinator) notifyIfLimitCountsReset(renewed bool) {
 	if renewed && c.onLimitCountsReset != nil {
 		c.onLimitCountsReset()
 	}
 }
 
-// prepareJoinAsNewWorker has the next report be the first of a worker.
+// prepareJoinAsNewWorker makes the next heartbeat the first one of a new worker. The caller holds c.mu, or
+// is the only user of c.
 func (c *MultiProcessCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
 	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
-// StartHeartbeats reports until end is called, when all that was in hand has ended. A limit that
-// is reached ends the crawl by stop.
+// StartHeartbeats starts a goroutine that sends heartbeats until stopReporting is called. It calls stop
+// with the error of a limit that the crawl reaches. The caller calls stopReporting when all visits have
+// ended; it waits for the goroutine, and reports that this worker leaves.
 func (c *MultiProcessCoordinator) StartHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
 	if c == nil || c.sendHeartbeat == nil {
 		return func() {}
@@ -97,7 +104,7 @@ func (c *MultiProcessCoordinator) StartHeartbeats(stop context.CancelCauseFunc) 
 	}
 }
 
-// reportLeaving tells, when all that was in hand has ended, that this worker works no more.
+// reportLeaving sends the last heartbeat, which returns the unused pages to the other workers.
 func (c *MultiProcessCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), SharedBrakesMaxAge)
 	defer cancel()
@@ -107,40 +114,45 @@ func (c *MultiProcessCoordinator) reportLeaving() {
 	r.Seq, r.TotalWantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPagesSinceJoin, true, false
 	_, err := c.sendHeartbeat(ctx, r)
 	if err != nil && !errors.Is(err, coord.ErrWorkerExpired) {
-		c.log.Warn("the other workers cannot be told that this one ends; they wait a moment for it", "error", err)
+		c.log.Warn("the other workers do not learn that this one ends; they wait for it a moment longer", "error", err)
 	}
 }
 
-// exchangeHeartbeat makes a report, and returns the limit that is reached.
+// exchangeHeartbeat sends a heartbeat and applies the answer. It returns the error of a limit that is
+// reached. A heartbeat that is not answered is not an error: the last answer stays valid until
+// replyValidUntil.
 func (c *MultiProcessCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, SharedBrakesMaxAge)
 	defer cancel()
+	// Ask for twice the pages of the last interval, and give back at once what exceeds the new demand.
+	// Further pages count only when they are granted.
 	c.mu.Lock()
 	if c.heartbeatToSend.Limits.MaxPages > 0 {
 		recent := c.heartbeatToSend.VisitedPagesSinceJoin - c.visitedPagesAtLastHeartbeat
 		c.visitedPagesAtLastHeartbeat = c.heartbeatToSend.VisitedPagesSinceJoin
 		c.heartbeatToSend.TotalWantedPages = c.heartbeatToSend.VisitedPagesSinceJoin + max(1, 2*recent)
-		c.pagesGrantedSinceJoin = min(c.pagesGrantedSinceJoin, c.heartbeatToSend.TotalWantedPages) // what is not wanted goes back now; what is, has to be granted
+		c.pagesGrantedSinceJoin = min(c.pagesGrantedSinceJoin, c.heartbeatToSend.TotalWantedPages)
 	}
 	c.heartbeatToSend.Seq++
 	r := c.heartbeatToSend
 	c.mu.Unlock()
+	// Visits continue, and count in c.heartbeatToSend, while r is under way.
 	m, err := c.sendHeartbeat(ctx, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case errors.Is(err, coord.ErrWorkerExpired): // this process was stopped for a while
+	case errors.Is(err, coord.ErrWorkerExpired): // this process was suspended for longer than workerTimeout
 		c.prepareJoinAsNewWorker()
 		return nil
 	case err != nil:
-		return nil // what was told last is so for SharedBrakesMaxAge
+		return nil
 	}
 	return c.applyReply(began, time.Now(), m)
 }
 
-// applyReply takes note of what is told to who asked at began, and is answered now. It needs
-// the lock.
+// applyReply applies the answer m, which arrived at now, to the heartbeat that was sent at began. It
+// returns the error of a limit that is reached. The caller holds c.mu.
 func (c *MultiProcessCoordinator) applyReply(began, now time.Time, m coord.HeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
@@ -161,7 +173,8 @@ func (c *MultiProcessCoordinator) applyReply(began, now time.Time, m coord.Heart
 	return nil
 }
 
-// CheckVisit implements crawler.Coordinator.
+// CheckVisit implements crawler.Coordinator. A visit may begin while the copy of the brakes and, in a
+// crawl with limits, the last answer are current, once the other workers know this one.
 func (c *MultiProcessCoordinator) CheckVisit(now time.Time) decorum.Decision {
 	if d := c.CrossProcessBrakes.CheckFresh(now); d.Action != decorum.Proceed || c.sendHeartbeat == nil {
 		return d
@@ -174,9 +187,9 @@ func (c *MultiProcessCoordinator) CheckVisit(now time.Time) decorum.Decision {
 	return workerLimitDecision(now)
 }
 
-// workerLimitDecision has visits wait for the next answer to a report.
+// workerLimitDecision returns a decision that postpones a visit until the next heartbeat.
 func workerLimitDecision(now time.Time) decorum.Decision {
-	return otherProcessesDecision("the crawl's limit of all its processes", now.Add(heartbeatInterval))
+	return otherProcessesDecision("the crawl's limit for all its processes", now.Add(heartbeatInterval))
 }
 
 // AcquireCrawlPageBudget implements crawler.Coordinator.
@@ -212,7 +225,8 @@ func (c *MultiProcessCoordinator) AddBodyBytes(bytes int64) {
 	c.heartbeatToSend.ReceivedBytesSinceJoin += bytes
 }
 
-// AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
+// AvailableVisits implements frontier.VisitBudget. It grants no more visits than CheckVisit and
+// AcquireCrawlPageBudget will allow, so that the frontier leases no URL that must be returned.
 func (c *MultiProcessCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	if d := c.CheckVisit(now); d.Action != decorum.Proceed {
 		return 0, d.Until.Sub(now)
@@ -229,13 +243,13 @@ func (c *MultiProcessCoordinator) AvailableVisits(now time.Time, want int) (gran
 	return c.politenessLimiter.AvailableVisits(now, want)
 }
 
-// Reasons to stop a crawl that is not at its end.
+// Causes with which a crawl is stopped before its URLs are used up.
 var (
 	ErrTimeLimit   = errors.New("the limit of time is reached")
 	ErrInterrupted = errors.New("it was interrupted")
 )
 
-// sleep waits, and returns the cause of ctx if that is done.
+// sleep waits for d. If ctx ends first, it returns the cause at once.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

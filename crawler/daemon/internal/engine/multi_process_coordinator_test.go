@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/coord"
 )
 
-// newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
+// newTestSharedLimits returns a coordinator with a limit of pages, whose brakes stay fresh for an hour.
 func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)) *MultiProcessCoordinator {
 	c := &MultiProcessCoordinator{CrossProcessBrakes: &CrossProcessBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.CrossProcessBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
@@ -21,8 +21,8 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.
 	return c
 }
 
-// A worker visits what it is permitted, and not what it would like to be: neither while
-// its report is under way, nor when no answer came.
+// A worker visits only the pages that an answer has granted. It visits none of the pages that it has
+// merely asked for, neither while the heartbeat is under way nor when the answer does not arrive.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
@@ -47,15 +47,15 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 		visit(0)
 		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
-		visit(0) // it has asked for one
+		visit(0) // the worker has asked for one page
 		answers <- 3
 		synctest.Wait()
 		visit(3)
 		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
-		visit(0) // for more
+		visit(0) // the worker has asked for more pages
 		time.Sleep(2 * SharedBrakesMaxAge)
-		visit(0) // and was not answered
+		visit(0) // the answer did not arrive
 		go c.exchangeHeartbeat(t.Context())
 		answers <- 5
 		synctest.Wait()
@@ -63,8 +63,8 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	})
 }
 
-// A worker that is new begins when all others know of it, however long the answer to
-// its first report takes: another may have reported just before that was read.
+// A new worker begins when all others know of it, however long the answer to its first heartbeat takes:
+// another worker may have sent a heartbeat just before the servers read that one.
 func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = SharedBrakesMaxAge / 2
@@ -81,13 +81,13 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 			time.Sleep(heartbeatInterval / 10)
 		}
 		if waited := time.Since(answered); waited < SharedBrakesMaxAge || waited > SharedBrakesMaxAge+heartbeatInterval {
-			t.Errorf("it begins %v after it was answered, want %v", waited, SharedBrakesMaxAge)
+			t.Errorf("the worker begins %v after the answer, want %v", waited, SharedBrakesMaxAge)
 		}
 	})
 }
 
-// Reports are numbered as they are made, the last one too: one that arrives late is known
-// by that.
+// Heartbeats are numbered in the order in which they are made, including the last one, so that the servers
+// recognize one that arrives late.
 func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports []coord.HeartbeatRequest

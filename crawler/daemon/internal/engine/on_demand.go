@@ -10,8 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// NewOnDemandCrawl returns what makes single visits as the project says, and decides by cfg. It
-// knows of no other crawl and of no earlier visit, and logs nothing.
+// NewOnDemandCrawl returns a crawl that makes single visits with the fetch and politeness settings of
+// project p, and robots.txt decisions by cfg. It shares nothing with other crawls or earlier visits, keeps
+// its notes in memory, and logs nothing.
 func NewOnDemandCrawl(p *project.Project, cfg gate.Config) (*crawler.OnDemandCrawl, error) {
 	notes := memory.New(memory.Config{})
 	_, fetcher, err := NewFetchers(p, nil, notes, nil, nil)

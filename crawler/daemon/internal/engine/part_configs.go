@@ -24,8 +24,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
-// own policy makes a host rest, or a host may ask for.
+// maxPolitenessDelay returns the longest time that a crawl waits for its next URL: the longest delay that
+// its policy can give a host, by itself or at the host's request.
 func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	p = p.WithDefaults()
 	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
@@ -37,6 +37,7 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	return wait
 }
 
+// crawlerSettings returns the crawler.Settings of a project.
 func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
@@ -46,7 +47,7 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
 		MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
-		FollowedLinkKinds: crawler.FollowedLinkKinds{ // where no callbacks decide
+		FollowedLinkKinds: crawler.FollowedLinkKinds{ // for pages without a handler
 			NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
 			Images: p.Discover.Images,
 		},
@@ -57,17 +58,17 @@ func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 	}, err
 }
 
-// NewFetchers returns a fetcher of the web for the project, whose cookies are kept in notes, and a
-// fetcher of all schemes: beside that for http and https what fetches ftp, over connections
-// that web makes, so that what it refuses is refused. Where there is a proxy, nothing
-// fetches ftp. Requests are sent over transport; nil: over the network. A nil bodyMemory is
-// the default. Key files are opened within c.
+// NewFetchers returns the fetcher of a project for http and https, and a fetcher for all schemes. Cookies
+// are stored in notes. The fetcher for ftp uses connections of web, so that the same addresses are
+// refused; with a proxy, ftp is not fetched. transport replaces the network unless it is nil. A nil
+// bodyMemory means bodymem.NewDefault. Key files are opened within the confinement c.
 func NewFetchers(
 	p *project.Project, c *confine.ProjectAccess, notes storage.Notes, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (web *httpfetch.Fetcher, all crawler.MultiSchemeFetcher, err error) {
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
+	// Configure the fetcher for http and https.
 	cfg := httpfetch.Config{
 		UserAgent: p.UserAgent(), From: httpheader.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
@@ -75,7 +76,7 @@ func NewFetchers(
 		CaptureExchanges: p.Output.WARCDir != "", ConnectToRules: p.Fetch.ConnectToRules, Proxy: p.Fetch.Proxy,
 		Transport: transport, BodyMemory: bodyMemory,
 	}
-	if cfg.DNSTTL == 0 {
+	if cfg.DNSTTL == 0 { // in the project file, 0 means no caching
 		cfg.DNSTTL = -1
 	}
 	for name, value := range p.Fetch.Headers {
@@ -90,6 +91,7 @@ func NewFetchers(
 	if web, err = httpfetch.New(cfg); err != nil {
 		return nil, nil, err
 	}
+	// Add the fetcher for ftp.
 	all = crawler.MultiSchemeFetcher{"http": web, "https": web}
 	if p.Fetch.Proxy == "" {
 		all["ftp"], err = ftpfetch.New(ftpfetch.Config{
@@ -101,8 +103,9 @@ func NewFetchers(
 	return web, all, err
 }
 
-// NewSinksConfig returns which outputs a project writes. The caller adds how they are opened:
-// resume, StartFresh, durable, stdout, log, OnDiskFull. NewSinksConfig reads the key of the ledger.
+// NewSinksConfig returns the configuration of the outputs that a project writes. The caller sets Resume,
+// StartFresh, Durable, Stdout, Log and OnDiskFull. NewSinksConfig reads the signing key of the ledger
+// within the confinement c.
 func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config, error) {
 	out := &p.Output
 	cfg := sinks.Config{
@@ -115,6 +118,7 @@ func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config,
 	if !out.WriteLedger {
 		return cfg, nil
 	}
+	// The ledger is the only output that needs a file: its key.
 	cfg.Ledger = &ledger.Config{
 		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval), RunStart: NewLedgerRunStart(p),
 	}
@@ -127,7 +131,8 @@ func NewSinksConfig(p *project.Project, c *confine.ProjectAccess) (sinks.Config,
 	return cfg, nil
 }
 
-// newWARCConfig returns where the WARC files of a project are, and what their first records say.
+// newWARCConfig returns the configuration of a project's WARC files, with the fields of their warcinfo
+// records.
 func newWARCConfig(p *project.Project) *warc.Config {
 	info := []warc.Field{
 		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
@@ -141,9 +146,10 @@ func newWARCConfig(p *project.Project) *warc.Config {
 	return &warc.Config{Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), WarcinfoFields: info}
 }
 
-// NewLedgerRunStart returns what a project's records are made by.
+// NewLedgerRunStart returns the record with which a run of project p begins in the ledger: the identity,
+// the policy and the robots.txt settings by which its verdicts can be derived again.
 func NewLedgerRunStart(p *project.Project) ledger.RunStart {
-	agent, _ := p.RobotsAgent() // it has been checked
+	agent, _ := p.RobotsAgent() // validated with the project
 	run := crawler.NewLedgerRunStart(p.PolitenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.UserAgent(), p.Agent.Product
 	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()

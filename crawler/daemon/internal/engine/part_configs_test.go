@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestMaxPolitenessDelay: a crawl waits for as long as its slowest host rests.
+// A crawl waits at most as long as its slowest host can rest.
 func TestMaxPolitenessDelay(t *testing.T) {
 	policy := politeness.Policy{Delay: 3 * time.Second}
 	if got := maxPolitenessDelay(policy); got != 24*time.Hour {

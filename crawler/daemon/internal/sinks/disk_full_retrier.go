@@ -10,18 +10,18 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// diskFullRetryInterval is how often a write is tried again that found no room.
+// diskFullRetryInterval is the time between two attempts at a write on a full disk.
 const diskFullRetryInterval = time.Second
 
-// A diskFullRetrier has writes wait while the disk is full.
+// A diskFullRetrier repeats writes while the disk is full.
 type diskFullRetrier struct {
 	log        *slog.Logger // nil: slog.Default
 	onDiskFull func(error)  // called with the error when a wait begins, with nil when it ends; may be nil
-	mu         sync.Mutex   // held by the one that waits for all: see retryOneForAll
+	mu         sync.Mutex   // guards no field: retryOneForAll holds it, so that one goroutine retries at a time
 }
 
-// retry calls write. While write fails for lack of room, retry waits and calls it again, until ctx
-// is done.
+// retry calls write. While write fails because the disk is full, retry calls it again every
+// diskFullRetryInterval, until ctx is done. It returns the error of the last call.
 func (d *diskFullRetrier) retry(ctx context.Context, write func() error) error {
 	log, onDiskFull := cmp.Or(d.log, slog.Default()), d.onDiskFull
 	if onDiskFull == nil {
@@ -34,12 +34,12 @@ func (d *diskFullRetrier) retry(ctx context.Context, write func() error) error {
 				onDiskFull(nil)
 			}
 			if isWaiting && err == nil {
-				log.Info("the crawl goes on: the output can be written again")
+				log.Info("the crawl continues: the output can be written again")
 			}
 			return err
 		}
 		if !isWaiting {
-			log.Error("the crawl pauses: the output cannot be written; it goes on by itself when there is room", "error", err)
+			log.Error("the crawl pauses: the output cannot be written; it continues by itself when the disk has space", "error", err)
 			onDiskFull(err)
 		}
 		select {
@@ -49,7 +49,8 @@ func (d *diskFullRetrier) retry(ctx context.Context, write func() error) error {
 	}
 }
 
-// retryOneForAll is retry for writes of several goroutines: while there is no room, one waits for all.
+// retryOneForAll is retry for writes of several goroutines. While the disk is full, one goroutine
+// retries, and the others wait for it.
 func (d *diskFullRetrier) retryOneForAll(ctx context.Context, write func() error) error {
 	err := write()
 	if !disk.IsFull(err) {
