@@ -7,38 +7,38 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/httpfetch"
 )
 
-// Exit codes. Scripts rely on them.
+// Exit codes of a command. Scripts rely on them.
 const (
-	ExitDone        = command.ExitDone        // all is well
-	ExitFailed      = command.ExitFailed      // something went wrong
-	ExitUsage       = command.ExitUsage       // wrong usage or configuration: nothing was sent
-	ExitCheckFailed = command.ExitCheckFailed // a check says no
-	ExitStopped     = command.ExitStopped     // stopped by a limit or a signal; --resume goes on
+	ExitDone        = command.ExitDone        // success
+	ExitFailed      = command.ExitFailed      // an error occurred
+	ExitUsage       = command.ExitUsage       // wrong usage or configuration; no request was sent
+	ExitCheckFailed = command.ExitCheckFailed // a check failed
+	ExitStopped     = command.ExitStopped     // a limit or a signal stopped the command; --resume continues it
 )
 
-// PageHandlerRegistry are the ways in which a program handles pages, by the name that a project's handler
-// field calls them by. collyfetch.NamedCallbacks, callbacks of colly, are PageHandlerRegistry. A program
-// that has none passes nil, and links no colly.
+// A PageHandlerRegistry holds the page handlers of a program, by the name that a project file gives in
+// its handler field. collyfetch.NamedCallbacks, callbacks of colly, implements it. A program without
+// handlers passes nil, and does not link colly.
 type PageHandlerRegistry interface {
-	// Names returns the names, sorted.
+	// Names returns the names of the handlers, sorted.
 	Names() []string
-	// Attach has pages of c handled by what has that name, one of Names: it sets c.Handler
-	// and, if pages are to be fetched otherwise, c.Fetcher. fetcher fetches pages by HTTP; a
-	// request may have a body of at most maxRequestBody bytes. Attach is called once for each
-	// run of a crawl, before it begins, and may be called for several crawls at a time.
+	// Attach makes c handle its pages with the named handler, one of Names. It sets c.Handler and, if
+	// the handler fetches pages in another way, c.Fetcher. fetcher fetches pages over HTTP; the body of
+	// a request may have at most maxRequestBody bytes. Attach is called once for each run of a crawl,
+	// before the run begins, and may be called for several crawls at the same time.
 	Attach(name string, c *crawler.Crawler, fetcher *httpfetch.Fetcher, maxRequestBody int64)
 }
 
-// Main is the decorum command, with the handlers of h: it runs what the command
-// line asks for, and ends the process.
+// Main runs the decorum command with the handlers of h, which may be nil, and the arguments of the
+// process. It ends the process with one of the exit codes.
 func Main(h PageHandlerRegistry) { cli.Main(h) }
 
-// Run is Main for a program that has more to do: it runs what args ask for, and
-// returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
-// logger stays the program's own.
+// Run runs the decorum command with args and the handlers of h, and returns its exit code, for a program
+// that continues afterwards. While it runs, an interrupt or SIGTERM stops the command. It leaves the
+// standard logger alone.
 func Run(h PageHandlerRegistry, args ...string) int { return cli.Run(h, args...) }
 
-// TuneGC has the garbage collector run less often than Go would, as Main does, unless the
-// environment sets GOGC; and it bounds the memory of the process by its control group,
-// unless GOMEMLIMIT is set.
+// TuneGC makes the garbage collector run less often than Go's default, unless the environment sets GOGC.
+// It also limits the memory of the process to nine tenths of its control group's limit, unless GOMEMLIMIT
+// is set. Main calls it; a program that calls Run may do so.
 func TuneGC() { cli.TuneGC() }

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A program with callbacks of its own is the decorum command with them in it.
-// Mostly it calls Main; Run returns where Main ends the process.
+// A program with its own callbacks is the decorum command with these callbacks added. Most programs call
+// Main, which ends the process; Run returns the exit code.
 func ExampleRun() {
 	web := crawltest.New(crawltest.Site{Host: "books.example", Pages: map[string]crawltest.PageFunc{
 		"/":  crawltest.StaticPage(crawltest.HTML(`<h1>Books</h1><a class=next href=/2>more</a>`)),

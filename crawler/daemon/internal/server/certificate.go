@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// A reloadingCertificate is read anew when its file has changed, so that it can be renewed
-// while the daemon runs.
+// A reloadingCertificate loads a TLS certificate from files, and loads it again when the file of the
+// certificate has changed, so that it can be renewed while the daemon runs.
 type reloadingCertificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
-	mu                sync.Mutex
+	mu                sync.Mutex // guards loaded, loadedModTime and lastError
 	loaded            *tls.Certificate
-	loadedModTime     time.Time // when the file was changed that was read
-	lastError         string    // why what is there now cannot be read; empty: it can
+	loadedModTime     time.Time // the modification time of the certFile that loaded was read from
+	lastError         string    // why the present files cannot be loaded, as logged; empty: they can
 }
 
-// currentCertificate returns the certificate. While the files cannot be read, or do not go
-// together because one of them is being replaced, it is the one before, and the log
-// says why, once.
+// currentCertificate returns the certificate for a handshake. While the files cannot be read, or do not
+// match because one of them is being replaced, it returns the previous certificate and logs the reason
+// once. It returns an error only if no certificate was ever loaded.
 func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Ce
 		return nil, err
 	case c.lastError != err.Error():
 		c.lastError = err.Error()
-		c.log.Warn("the new certificate cannot be read: the one before is used on", "expires", c.loaded.Leaf.NotAfter, "error", err)
+		c.log.Warn("the new certificate cannot be read: the previous one stays in use", "expires", c.loaded.Leaf.NotAfter, "error", err)
 	}
 	return c.loaded, nil
 }

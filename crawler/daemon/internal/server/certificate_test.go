@@ -44,8 +44,8 @@ func writeCertificate(t *testing.T, d *ListenOptions, serial int64, changed time
 	}
 }
 
-// A certificate that is renewed is served without a restart; while it is half
-// replaced, the one before is.
+// A renewed certificate is served without a restart. While only one of its files is replaced, the previous
+// certificate is served.
 func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
@@ -95,7 +95,7 @@ func TestCertificateRenewal(t *testing.T) {
 		}
 	}
 	if n := strings.Count(said.String(), "cannot be read"); n != 1 {
-		t.Errorf("of half a renewal it says, not once: %q", &said)
+		t.Errorf("half a renewal is not logged once: %q", &said)
 	}
 	writeCertificate(t, d, 2, begin.Add(2*time.Minute))
 	if got := serial(); got != 2 {

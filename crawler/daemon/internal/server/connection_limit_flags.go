@@ -10,13 +10,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// listenerConnectionLimits are the limits on the connections of a daemon's listeners. The defaults
-// leave most of the descriptors of the process to the crawl.
+// listenerConnectionLimits limit the connections of a daemon's listeners. The defaults leave most of the
+// descriptors of the process to the crawl.
 type listenerConnectionLimits struct {
-	connlimit.Limits     // of the listener of the API
-	maxBot           int // the same as MaxUntrusted, of the listener for site owners
+	connlimit.Limits     // for the listener of the API
+	maxBot           int // replaces MaxUntrusted for the listener of the bot page
 }
 
+// addFlags defines the flags that set c.
 func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.MaxTrusted, "connections", 0,
 		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
@@ -32,7 +33,8 @@ func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 		"close a connection without a token that sends no request for `TIME`")
 }
 
-// check refuses limits that cannot work.
+// check returns an error of usage for a negative limit, and for limits that together exceed half of the
+// descriptors that the process may open.
 func (c *listenerConnectionLimits) check() error {
 	for flag, n := range map[string]int{"connections": c.MaxTrusted, "stranger-connections": c.MaxUntrusted,
 		"bot-connections": c.maxBot, "connections-per-address": c.MaxUntrustedPerNetwork, "stranger-time": int(c.UntrustedRequestTimeout)} {
@@ -50,14 +52,14 @@ func (c *listenerConnectionLimits) check() error {
 	return nil
 }
 
-// withDefaults returns the limits for a process that may open so many files; 0 means
-// unlimited.
+// withDefaults returns c with defaults for the limits that are 0, for a process that may open maxFiles
+// files; 0 means that this number is unknown.
 func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnectionLimits {
 	effective := *c
 	for _, l := range []struct {
 		limit    *int
-		standard int // of processes with enough descriptors
-		share    uint64
+		standard int    // the default of a process with enough descriptors
+		share    uint64 // the default is at most 1/share of maxFiles
 	}{{&effective.MaxTrusted, 4096, 4}, {&effective.MaxUntrusted, 1024, 8}, {&effective.maxBot, 512, 16}} {
 		if *l.limit != 0 {
 			continue

@@ -2,5 +2,5 @@
 
 package server
 
-// maxDescriptors returns 0: the limit is unknown on this system.
+// maxDescriptors returns 0, because the limit is unknown on this system.
 func maxDescriptors() uint64 { return 0 }

@@ -4,8 +4,8 @@ package server
 
 import "syscall"
 
-// maxDescriptors returns how many descriptors the process may have open; 0 if that is
-// unknown. The Go runtime has raised the soft limit to the hard one.
+// maxDescriptors returns how many descriptors the process may have open, or 0 if that is unknown. The Go
+// runtime has raised the soft limit to the hard limit.
 func maxDescriptors() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

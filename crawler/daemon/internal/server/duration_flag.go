@@ -4,13 +4,13 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// A DurationFlag is a flag of a duration as project files have them.
+// A DurationFlag is a pflag.Value for a duration in the syntax of project files.
 type DurationFlag struct{ *project.Duration }
 
-// Set is part of pflag.Value.
+// Set implements pflag.Value.
 func (t DurationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
 
-// String is part of pflag.Value: no default is shown.
+// String implements pflag.Value. It returns "" for 0, so that the help shows no default.
 func (t DurationFlag) String() string {
 	if t.Duration == nil || *t.Duration == 0 {
 		return ""
@@ -18,5 +18,5 @@ func (t DurationFlag) String() string {
 	return t.Duration.String()
 }
 
-// Type is part of pflag.Value.
+// Type implements pflag.Value.
 func (t DurationFlag) Type() string { return "TIME" }

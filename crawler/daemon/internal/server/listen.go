@@ -15,18 +15,19 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A ListenOptions is where a daemon can be spoken to.
+// ListenOptions say where a daemon listens, and whom it answers. AddFlags sets them.
 type ListenOptions struct {
-	addr              string
-	certFile, keyFile string // files; empty: no TLS
-	allowPlaintext    bool
-	tokensFile        string // a file of more tokens; empty: none
-	publicMetrics     bool
-	allowedHosts      []string // names that browsers may call it by
-	botPageAddr       string   // where site owners read about the crawler; empty: nowhere
+	addr              string   // HOST:PORT of the API and the page
+	certFile, keyFile string   // PEM files; empty: no TLS
+	allowPlaintext    bool     // listen on any address without TLS
+	tokensFile        string   // a file with further tokens; empty: none
+	publicMetrics     bool     // serve /metrics without a token
+	allowedHosts      []string // host names that browsers may use for the daemon
+	botPageAddr       string   // HOST:PORT of the page about the bot; empty: not served
 	listenerConnectionLimits
 }
 
+// AddFlags defines the flags that set d.
 func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
 	fs.StringVar(&d.certFile, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
@@ -39,7 +40,8 @@ func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
 	d.listenerConnectionLimits.addFlags(fs)
 }
 
-// check refuses what makes no sense, and what would let others listen in.
+// check returns an error of usage for invalid options, and for an address that others can reach without
+// TLS, because they could read tokens in transit.
 func (d *ListenOptions) check() error {
 	_, _, err := net.SplitHostPort(d.addr)
 	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
@@ -66,8 +68,7 @@ func isLoopbackAddr(addr string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// openListener listens for calls. With a certificate they come by TLS, as secured says;
-// without one that is nil.
+// openListener opens the listener of the API. tlsConfig is nil if no certificate is configured.
 func (d *ListenOptions) openListener(ctx context.Context, log *slog.Logger) (l net.Listener, tlsConfig *tls.Config, err error) {
 	if d.certFile != "" {
 		certs := &reloadingCertificate{certFile: d.certFile, keyFile: d.keyFile, log: log}
@@ -80,7 +81,7 @@ func (d *ListenOptions) openListener(ctx context.Context, log *slog.Logger) (l n
 	return l, tlsConfig, err
 }
 
-// listenTCP listens on an address that a flag names.
+// listenTCP listens on addr. Errors name the flag that set it.
 func listenTCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

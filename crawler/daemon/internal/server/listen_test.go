@@ -13,7 +13,7 @@ import (
 func TestListenOptionsChecks(t *testing.T) {
 	for _, tt := range []struct {
 		door ListenOptions
-		says string // empty: it is fine
+		says string // part of the error; empty: the options are valid
 	}{
 		{ListenOptions{addr: "127.0.0.1:8470"}, ""},
 		{ListenOptions{addr: "[::1]:0"}, ""},
@@ -49,7 +49,8 @@ func TestListenAddressInUse(t *testing.T) {
 	}
 }
 
-// Tokens are made at the first start, stay, and are nobody else's to read.
+// The daemon's tokens are created at the first start, stay the same, and are rejected if other users may
+// read them.
 func TestTokens(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	first, err := loadOrCreateDaemonTokens(dir)

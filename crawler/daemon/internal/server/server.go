@@ -17,21 +17,25 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// A Server is where a daemon is spoken to: by its API and its page, and, on an
-// address of its own, by site owners who want to know what the bot is.
+// A Server serves the API and the page of a daemon and, on a separate address, the page about the bot for
+// site owners.
 type Server struct {
 	log                      *slog.Logger
-	APIListener, botListener net.Listener // botListener: nil if there is none
+	APIListener, botListener net.Listener // botListener: nil if the page about the bot is not served
 	socketListener           net.Listener // nil: the daemon has no socket
 	connectionLimits         listenerConnectionLimits
-	tlsConfig                *tls.Config // of api; nil: plain HTTP
-	auditLog                 *api.AuditLog
-	apiServer                *api.Server
-	daemon                   api.Daemon
-	pageHandler              http.Handler
+	tlsConfig                *tls.Config // for APIListener; nil: plain HTTP
+
+	// AttachDaemon sets these.
+	auditLog    *api.AuditLog
+	apiServer   *api.Server
+	daemon      api.Daemon
+	pageHandler http.Handler
 }
 
-// OpenListeners opens the doors, behind which nobody answers yet.
+// OpenListeners checks opts and opens the TCP listeners. The caller then opens the daemon and calls
+// AttachDaemon and Serve, so that an address in use is reported before any project runs. The caller must
+// call Close.
 func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*Server, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -49,7 +53,8 @@ func OpenListeners(ctx context.Context, opts ListenOptions, log *slog.Logger) (*
 	return g, nil
 }
 
-// AttachDaemon has the daemon answer.
+// AttachDaemon prepares the Server to answer for d. It loads the tokens, creating those of the daemon at
+// the first start, and opens the audit log and the socket.
 func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err error) {
 	keys, err := loadOrCreateDaemonTokens(d.DataDir)
 	if err != nil {
@@ -69,14 +74,15 @@ func (g *Server) AttachDaemon(d *supervisor.Supervisor, opts ListenOptions) (err
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: g.connectionLimits.Limits, Log: g.log,
 	})
 	if g.socketListener, err = d.ListenSocket(context.Background()); err != nil {
-		// Some file systems do not support sockets, and a full disk has no room for
-		// one.
+		// Continue without a socket: some file systems do not support them, and a full disk has no
+		// space for one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
 	return nil
 }
 
-// Serve answers until ctx is done.
+// Serve answers requests on all listeners until ctx is done. It returns when the goroutines that it
+// started have ended.
 func (g *Server) Serve(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -86,14 +92,14 @@ func (g *Server) Serve(ctx context.Context) error {
 	if g.socketListener != nil {
 		background.Go(func() {
 			if err := g.apiServer.ServeSocket(ctx, g.socketListener); err != nil {
-				g.log.Error("the daemon's socket is not served any more", "error", err)
+				g.log.Error("the daemon's socket is no longer served", "error", err)
 			}
 		})
 	}
 	return g.apiServer.Serve(ctx, g.APIListener)
 }
 
-// serveBotPage answers what the bot is, and nothing else, until ctx is done.
+// serveBotPage serves only the page about the bot, and its key directory, until ctx is done.
 func (g *Server) serveBotPage(ctx context.Context) {
 	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
@@ -101,11 +107,11 @@ func (g *Server) serveBotPage(ctx context.Context) {
 	limits := g.connectionLimits.Limits
 	limits.MaxUntrusted = g.connectionLimits.maxBot // site owners have no tokens
 	if err := h.Serve(connlimit.New(limits).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
-		g.log.Error("the page about the bot is not served any more", "error", err)
+		g.log.Error("the page about the bot is no longer served", "error", err)
 	}
 }
 
-// Close closes the doors. It may be called after serve.
+// Close closes the listeners and the audit log. It may be called with or without a previous Serve.
 func (g *Server) Close() (err error) {
 	for _, l := range []net.Listener{g.APIListener, g.botListener, g.socketListener} {
 		if l != nil {

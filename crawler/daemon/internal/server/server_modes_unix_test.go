@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// What a daemon makes, no other user can read.
+// Other users can read none of the files that a daemon creates.
 func TestModesOfDaemon(t *testing.T) {
 	f := supervisortest.NewFixture(t, daemontest.ShopSite())
 	f.Start(false)
@@ -33,7 +33,7 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "q", []byte(f.ProjectYAML("http://shop.example/", daemontest.NoDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"p", "q"} { // q has no directory yet
+	for _, name := range []string{"p", "q"} { // q has not run, and has no directory
 		if err := f.DeleteProject(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// openServer opens the doors of a daemon of no projects, until the test is over.
+// openServer serves a daemon without projects until the test ends.
 func openServer(t *testing.T, opts ListenOptions) (*Server, string) {
 	t.Helper()
 	f := supervisortest.NewFixture(t)
@@ -76,9 +76,8 @@ func TestDaemonServerTLS(t *testing.T) {
 	}
 }
 
-// However many connections strangers hold at the door of the bot, the process has
-// files left for the crawl: everybody is answered, and those that have been idle
-// longest are closed.
+// However many connections callers hold to the page about the bot, the process keeps descriptors for the
+// crawl: every caller is answered, and the connections that have been idle longest are closed.
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20

@@ -19,12 +19,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor"
 )
 
-// A signatureChecker is a site that looks at the signature of every request.
+// A signatureChecker is a site that checks the signature of every request.
 type signatureChecker struct {
 	t             *testing.T
 	mu            sync.Mutex
 	publicKeys    map[string]string // public keys, by ID
-	requestsByKey []string          // the keys of the requests that were good
+	requestsByKey []string          // "key path" of each request with a valid signature
 }
 
 func (g *signatureChecker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func (g *signatureChecker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.t.Errorf("%s is not signed with a key of the directory: %q", r.URL, r.Header)
 }
 
-// addKeys takes the keys of a directory.
+// addKeys adds the keys of a directory.
 func (g *signatureChecker) addKeys(keys []authtest.DirectoryKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -50,7 +50,7 @@ func (g *signatureChecker) addKeys(keys []authtest.DirectoryKey) {
 	}
 }
 
-// fetchKeyDirectory asks for a key directory, and checks it.
+// fetchKeyDirectory fetches a key directory, and checks it.
 func fetchKeyDirectory(t *testing.T, l net.Listener, method string) []authtest.DirectoryKey {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+botauth.DirectoryPath, nil)
@@ -77,9 +77,8 @@ func fetchKeyDirectory(t *testing.T, l net.Listener, method string) []authtest.D
 	return keys
 }
 
-// TestSignedDaemon: a site checks every request of a daemon with the keys that the
-// daemon publishes, at both of its doors, for whoever asks. When the next key takes
-// over, sites have known it before.
+// A site can check every request of a daemon with the keys that the daemon publishes on both of its
+// listeners. A site that has fetched the directory once also knows the next key before it is used.
 func TestSignedDaemon(t *testing.T) {
 	site := &signatureChecker{t: t}
 	server := httptest.NewServer(site)
@@ -124,7 +123,7 @@ func TestSignedDaemon(t *testing.T) {
 		}
 	}
 	daemontest.WaitUntil(t, "the first page is visited", done(ids[0]+" /first"))
-	put("next.pem, now.pem", "/second") // nobody has asked for the directory again
+	put("next.pem, now.pem", "/second") // the site does not fetch the directory again
 	daemontest.WaitUntil(t, "the second page is visited", done(ids[1]+" /second"))
 	if !slices.Contains(site.requestsByKey, ids[0]+" /robots.txt") {
 		t.Errorf("robots.txt is not among %q", site.requestsByKey)

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// NotifySystemd tells the service manager that started this process how it stands,
-// if it wants to know: sd_notify(3).
+// NotifySystemd sends state, such as "READY=1", to the service manager that started this process: see
+// sd_notify(3). Without NOTIFY_SOCKET in the environment it does nothing.
 func NotifySystemd(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

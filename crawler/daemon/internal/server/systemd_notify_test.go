@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Who is not started by a service manager tells nobody.
+// A process that no service manager has started sends no notification, and returns no error.
 func TestNotifyNobody(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	if err := NotifySystemd("READY=1"); err != nil {
@@ -13,6 +13,6 @@ func TestNotifyNobody(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
 	if err := NotifySystemd("READY=1"); err == nil {
-		t.Error("a socket that nobody listens at takes a word")
+		t.Error("a notification to a missing socket causes no error")
 	}
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
-// The files of a daemon's directory that hold its tokens.
+// The files in a daemon's directory that hold its tokens.
 const (
-	TokenFile     = "token"      // who has it may operate the daemon
-	readTokenFile = "token-read" // who has it may look
+	TokenFile     = "token"      // the token of the role operate
+	readTokenFile = "token-read" // the token of the role read
 )
 
-// minTokenLength is how many characters a token must have that somebody chose.
+// minTokenLength is the minimum number of characters of a token that a user has written into a file.
 const minTokenLength = 20
 
-// loadOrCreateDaemonTokens returns the keys of the daemon's own tokens, which are made at its
+// loadOrCreateDaemonTokens returns the API keys of the daemon's own tokens, and creates the tokens at the
 // first start.
 func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 	var keys []api.APIKey
@@ -48,7 +48,8 @@ func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 	return keys, nil
 }
 
-// readOrCreateToken reads a token that nobody else may read, or makes one.
+// readOrCreateToken reads the token in a file, or creates the file with a random token if it does not
+// exist. It fails if other users may read the file.
 func readOrCreateToken(file string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +60,7 @@ func readOrCreateToken(file string) (string, error) {
 		return "", err
 	}
 	if disk.ReadableByOthers(info) {
-		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
+		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it to have a new one created", file)
 	}
 	text, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
@@ -67,42 +68,46 @@ func readOrCreateToken(file string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minTokenLength {
-		return "", usage.Errorf("%s holds no token of %d characters or more: remove it, and a new one is made", file, minTokenLength)
+		return "", usage.Errorf("%s holds no token of %d characters or more: remove it to have a new one created", file, minTokenLength)
 	}
 	return token, nil
 }
 
-// An apiTokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
-// the SHA-256 of the token. The token itself is with its holder only.
+// An apiTokenEntry is an entry of the file of tokens (--tokens). The file holds only the hash of a token;
+// the token itself is known only to its holder.
 type apiTokenEntry struct {
-	Name   string `yaml:"name"`
-	Role   string `yaml:"role"`
-	SHA256 string `yaml:"sha256"`
+	Name   string `yaml:"name"`   // names the holder in the audit log
+	Role   string `yaml:"role"`   // read or operate
+	SHA256 string `yaml:"sha256"` // of the token, in hexadecimal
 }
 
+// tokenNamePattern matches the names that an entry may have.
 var tokenNamePattern = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
 
-// readTokensFile returns the keys of a file of tokens, which join those that there are.
+// readTokensFile returns keys, followed by the API keys of a file of tokens. It fails if other users may
+// write to the file, or if an entry is invalid.
 func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil, usage.Errorf("--tokens: %w", err)
 	case disk.WritableByOthers(info):
-		return nil, usage.Errorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
+		return nil, usage.Errorf("--tokens: others may write to %s, and could add a token: chmod go-w it", file)
 	}
+	// Check that the text is within the limits of the YAML parser, then parse it.
 	text, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
 		return nil, usage.Errorf("--tokens: %w", err)
 	}
 	var entries []apiTokenEntry
-	const aliasProblem = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
+	const aliasProblem = "anchors, aliases and tags are not allowed in a file of tokens; write the value itself"
 	if _, exceeded := yamllimit.Tokenize(string(text), aliasProblem); exceeded != nil {
 		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.Line, exceeded.Column, exceeded.Problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
 		return nil, usage.Errorf("--tokens: %s: %s", file, plaintext.TruncateQuotedValues(yaml.FormatError(err, false, false)))
 	}
+	// Check each entry against all keys before it: names and tokens must be unique.
 	for i, e := range entries {
 		key, err := e.apiKey(keys)
 		if err != nil {
@@ -113,8 +118,8 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	return keys, nil
 }
 
-// apiKey returns the key of an entry, unless it makes no sense, or others have its name
-// or its token.
+// apiKey returns the API key of an entry. It fails if the entry is invalid, or if one of the other keys
+// has its name or its token.
 func (e apiTokenEntry) apiKey(others []api.APIKey) (k api.APIKey, err error) {
 	hash, err := hex.DecodeString(e.SHA256)
 	switch {
@@ -130,11 +135,11 @@ func (e apiTokenEntry) apiKey(others []api.APIKey) (k api.APIKey, err error) {
 	k = api.APIKey{Name: e.Name, Role: api.Role(e.Role), Hash: [sha256.Size]byte(hash)}
 	for _, o := range others {
 		if o.Name == k.Name || o.Hash == k.Hash {
-			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not tell them apart", e.Name, o.Name)
+			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not distinguish them", e.Name, o.Name)
 		}
 	}
 	if k.Hash == sha256.Sum256(nil) {
-		return k, fmt.Errorf("sha256 is that of no token at all")
+		return k, fmt.Errorf("sha256 is the hash of the empty token")
 	}
 	return k, nil
 }

@@ -30,7 +30,7 @@ func TestTokensFile(t *testing.T) {
 		{entry("ada", "root", hash("x")), "must be read or operate"},
 		{entry("ada", "read", "abc"), "is not the SHA-256 of a token"},
 		{entry("ada", "read", "x"+hash("x")[1:]), "is not the SHA-256 of a token"},
-		{entry("ada", "read", hash("")), "no token at all"},
+		{entry("ada", "read", hash("")), "the hash of the empty token"},
 		{entry("token", "read", hash("x")), "has the name or the token of token"},
 		{entry("ada", "read", hash("ours")), "has the name or the token of token"},
 		{good + entry("bob", "read", hash("ada")), "entry 3: bob has the name or the token of ada@example.org"},
@@ -41,7 +41,7 @@ func TestTokensFile(t *testing.T) {
 		{entry(strings.Repeat("a", 60_000), "read", hash("x")), "name is"},
 		{"a:\n  " + strings.Repeat("- [\n", 200_000), "values and marks"},
 		{"- " + strings.Repeat("[", 40), "tokens.yaml:1:34: lists and mappings are nested more than 32 deep"},
-		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
+		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags are not allowed"},
 		{strings.Repeat("#\n", inputfile.MaxSmallBytes), "is longer than"},
 	} {
 		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
@@ -57,9 +57,9 @@ func TestTokensFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := readTokensFile(open, ours); err == nil || !strings.Contains(err.Error(), "others may write") {
-		t.Errorf("a file that anybody may write: %v", err)
+		t.Errorf("a file that every user may write: %v", err)
 	}
 	if _, err := readTokensFile(open+".none", ours); err == nil {
-		t.Error("a file that is not there is no error")
+		t.Error("a missing file causes no error")
 	}
 }

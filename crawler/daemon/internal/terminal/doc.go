@@ -1,7 +1,7 @@
-// Package terminal writes to standard output and standard error: StickyErrorWriter remembers
-// the first write that failed, and StatusLineWriter keeps one line of progress below the
-// text. It knows no crawl. The commands call it; it starts no goroutine.
+// Package terminal writes to standard output and standard error. StickyErrorWriter remembers the first
+// write that failed; StatusLineWriter keeps one line of progress below the text. The commands use it.
+// The package knows nothing of a crawl, and starts no goroutine.
 //
-// StatusLineWriter.mu guards the line that is drawn, so that a log may be written at any
-// time.
+// StatusLineWriter.mu makes Write and DrawStatusLine safe to call at the same time, so that a log may be
+// written at any time. Its holder takes no other lock.
 package terminal

@@ -10,24 +10,25 @@ import (
 	"golang.org/x/term"
 )
 
-// A StatusLineWriter is standard error with a line at its foot that is drawn over and
-// over. What is written to it scrolls by above that line.
+// A StatusLineWriter writes text to standard error, above a status line that is redrawn at the bottom.
+// Its methods may be called at the same time.
 type StatusLineWriter struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // guards w and statusLine
 	w          io.Writer
-	fd         int    // of the terminal; -1 if it is none
-	statusLine string // as it stands there now
+	fd         int    // the descriptor of the terminal; -1: w is not a terminal
+	statusLine string // the line that the terminal shows now; empty: none
 }
 
-// How often a command shows its progress.
+// The intervals at which a command shows its progress.
 const (
 	DrawInterval  = 500 * time.Millisecond // on a terminal, on the status line
-	PrintInterval = 10 * time.Second       // elsewhere, on a line of its own
+	PrintInterval = 10 * time.Second       // elsewhere, on a separate line
 )
 
-// clearLineEscape goes to the beginning of the terminal's line and wipes it.
+// clearLineEscape moves the cursor to the beginning of the line, and clears the line.
 const clearLineEscape = "\r\x1b[K"
 
+// NewStatusLineWriter returns a StatusLineWriter without a status line.
 func NewStatusLineWriter(w io.Writer) *StatusLineWriter {
 	s := &StatusLineWriter{w: w, fd: -1}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -36,10 +37,10 @@ func NewStatusLineWriter(w io.Writer) *StatusLineWriter {
 	return s
 }
 
-// IsTerminal reports whether somebody is looking.
+// IsTerminal reports whether the text goes to a terminal.
 func (s *StatusLineWriter) IsTerminal() bool { return s.fd >= 0 }
 
-// Write writes p, which should be whole lines.
+// Write writes p, which should consist of whole lines, above the status line.
 func (s *StatusLineWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +57,8 @@ func (s *StatusLineWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// DrawStatusLine puts line at the foot, cut to the terminal's width; "" takes it away.
-// The screen is for people, so a failure to draw is nobody's error.
+// DrawStatusLine replaces the status line by line, cut to the terminal's width; "" removes it. It ignores
+// errors: a status line that cannot be drawn must not end a crawl.
 func (s *StatusLineWriter) DrawStatusLine(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

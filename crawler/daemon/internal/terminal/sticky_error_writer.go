@@ -4,17 +4,18 @@ import (
 	"io"
 )
 
-// A StickyErrorWriter is standard output. It remembers the first write that failed, so that no
-// command ends well whose answer was lost, whether or not it looked after each line;
-// nothing is written after it.
+// A StickyErrorWriter writes to standard output until a write fails. It remembers that error and writes
+// nothing afterwards. A command that does not check each write can thus still fail if its output was
+// lost. It is not safe for concurrent use.
 type StickyErrorWriter struct {
 	Underlying io.Writer
-	WriteErr   error
+	WriteErr   error // of the first failed write; nil: none has failed
 }
 
+// NewStickyErrorWriter returns a StickyErrorWriter that writes to w.
 func NewStickyErrorWriter(w io.Writer) *StickyErrorWriter { return &StickyErrorWriter{Underlying: w} }
 
-// Write implements io.Writer.
+// Write implements io.Writer. After a failed write it returns the error of that write.
 func (p *StickyErrorWriter) Write(b []byte) (int, error) {
 	if p.WriteErr != nil {
 		return 0, p.WriteErr
