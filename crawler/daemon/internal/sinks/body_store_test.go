@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// A body that is there is left alone, one that is not whole is written anew,
-// and what a crash left unfinished is gone.
+// A stored body is left alone, an incomplete one is written again, and the unfinished files of a crash are
+// removed.
 func TestBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello

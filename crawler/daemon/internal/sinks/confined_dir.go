@@ -10,14 +10,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A confinedDir is the directory of a file of lines and of the full files beside it. Its
-// methods take names relative to the directory.
+// A confinedDir is the directory of a JSONL file and of its rotated files. Its methods take names relative
+// to the directory.
 type confinedDir struct {
 	path string
-	root *os.Root // of a confined project; nil: the system resolves names
+	root *os.Root // resolves names for a confined project; nil: the operating system does
 }
 
-// openJSONLDir opens the directory of the file called name, within c.
+// openJSONLDir opens the directory of the file at path name, within the confinement c.
 func openJSONLDir(c *confine.ProjectAccess, name string) (confinedDir, error) {
 	d := confinedDir{path: filepath.Dir(name)}
 	if c == nil {
@@ -28,8 +28,8 @@ func openJSONLDir(c *confine.ProjectAccess, name string) (confinedDir, error) {
 	return d, err
 }
 
-// openFile is os.OpenFile in the directory. In a confinement it opens an existing file
-// only if it is a regular file.
+// openFile is os.OpenFile in the directory. For a confined project it opens an existing file only if that
+// is a regular file.
 func (d confinedDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if d.root == nil {
 		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
@@ -38,7 +38,7 @@ func (d confinedDir) openFile(name string, flag int, perm fs.FileMode) (*os.File
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if flag&os.O_CREATE != 0 {
-			flag |= os.O_EXCL // do not follow a link that appears in the meantime
+			flag |= os.O_EXCL // refuse a link that appears meanwhile
 		}
 		return d.root.OpenFile(name, flag, perm)
 	case err != nil:
@@ -74,7 +74,7 @@ func (d confinedDir) readDirEntries() ([]fs.DirEntry, error) {
 	return fs.ReadDir(d.root.FS(), ".")
 }
 
-// sync makes the names in the directory durable.
+// sync makes the names in the directory durable on the disk.
 func (d confinedDir) sync() error {
 	if d.root == nil {
 		return disk.SyncDir(d.path)

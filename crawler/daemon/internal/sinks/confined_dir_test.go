@@ -14,11 +14,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// outsideText is in a file that no open in a confinement may reach.
+// outsideText is the content of a file outside of the confinement.
 const outsideText = "the text of a file outside"
 
-// TestConfinementHoldsInRaces: while a file is swapped for a link that leads out,
-// opening it returns the file or an error, and never the target outside.
+// While a file is replaced by a link that leads out of the confinement, opening it returns the file or an
+// error, and never the target of the link.
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), testfile.Write(t, "outside", outsideText)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// A limitedWriter takes as many bytes as it has room for.
+// A limitedWriter accepts capacity bytes, and then fails with err.
 type limitedWriter struct {
 	bytes.Buffer
-	mu       sync.Mutex // of room
+	mu       sync.Mutex // guards capacity
 	capacity int
 	err      error
 }
@@ -40,8 +40,7 @@ func (c *limitedWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestOutputWaitsForDiskSpace: the line that was begun is ended when there is room,
-// and the pause is said once.
+// A line that a full disk has cut is completed when there is space again, and the pause is logged once.
 func TestOutputWaitsForDiskSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &limitedWriter{capacity: 6, err: syscall.ENOSPC}
@@ -58,13 +57,12 @@ func TestOutputWaitsForDiskSpace(t *testing.T) {
 			t.Errorf("wrote %q in %v, want all lines after a minute", w.String(), took)
 		}
 		if n := strings.Count(logText.String(), "\n"); n != 2 || !strings.Contains(logText.String(), "no space left") {
-			t.Errorf("said in %d lines, want a pause and its end:\n%s", n, logText.String())
+			t.Errorf("%d lines are logged, want a pause and its end:\n%s", n, logText.String())
 		}
 	})
 }
 
-// TestOutputWaitIsCanceled: a crawl that is stopped meanwhile does not wait, and
-// nothing follows a torn line.
+// A crawl that is stopped while the disk is full does not wait, and writes nothing after the torn line.
 func TestOutputWaitIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &limitedWriter{capacity: 2, err: syscall.EFBIG}
@@ -73,7 +71,7 @@ func TestOutputWaitIsCanceled(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		if err := o.writeLine(ctx, []byte("one\n")); !errors.Is(err, syscall.EFBIG) || time.Since(begin) != time.Minute {
-			t.Errorf("error %v after %v, want what was wrong, after a minute", err, time.Since(begin))
+			t.Errorf("error %v after %v, want the error of the disk, after a minute", err, time.Since(begin))
 		}
 		w.addCapacity(100)
 		if err := o.writeLine(t.Context(), []byte("two\n")); err == nil || w.String() != "on" {

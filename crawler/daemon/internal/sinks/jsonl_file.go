@@ -17,26 +17,26 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A jsonlFile is a file of lines, which are appended. One that would grow beyond
-// its size gets a name with the time and its number instead, and a new one is
-// begun: see RotatedJSONLFiles. Its methods may be called at the same time.
+// A jsonlFile is a JSONL file to which lines are appended. Before it would grow beyond maxBytes, it is
+// renamed with the time and its serial, and a new file is begun: see RotatedJSONLFiles. Its methods may be
+// called at the same time.
 type jsonlFile struct {
 	name      string
 	dir       confinedDir // the directory of name
 	perm      fs.FileMode // of the next file
-	maxBytes  int64       // bytes; 0: no limit. A line that is longer alone has a longer file
-	isRegular bool        // false: a pipe or a device, which no disk holds
+	maxBytes  int64       // 0: no limit. A single line that is longer makes a longer file
+	isRegular bool        // false: a pipe or a device, which is never synced
 
-	syncTracker       disk.AppendSyncTracker
-	mu                sync.Mutex // of what follows
-	file              *os.File   // nil: the last one is full, and the next is not begun
-	size              int64
-	wholeLineBytes    int64 // of size: whole lines
-	hasTornLine       bool  // the end of the last line has not been written yet
-	lastRotatedSerial int   // the highest number of a closed file
+	syncTracker       disk.AppendSyncTracker // has a lock of its own
+	mu                sync.Mutex             // guards file, size, wholeLineBytes, hasTornLine and lastRotatedSerial
+	file              *os.File               // nil: the last file is full, and the next one does not exist
+	size              int64                  // of file, in bytes
+	wholeLineBytes    int64                  // the part of size that consists of whole lines
+	hasTornLine       bool                   // the end of the last line has not been written yet
+	lastRotatedSerial int                    // the highest serial of a rotated file
 }
 
-// newJSONLFile returns a jsonlFile over a file that is open.
+// newJSONLFile returns a jsonlFile for an open, empty file.
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
 		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
@@ -44,9 +44,9 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 	}
 }
 
-// openJSONLFile opens a file of lines within c, and creates it with the mode if it is
-// missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
-// end. known says how much of the file is on the disk.
+// openJSONLFile opens a JSONL file within the confinement c, and creates it with mode if it is missing.
+// Files that follow a full one get the mode of that file. durable says how much of the file was on the
+// disk; openJSONLFile repairs the rest, and cuts a torn line at the end.
 func openJSONLFile(
 	c *confine.ProjectAccess, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
@@ -61,10 +61,10 @@ func openJSONLFile(
 	}()
 	info, statErr := dir.lstat(filepath.Base(name))
 	if maxBytes > 0 && statErr == nil && !info.Mode().IsRegular() {
-		return nil, usage.Errorf("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
+		return nil, usage.Errorf("output.jsonl_max_size: %s is not a regular file, and cannot be renamed when it is full", name)
 	}
-	// Record the name before the file is created: a crash between the two must not
-	// leave a file that the project may not continue, see checkAppendToOwnOutput.
+	// Record the name before the file is created. Otherwise a crash between the two would leave a file
+	// that the project may not continue: see checkAppendToOwnOutput.
 	isNew := errors.Is(statErr, fs.ErrNotExist)
 	if isNew && c != nil && !c.IsKnownOutput(name) {
 		if err := c.RecordOutput(name); err != nil {
@@ -88,8 +88,8 @@ func openJSONLFile(
 	return f, nil
 }
 
-// continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
-// repairs its end.
+// continueJSONLFile is openJSONLFile for a file that is open: it checks that the project may append to it,
+// and repairs its end.
 func continueJSONLFile(
 	c *confine.ProjectAccess, dir confinedDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
 ) (*jsonlFile, error) {
@@ -108,14 +108,13 @@ func continueJSONLFile(
 	if err := f.repairEnd(durable); err != nil {
 		return nil, fmt.Errorf("cannot continue the output: %w", err)
 	}
-	f.syncTracker.RecordWrite(file, f.wholeLineBytes) // by an earlier run, perhaps
+	f.syncTracker.RecordWrite(file, f.wholeLineBytes) // an earlier run may not have synced its lines
 	return f, nil
 }
 
-// checkAppendToOwnOutput refuses to append to a file that is not an output of the project. A file
-// that the project has begun is one. So is a file in the project's own directory that
-// begins with a line of output: projects of older versions began files without a
-// record.
+// checkAppendToOwnOutput returns an error for a file that is not an output of the confined project. Its
+// outputs are the files that it has begun by its record, and files in its own directory that begin with a
+// line of output, because older versions kept no record.
 func checkAppendToOwnOutput(c *confine.ProjectAccess, name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.IsKnownOutput(name) {
 		return nil
@@ -130,7 +129,8 @@ func checkAppendToOwnOutput(c *confine.ProjectAccess, name string, f *os.File, s
 		"move it away, name another file, or put the project file into %s by hand", name, c.ProjectFilesDir)
 }
 
-// repairEnd makes a file that an earlier run may have left fit to be gone on with.
+// repairEnd prepares the file of an earlier run, if it is one, for further lines. It finds the highest
+// serial, and repairs the end of the file.
 func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	if err := f.dir.sync(); err != nil {
 		return err
@@ -142,7 +142,8 @@ func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	if n := len(rotated); n > 0 {
 		f.lastRotatedSerial = rotated[n-1].Serial
 	}
-	if int64(f.lastRotatedSerial) > durable.Serial { // a later file: the recorded one is full and has its own name
+	// If the file that durable describes was rotated since, no byte of this one is known to be on the disk.
+	if int64(f.lastRotatedSerial) > durable.Serial {
 		durable.SyncedSize = 0
 	}
 	if durable.IsRecorded {
@@ -158,9 +159,8 @@ func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	return err
 }
 
-// Write appends p, which is a line, or the rest of one of which a part was
-// written: lines are never divided between files. When it returns, p is with the
-// operating system.
+// Write appends p, which is a whole line or the rest of a line that was written in part. It never splits
+// a line between two files. When it returns, the operating system has p; Sync puts it on the disk.
 func (f *jsonlFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,6 +172,7 @@ func (f *jsonlFile) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	// Only whole lines count for syncTracker: a torn line is not durable output.
 	n, err := f.file.Write(p)
 	if n > 0 {
 		f.size, f.hasTornLine = f.size+int64(n), p[n-1] != '\n'
@@ -185,16 +186,16 @@ func (f *jsonlFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// needsRotation reports whether the next n bytes belong into another file.
+// needsRotation reports whether the next n bytes begin a new file. The caller holds f.mu.
 func (f *jsonlFile) needsRotation(n int) bool {
 	return f.maxBytes > 0 && !f.hasTornLine && f.size > 0 && f.size+int64(n) > f.maxBytes
 }
 
-// Sync returns when all that was written before is on the disk. When it has
-// failed, the file takes no more.
+// Sync returns when all that was written before is on the disk. After a failure, every later Write and
+// Sync fails. It does not take f.mu, so that it works while a write waits.
 func (f *jsonlFile) Sync() error { return f.syncTracker.Sync() }
 
-// Close closes the file when all of it is on the disk.
+// Close syncs and closes the file and its directory.
 func (f *jsonlFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,10 +205,11 @@ func (f *jsonlFile) Close() error {
 	return errors.Join(f.syncTracker.SyncAndClose(f.file), f.dir.closeRoot())
 }
 
-// cutOrEndTornLine cuts a last line of ours without an end: a full disk or a loss of
-// power may leave one. Its visit was never acked, and will be made again. The
-// end of a file that is not ours is left alone, and gets a line end.
+// cutOrEndTornLine cuts a line of output at the end of f that has no line end, as a full disk or a loss of
+// power can leave it. Its visit was not acked, and is repeated. Other text at the end of f stays, and gets
+// a line end.
 func cutOrEndTornLine(f *os.File) error {
+	// Find the start of the last line, block by block from the end.
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -227,12 +229,12 @@ func cutOrEndTornLine(f *os.File) error {
 	if end == info.Size() {
 		return nil
 	}
+	// Look at the beginning of that line. Zeros count as output: a file system puts them where the size
+	// of a file was on the disk, and its bytes were not.
 	head := make([]byte, min(info.Size()-end, int64(len(recordPrefix))))
 	if _, err := f.ReadAt(head, end); err != nil {
 		return err
 	}
-	// Zeros are what a file system puts where the size of a file was on the
-	// disk, and its bytes were not.
 	if head[0] != 0 && !strings.HasPrefix(recordPrefix, string(head)) {
 		_, err := f.WriteString("\n")
 		return err
@@ -240,5 +242,5 @@ func cutOrEndTornLine(f *os.File) error {
 	return f.Truncate(end)
 }
 
-// recordPrefix is how every line of ours begins.
+// recordPrefix begins every line of output.
 const recordPrefix = `{"url":`

@@ -15,19 +15,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// checkStaysFailed checks that a file takes no more, and will not take any later.
+// checkStaysFailed checks that a file accepts no more lines, now and later.
 func checkStaysFailed(t *testing.T, f *jsonlFile) {
 	t.Helper()
 	if _, err := f.Write([]byte("x\n")); err == nil || disk.IsFull(err) || !strings.Contains(err.Error(), "may not be on the disk") {
 		t.Errorf("Write after a failure: %v, want an error for good", err)
 	}
 	if err := f.Sync(); err == nil {
-		t.Error("Sync succeeds after it has failed: what the system has dropped is not on the disk")
+		t.Error("Sync succeeds after a failure: the bytes that the system has dropped are not on the disk")
 	}
 }
 
-// A pipe cannot be synced. Where it is taken for a regular file, that is what a
-// broken disk is like; where it is known as what it is, nobody asks it to.
+// A pipe cannot be synced. Treated as a regular file it behaves like a broken disk; treated as a pipe it is
+// never synced.
 func TestSync(t *testing.T) {
 	for _, regular := range []bool{true, false} {
 		r, w, err := os.Pipe()
@@ -54,8 +54,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestStoreWaitsForLines: a store that calls Sync before it writes becomes durable only
-// when the lines of output are on the disk, and fails when they may be lost.
+// A store that calls Sync before it writes becomes durable only after the lines of output are on the disk,
+// and fails if they may be lost.
 func TestStoreWaitsForLines(t *testing.T) {
 	out, err := OpenJSONLRecorder(Config{JSONLPath: filepath.Join(t.TempDir(), datadir.OutputFile), FileMode: datadir.PrivateFileMode})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestStoreWaitsForLines(t *testing.T) {
 		return errors.Join(err, store.Flush(t.Context()))
 	}
 	if err := flush("/1"); err != nil {
-		t.Errorf("with a disk that is well: %v", err)
+		t.Errorf("with a working disk: %v", err)
 	}
 	out.file.syncTracker.RecordFailure(errors.New("the disk is gone"))
 	if err := flush("/2"); !errors.Is(err, storage.ErrFailed) {

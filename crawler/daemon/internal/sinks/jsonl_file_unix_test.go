@@ -10,13 +10,13 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// A file that is there keeps its mode, and so do those that follow when it is full.
+// An existing file keeps its mode, and the files that follow a full one get the same mode.
 func TestModeOfLinesIsKept(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
+	if err := os.Chmod(name, 0o666); err != nil { // more than the umask allows
 		t.Fatal(err)
 	}
 	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})

@@ -13,22 +13,22 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A JSONLRecorder is the crawl's Recorder: one line of JSON a visit. Each line is
-// written by one call as soon as the visit is over, so that a process that is
-// killed leaves whole lines behind, and every visit whose ack is durable has
-// its line. That costs a few microseconds a page. A loss of power leaves them
-// too, because lines are on the disk before acks are (see bolt.Options.BeforeWrite).
+// A JSONLRecorder is the crawl's Recorder: it writes one line of JSON per visit. Each line is written by
+// one call as soon as the visit has ended, which costs a few microseconds a page. A process that is killed
+// therefore leaves whole lines, and every visit whose ack is durable has its line. The same holds after a
+// loss of power, because lines are on the disk before acks are (see bolt.Options.BeforeWrite).
 type JSONLRecorder struct {
-	mu            sync.Mutex
+	mu            sync.Mutex // guards firstWriteErr, and serializes the lines of Record on w
 	w             io.Writer
-	file          *jsonlFile // w, if it is a file
+	file          *jsonlFile // w, if w is a file that was opened here; nil otherwise
 	productToken  string
-	bodies        bodyStore // zero: bodies are not kept
+	bodies        bodyStore // zero: bodies are not written
 	diskFull      diskFullRetrier
-	firstWriteErr error // of the first write that failed: nothing is written after it
+	firstWriteErr error // of the write that left a torn line; no line is written after it
 }
 
-// OpenJSONLRecorder opens the file of lines that cfg names, or standard output.
+// OpenJSONLRecorder opens the JSONL file that cfg names, or standard output for "-". Unless cfg.Resume is
+// set, it refuses a file that holds an earlier crawl.
 func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
 	o := &JSONLRecorder{
 		w: cfg.Stdout, productToken: cfg.ProductToken, diskFull: diskFullRetrier{log: cfg.Log, onDiskFull: cfg.OnDiskFull},
@@ -49,13 +49,12 @@ func OpenJSONLRecorder(cfg Config) (*JSONLRecorder, error) {
 	return o, nil
 }
 
-// NewJSONLRecorder returns a recorder that writes its lines to w.
+// NewJSONLRecorder returns a recorder that writes its lines to w. Its Sync and Close do nothing.
 func NewJSONLRecorder(w io.Writer) *JSONLRecorder { return &JSONLRecorder{w: w} }
 
-// refuseOverwrite refuses a file that holds something, for a crawl that does
-// not go on, and one beside which full ones of an earlier crawl are. A pipe or a
-// device is no such file, nor is the empty one that a crawl leaves which was
-// killed before its first visit.
+// refuseOverwrite returns an error if a crawl that is not resumed would write to a file with content, or
+// beside rotated files of an earlier crawl. It accepts a pipe, a device, and the empty file of a crawl
+// that was killed before its first visit.
 func refuseOverwrite(name string, resume bool) error {
 	if resume {
 		return nil
@@ -73,8 +72,8 @@ func refuseOverwrite(name string, resume bool) error {
 	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].Path)
 }
 
-// Record writes the line of one visit, and before it the body that it names.
-// While there is no room for them it waits.
+// Record writes the body of a visit, if bodies are written, and then the line that names it. While the
+// disk is full it waits, until ctx is done.
 func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	r := newOutputRecord(v, o.productToken)
 	line, err := r.encodeLine()
@@ -90,16 +89,18 @@ func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	return o.writeLine(ctx, line)
 }
 
-// Write appends lines that are not of visits.
+// Write appends whole lines that are not records of visits. It bypasses mu and the wait for a full disk.
 func (o *JSONLRecorder) Write(lines []byte) (int, error) { return o.w.Write(lines) }
 
-// writeLine writes a line. While the disk is full it keeps the others waiting, too.
+// writeLine writes a line. While the disk is full it holds o.mu, so that other lines wait as well.
 func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.firstWriteErr != nil {
 		return o.firstWriteErr
 	}
+	// Continue after the part that a full disk has accepted: the line may be torn for a while, but never
+	// mixed with another line.
 	unwritten := line
 	err := o.diskFull.retry(ctx, func() error {
 		n, err := o.w.Write(unwritten)
@@ -107,13 +108,13 @@ func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 		return err
 	})
 	if err != nil && len(unwritten) < len(line) {
-		o.firstWriteErr = err // a torn line stands there
+		o.firstWriteErr = err // the file ends with a torn line
 	}
 	return err
 }
 
-// Sync returns when all lines that were written before are on the disk. What
-// reads standard output looks after them itself.
+// Sync returns when all lines that were written before are on the disk. For standard output it does
+// nothing: its reader must store the lines.
 func (o *JSONLRecorder) Sync() error {
 	if o == nil || o.file == nil {
 		return nil
@@ -121,8 +122,7 @@ func (o *JSONLRecorder) Sync() error {
 	return o.file.Sync()
 }
 
-// Close closes the file. It comes after the state has been closed, which has it
-// synced.
+// Close closes the file. Call it after the store has been closed, which calls Sync.
 func (o *JSONLRecorder) Close() error {
 	if o == nil || o.file == nil {
 		return nil
@@ -130,10 +130,11 @@ func (o *JSONLRecorder) Close() error {
 	return o.file.Close()
 }
 
-// openJSONLAndMoveOldIfFresh opens the file of lines. If the crawl starts afresh, it moves an
-// earlier crawl out of the way after it has opened a file that the user chose: if that
-// file cannot be opened, nothing is moved.
+// openJSONLAndMoveOldIfFresh opens the JSONL file. With cfg.StartFresh it also moves the files of an
+// earlier crawl away, but only after it has opened a file that the user chose: if that file cannot be
+// opened, nothing is moved.
 func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
+	// Open the file that the user chose.
 	dir := cfg.StateDir
 	if cfg.JSONLPath != "" {
 		if dir.IsOwnStateFile(cfg.JSONLPath) {
@@ -143,6 +144,7 @@ func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
 			return nil, err
 		}
 	}
+	// Move an earlier crawl away, and only then open the default file, which is one of its files.
 	if cfg.StartFresh {
 		var rotated []string
 		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {

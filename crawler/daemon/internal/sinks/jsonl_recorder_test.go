@@ -15,7 +15,7 @@ import (
 )
 
 func TestTornLineIsCut(t *testing.T) {
-	long := recordPrefix + strings.Repeat("x", 200<<10) // longer than the blocks that are read
+	long := recordPrefix + strings.Repeat("x", 200<<10) // longer than the blocks that cutOrEndTornLine reads
 	for _, tt := range []struct{ name, was, want string }{
 		{"nothing", "", ""},
 		{"whole lines", "a\nb\n", "a\nb\n"},
@@ -49,7 +49,7 @@ func TestTornLineIsCut(t *testing.T) {
 	}
 }
 
-// Every line is in the file when write returns, and no two are mixed.
+// When a write returns, its line is in the file, and concurrent lines are not mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode})
@@ -74,7 +74,7 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	}
 }
 
-// A tornWriter takes half of what it is given, and then no more.
+// A tornWriter accepts half of the first write, and then fails.
 type tornWriter struct{ bytes.Buffer }
 
 func (b *tornWriter) Write(p []byte) (int, error) {
@@ -82,7 +82,7 @@ func (b *tornWriter) Write(p []byte) (int, error) {
 	return len(p) / 2, io.ErrShortWrite
 }
 
-// After a write that failed nothing follows the torn line.
+// After a failed write, nothing is written after the torn line.
 func TestOutputStopsAfterAnError(t *testing.T) {
 	var b tornWriter
 	o := &JSONLRecorder{w: &b}

@@ -16,13 +16,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// outputLine returns a line as records have it.
+// outputLine returns a line in the form of a record.
 func outputLine(i int) string {
 	return fmt.Sprintf(`{"url":"https://a.example/%d","text":"%s"}`+"\n", i, strings.Repeat("x", i%700))
 }
 
-// TestLinesAfterALossOfPower: what is behind the length on the disk is cut at the first
-// line that is not whole, what is before it stays, and what is written next is read.
+// After a loss of power, the bytes beyond the durable length are cut at the first line that is not whole.
+// The bytes before it stay, and the next line can be read.
 func TestLinesAfterALossOfPower(t *testing.T) {
 	const durable, lines = 50, 120
 	var before, all []byte
@@ -61,9 +61,9 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 	}
 }
 
-// TestLinesThatWereOnTheDisk: after an unclean stop, a file that is not whole up to its
-// durable length is an error that names the line. A file that is shorter is always an
-// error. A file that was moved away, emptied, or renamed is not.
+// After an unclean stop, a damaged line before the durable length is an error that names the line. A file
+// that is shorter than that is always an error. A file that was moved away, emptied or renamed is not an
+// error.
 func TestLinesThatWereOnTheDisk(t *testing.T) {
 	var text []byte
 	for i := range 50 {
@@ -78,7 +78,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text     []byte
 		recorded datadir.OutputFileCheckpoint
-		closed   int // number of a full file beside it
+		closed   int // serial of a rotated file beside it
 		want     string
 	}{
 		"whole":                      {text, recorded, 2, ""},

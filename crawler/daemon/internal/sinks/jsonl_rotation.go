@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// A RotatedJSONLFile is a file of lines that was full.
+// A RotatedJSONLFile is a JSONL file that was full, and was renamed.
 type RotatedJSONLFile struct {
 	Path   string
-	Serial int
+	Serial int // from 1
 }
 
-// rotatedStampPattern is what the name of a closed file has before its ending: when it
-// was closed, in UTC, and its number.
+// rotatedStampPattern matches what rotation inserts into a file's name before its extension: the time of
+// the rotation, in UTC, and the serial.
 var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 
-// RotatedJSONLFiles returns the closed files of a file of lines, oldest first. They
-// are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
+// RotatedJSONLFiles returns the rotated files of the JSONL file at path name, the oldest first. They are in
+// the same directory: those of pages.jsonl are pages-20261122T013501Z-000001.jsonl and so on.
 func RotatedJSONLFiles(name string) ([]RotatedJSONLFile, error) {
 	return rotatedJSONLFilesIn(confinedDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
-// rotatedFileNames returns the names of the closed files of a file of lines, in its directory.
+// rotatedFileNames returns the names, without the directory, of the rotated files of a JSONL file.
 func rotatedFileNames(name string) (names []string, err error) {
 	rotated, err := RotatedJSONLFiles(name)
 	for _, f := range rotated {
@@ -55,25 +55,26 @@ func rotatedJSONLFilesIn(dir confinedDir, name string) ([]RotatedJSONLFile, erro
 		if !hasStem || !hasExt || m == nil || !e.Type().IsRegular() {
 			continue
 		}
-		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
+		serial, _ := strconv.Atoi(m[1]) // it has at most nine digits
 		rotated = append(rotated, RotatedJSONLFile{filepath.Join(dir.path, e.Name()), serial})
 	}
 	slices.SortFunc(rotated, func(a, b RotatedJSONLFile) int { return cmp.Compare(a.Serial, b.Serial) })
 	return rotated, err
 }
 
-// splitExt divides the name of a file before its ending.
+// splitExt splits the name of a file before its extension.
 func splitExt(name string) (stem, ext string) {
 	ext = filepath.Ext(name)
 	return strings.TrimSuffix(name, ext), ext
 }
 
-// rotate closes the file, gives it its name, and begins another. Where that fails
-// half way it may be called again, and a crash leaves no more than a name that
-// the next run makes anew. The caller has f.mu.
+// rotate closes the file, renames it, and creates the next one. It can be called again after it has
+// failed at any step. A crash between the rename and the creation leaves no file f.name, which the next
+// run creates. The caller holds f.mu.
 func (f *jsonlFile) rotate() error {
+	// Close the file before the rename: some systems refuse to rename an open file.
 	if f.file != nil {
-		err := f.syncTracker.SyncAndClose(f.file) // before the name: some systems refuse it for an open file
+		err := f.syncTracker.SyncAndClose(f.file)
 		f.file = nil
 		if err != nil {
 			return err
@@ -82,19 +83,21 @@ func (f *jsonlFile) rotate() error {
 	if err := f.renameToRotatedName(time.Now()); err != nil {
 		return err
 	}
+	// Create the next file with the same mode, whatever the umask. Its name must be on the disk before a
+	// line in it counts as durable.
 	file, err := f.dir.openFile(filepath.Base(f.name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, f.perm)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // whatever the umask
-		return errors.Join(f.syncTracker.RecordFailure(err), file.Close()) // a line that is on the disk must have a name there
+	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil {
+		return errors.Join(f.syncTracker.RecordFailure(err), file.Close())
 	}
 	f.file, f.size, f.wholeLineBytes = file, 0, 0
 	return nil
 }
 
-// renameToRotatedName gives the full file its own name, unless it has gone: an earlier try
-// may have come so far.
+// renameToRotatedName renames the full file. It does nothing if the file is gone, because an earlier
+// attempt may have renamed it. It never replaces a file. The caller holds f.mu.
 func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 	name := filepath.Base(f.name)
 	stem, ext := splitExt(name)
@@ -111,12 +114,14 @@ func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 	return nil
 }
 
-// ForEachJSONLFile calls read for each of the files of a file of lines, oldest first.
-// A file that is written to meanwhile is read as far as it goes.
+// ForEachJSONLFile calls read for each rotated file of the JSONL file at path name, the oldest first, and
+// then for the file itself. A crawl may write, and rotate, meanwhile: each line that existed before the
+// call is read once.
 func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
-	// Opened before the others are listed, it is one of them at worst.
+	// Open the present file before listing the rotated ones. If it is rotated in between, it is also in
+	// the list, and is recognized there.
 	last, lastErr := os.Open(name)
-	var lastInfo fs.FileInfo // nil: there is none
+	var lastInfo fs.FileInfo // nil: name does not exist
 	if lastErr == nil {
 		defer func() { err = errors.Join(err, last.Close()) }()
 		if lastInfo, err = last.Stat(); err != nil {
@@ -136,12 +141,12 @@ func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 		}
 	}
 	if last == nil {
-		return nil // a crash came between the names
+		return nil // a crash left only rotated files
 	}
 	return read(last)
 }
 
-// readIfOtherFile calls read for a file, unless it is the one that last describes.
+// readIfOtherFile calls read for the file at path name, unless it is the one that last describes.
 func readIfOtherFile(name string, last fs.FileInfo, read func(io.Reader) error) (err error) {
 	f, err := os.Open(name)
 	if err != nil {

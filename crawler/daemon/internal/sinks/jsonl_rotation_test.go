@@ -19,8 +19,8 @@ import (
 
 var rotatedNamePattern = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
 
-// Every line is in one file, whoever wrote it, and while others had the files
-// synced; the files are full, and numbered without a gap, over restarts too.
+// Every line of concurrent writers is in exactly one file, while other goroutines sync. The rotated files
+// are full and numbered without a gap, across restarts too.
 func TestOutputIsRotated(t *testing.T) {
 	t.Parallel()
 	const limit, each, writers, runs = 1000, 100, 4, 3
@@ -78,15 +78,15 @@ func TestOutputIsRotated(t *testing.T) {
 	}
 }
 
-// Wherever a crash comes while a file is closed and another begun, the next run
-// goes on, and so it does on a disk that fails in between.
+// After a crash at any point of a rotation, or a disk that fails in between, the next run continues the
+// output.
 func TestCrashBetweenFiles(t *testing.T) {
 	full := "out-20261122T013501Z-000041.jsonl"
 	for _, tt := range []struct {
 		name  string
-		files map[string]string // as the crash left them
-		want  string            // all lines, when two more have been written
-		whole int               // full files then
+		files map[string]string // what the crash left, by name
+		want  string            // all lines after two more were written
+		whole int               // the number of rotated files then
 	}{
 		{"before the name", map[string]string{"out.jsonl": "first\n"}, "first\nsecond\nthird\n", 2},
 		{"after the name", map[string]string{full: "first\n"}, "first\nsecond\nthird\n", 2},
@@ -121,7 +121,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 	}
 }
 
-// A file that cannot be begun is begun later, and what was full keeps its name.
+// A file that cannot be created is created later, and the rotated file keeps its name.
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
@@ -154,7 +154,7 @@ func TestNoRoomForAFile(t *testing.T) {
 	}
 }
 
-// What is read while it is written to is read once.
+// Lines are read once, even if their file is rotated while it is read.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})
@@ -170,7 +170,7 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer last.Close()
-	fmt.Fprintln(f, 3) // what is open now is no longer the last
+	fmt.Fprintln(f, 3) // rotates the file that is open for reading
 	full, err := RotatedJSONLFiles(name)
 	if err != nil || len(full) != 3 {
 		t.Fatalf("%v, %v", full, err)
@@ -190,18 +190,18 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 		}
 	}
 	if !slices.Equal(read, []string{"0\n", "1\n"}) {
-		t.Errorf("%q were read, want those that are not open anyway", read)
+		t.Errorf("%q were read, want the files that are not open already", read)
 	}
 }
 
-// What is no regular file, or is one by way of a link, cannot be given a name.
+// A file that is not regular, or that a symbolic link leads to, cannot be rotated.
 func TestOnlyRegularFilesAreRotated(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "out.jsonl")
 	if err := os.Symlink("elsewhere", link); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := OpenJSONLRecorder(Config{JSONLPath: name, JSONLMaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
 		o, err := OpenJSONLRecorder(Config{JSONLPath: name, FileMode: datadir.PrivateFileMode, Resume: true})

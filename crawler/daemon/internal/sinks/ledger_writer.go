@@ -7,16 +7,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A LedgerWriter is the crawl's Ledger. A record is with the operating system before its
-// request is sent, and on the disk before what came of it is acked (see
-// bolt.Options.BeforeWrite). While there is no room for one, all wait.
+// A LedgerWriter is the crawl's Ledger. The operating system has a record before its request is sent, and
+// the disk has it before the visit is acked (see bolt.Options.BeforeWrite). While the disk is full, all
+// records wait.
 type LedgerWriter struct {
 	ledger *ledger.Ledger
 	diskFullRetrier
 }
 
-// openLedgerWriter opens the ledger of a crawl; nil if the crawl has none. The crawl's
-// directory is locked.
+// openLedgerWriter opens the ledger of a crawl, or returns nil if the crawl writes none. The caller has
+// locked the crawl's directory.
 func openLedgerWriter(cfg *Config) (*LedgerWriter, error) {
 	if cfg.Ledger == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func openLedgerWriter(cfg *Config) (*LedgerWriter, error) {
 	ledgerConfig := *cfg.Ledger
 	ledgerConfig.Dir, ledgerConfig.FileMode = cfg.StateDir.Path(datadir.LedgerDir), cfg.FileMode
 	ledgerConfig.OnRecovered = func(bytesCut int64) {
-		cfg.Log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
+		cfg.Log.Info("a ledger that was left open has been closed", "bytes_cut", bytesCut)
 	}
 	durable := cfg.Durable.Find(ledgerConfig.Dir)
 	ledgerConfig.LastDurableExtent = ledger.DurableExtent{SegmentSerial: int(durable.Serial), Size: durable.SyncedSize}
@@ -57,8 +57,7 @@ func (p *LedgerWriter) Sync() error {
 	return p.ledger.Sync()
 }
 
-// Close ends the run in the ledger. It comes after the state has been closed, which
-// has it synced.
+// Close ends the run in the ledger. Call it after the store has been closed, which calls Sync.
 func (p *LedgerWriter) Close() error {
 	if p == nil {
 		return nil

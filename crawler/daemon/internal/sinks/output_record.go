@@ -11,53 +11,54 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// An OutputRecord is one line of output: one visit to a page. Every line has every
-// field but method, not_for_indexing and ai_use; what is not known is empty, 0 or null.
+// An OutputRecord is one line of output: one visit to a page. Every line has every field except method,
+// not_for_indexing and ai_use. An unknown value is empty, 0 or null.
 type OutputRecord struct {
 	URL                    string                `json:"url"`                        // in canonical form
-	Method                 string                `json:"method,omitempty"`           // how it was asked for, where not by GET
-	Status                 int                   `json:"status"`                     // of the answer; 0: no whole one came
-	Error                  string                `json:"error"`                      // why there was no whole answer, or the content was not kept
+	Method                 string                `json:"method,omitempty"`           // of the request, if it was not GET
+	Status                 int                   `json:"status"`                     // of the response; 0: no complete response arrived
+	Error                  string                `json:"error"`                      // why there is no complete response, or why its content was not kept
 	FetchedAt              time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
-	DurationMS             int64                 `json:"duration_ms"`                // to the end of the answer, in milliseconds
+	DurationMS             int64                 `json:"duration_ms"`                // from there to the end of the response, in milliseconds
 	IP                     string                `json:"ip"`                         // of the server
-	ContentType            string                `json:"content_type"`               // as the header says
+	ContentType            string                `json:"content_type"`               // of the response header
 	Bytes                  int                   `json:"bytes"`                      // of the body, as decoded
-	SHA256                 string                `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
-	Depth                  int                   `json:"depth"`                      // links from the seed
+	SHA256                 string                `json:"sha256"`                     // of the body, as decoded; empty if the body was cut or not read, and for 304
+	Depth                  int                   `json:"depth"`                      // number of links from the seed
 	Referrer               string                `json:"referrer"`                   // the page that led to it
-	URLSource              string                `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
+	URLSource              string                `json:"source"`                     // how it was found: seed, link, redirect, sitemap, feed or revisit
 	Title                  string                `json:"title"`                      // of an HTML page
-	LinkCount              int                   `json:"links"`                      // that the page, or its callbacks, led on to
-	RedirectTo             string                `json:"redirect_to"`                // the target, which is a visit of its own
+	LinkCount              int                   `json:"links"`                      // number of links that the page, or its callbacks, led to
+	RedirectTo             string                `json:"redirect_to"`                // the target of a redirect, which is visited separately
 	Canonical              string                `json:"canonical"`                  // the URL that the page names as its canonical one
 	RobotsVerdict          AllowingRobotsRule    `json:"robots"`                     // what allowed the visit
-	DisallowedForMainRobot bool                  `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
-	DelayRequiredMS        int64                 `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
-	DelayObservedMS        int64                 `json:"delay_observed_ms"`          // the rest that it had
+	DisallowedForMainRobot bool                  `json:"not_for_indexing,omitempty"` // true: do not index the page, because robots.txt closes it to the main robot of this agent's operator
+	DelayRequiredMS        int64                 `json:"delay_required_ms"`          // the delay that the host required before this visit, in milliseconds; 0 for its first visit
+	DelayObservedMS        int64                 `json:"delay_observed_ms"`          // the delay that passed before this visit, in milliseconds
 	MetaRobots             string                `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUseSignals           *RecordedUsageSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
+	AIUseSignals           *RecordedUsageSignals `json:"ai_use,omitempty"`           // the site's preferences about the use of the content
 }
 
-// RecordedUsageSignals is what the site asks of the use of the page's content, if it asks
-// anything.
+// RecordedUsageSignals are the site's preferences about the use of the page's content. The field is absent
+// if the site states none.
 type RecordedUsageSignals struct {
-	Signals aiuse.Signals `json:"stated"` // each wish, with where it stands
-	// UsageConflict is what of it objects to a purpose of the crawl: then error says so,
-	// and the content was not kept.
+	Signals aiuse.Signals `json:"stated"` // each preference, with the place where it is stated
+	// UsageConflict is the preference that conflicts with a purpose of the crawl. In that case error says
+	// so, and the content was not kept.
 	UsageConflict *aiuse.DisallowedPurposeError `json:"refused,omitempty"`
 }
 
 // An AllowingRobotsRule is why robots.txt allowed the visit.
 type AllowingRobotsRule struct {
-	FileSHA256 string `json:"file_sha256"` // of the robots.txt; empty: there was none
-	Rule       string `json:"rule"`        // that decides, as the file has it; empty: no rule spoke of the URL
-	Line       int    `json:"line"`        // of the rule, from 1; 0: none
+	FileSHA256 string `json:"file_sha256"` // of the robots.txt file; empty: the site has no such file
+	Rule       string `json:"rule"`        // the deciding rule, as the file has it; empty: no rule matched the URL
+	Line       int    `json:"line"`        // of the rule, from 1; 0: no rule
 }
 
-// newOutputRecord returns the record of a visit. token is the crawl's own, for meta
-// elements that name it.
+// newOutputRecord returns the record of a visit. productToken is that of the crawl; robots meta elements
+// can address it.
 func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
+	// Fill in what is known of every visit.
 	verdict := v.Clearance.Verdict()
 	r := OutputRecord{
 		URL: v.URL().String(), Status: v.Status(),
@@ -76,6 +77,7 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	if v.Err != nil {
 		r.Error = v.Err.Error()
 	}
+	// Add the response and the content of the page.
 	if v.Response != nil {
 		r.setResponse(v)
 		doc := v.PageScanResult()
@@ -88,12 +90,13 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	return r
 }
 
-// setResponse notes what the server said.
+// setResponse sets the fields that describe the response. It sets Error for a body that was cut or not
+// read, unless the visit has failed for another reason.
 func (r *OutputRecord) setResponse(v *crawler.Visit) {
 	res := v.Response
 	r.Bytes = len(res.Body)
 	switch {
-	case res.Status == http.StatusNotModified: // the body is the one of the last visit
+	case res.Status == http.StatusNotModified: // the body is that of the last visit
 	case !res.BodyLimitExceeded:
 		sum := v.BodySHA256()
 		r.SHA256 = hex.EncodeToString(sum[:])
@@ -112,8 +115,8 @@ func (r *OutputRecord) setResponse(v *crawler.Visit) {
 	}
 }
 
-// encodeLine returns the record as a line of JSON. Each visit makes one: it is put together by
-// hand.
+// encodeLine returns the record as a line of JSON. It writes the fields one by one, which is faster than
+// encoding/json: every visit writes a line.
 func (r *OutputRecord) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(1 << 10)
 	o.String("url", r.URL)

@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline/jsonlinetest"
 )
 
-// TestRecordLine: a line that is put together by hand is the one that encoding/json
-// makes of the record, so that its fields are what their tags say.
+// encodeLine returns the same line as encoding/json, so that the fields of a line are those of the tags.
 func TestRecordLine(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -10,15 +10,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
-// TestOutputReference: docs/output.md is what the code says of the fields of a line of output.
+// docs/output.md lists the fields of a line of output with their comments in the code.
 func TestOutputReference(t *testing.T) {
 	doctest.CheckGenerated(t, "output.md", "crawler/daemon/internal/sinks", "TestOutputReference", func(w *bytes.Buffer) { writeOutput(t, w) })
 }
 
-// writeOutput writes the fields of a line of output.
+// writeOutput writes the page about the lines of output.
 func writeOutput(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# Lines of output\n\n" + doctest.Notice("crawler/daemon/internal/sinks", "TestOutputReference") + `One visit to a page is one line of JSON. Every line has every field but those that are
-marked as left out; what is not known is empty, 0 or null.
+	w.WriteString("# Lines of output\n\n" + doctest.Notice("crawler/daemon/internal/sinks", "TestOutputReference") + `Each line is a JSON object that records one visit to a page. A line without the value of an
+optional field lacks the field; every line has all other fields. An unknown value is empty,
+0 or null.
 
 | field | |
 |---|---|
@@ -26,6 +27,7 @@ marked as left out; what is not known is empty, 0 or null.
 	writeLine(t, w, doctest.ReadTypes(t), "", reflect.TypeFor[OutputRecord]())
 }
 
+// writeLine writes one row for each field of v, and of the structs in it.
 func writeLine(t *testing.T, w *bytes.Buffer, types map[string]doctest.TypeDoc, path string, v reflect.Type) {
 	for field := range v.Fields() {
 		name, more, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -34,7 +36,7 @@ func writeLine(t *testing.T, w *bytes.Buffer, types map[string]doctest.TypeDoc, 
 			t.Errorf("the field %s of %s has no comment", field.Name, v)
 		}
 		if more == "omitempty" {
-			doc = strings.TrimSuffix(doc, ".") + "; left out if there is none"
+			doc = strings.TrimSuffix(doc, ".") + "; optional"
 		}
 		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.ReplaceAll(doc, field.Name+" is", "`"+name+"` is"))
 		inner := field.Type

@@ -13,34 +13,36 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A Config says which outputs a crawl writes, and how they are opened.
+// A Config says which outputs a crawl writes, and how Open opens them.
 type Config struct {
 	StateDir     datadir.StateDir
-	ProductToken string      // of the crawl's agent, for the verdicts of outputs
-	FileMode     fs.FileMode // of every file
+	ProductToken string      // of the crawl's agent, for robots meta elements that address it
+	FileMode     fs.FileMode // of every new file
 
-	JSONLPath         string // "-": stdout; empty: datadir.OutputFile in StateDir
-	JSONLMaxFileBytes int64  // bytes; 0: no limit
+	JSONLPath         string // "-": Stdout; empty: datadir.OutputFile in StateDir
+	JSONLMaxFileBytes int64  // 0: no limit
 	WriteBodies       bool
-	WARC              *warc.Config   // nil: no WARC files. What opening decides is left empty
-	Ledger            *ledger.Config // nil: no ledger. What opening decides is left empty
+	WARC              *warc.Config   // nil: no WARC files. Open sets the fields that it decides
+	Ledger            *ledger.Config // nil: no ledger. Open sets the fields that it decides
 
-	Resume, StartFresh bool
-	Confinement        *confine.ProjectAccess       // of the files that the project names; nil: none
-	Durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
-	Stdout             io.Writer                    // for JSONLPath "-"
-	Log                *slog.Logger
-	OnDiskFull         func(error) // see diskFullRetrier; may be nil
+	Resume      bool                         // continue the files of an earlier run
+	StartFresh  bool                         // move the files of an earlier crawl away
+	Confinement *confine.ProjectAccess       // limits the files that the project may name; nil: any
+	Durable     datadir.DurableOutputLengths // how much of each file is on the disk, as the stores record it
+	Stdout      io.Writer                    // for JSONLPath "-"
+	Log         *slog.Logger
+	OnDiskFull  func(error) // called with the error when a write begins to wait, with nil when it ends; may be nil
 }
 
-// Outputs are the files that a crawl writes its visits to.
+// Outputs are the open output files of a crawl.
 type Outputs struct {
 	JSONL   *JSONLRecorder
-	Archive *WARCArchive  // nil: none
-	Ledger  *LedgerWriter // nil: none
+	Archive *WARCArchive  // nil: no WARC files
+	Ledger  *LedgerWriter // nil: no ledger
 }
 
-// Open opens the outputs of a crawl.
+// Open opens the outputs of a crawl, and repairs the ends of files that a crash has left. The caller has
+// locked cfg.StateDir, and must call Close.
 func Open(cfg Config) (o Outputs, err error) {
 	if o.JSONL, err = openJSONLAndMoveOldIfFresh(&cfg); err != nil {
 		return Outputs{}, err
@@ -54,18 +56,20 @@ func Open(cfg Config) (o Outputs, err error) {
 	return o, nil
 }
 
-// Sync returns when all that was written down is on the disk. A crash may repeat
-// what was recorded of a visit, and must not miss it: see bolt.Options.BeforeWrite.
+// Sync returns when all that was written before is on the disk. The stores call it before they write
+// acks, so that a crash can repeat the output of a visit, but cannot lose it: see
+// bolt.Options.BeforeWrite.
 func (o Outputs) Sync() error {
 	return errors.Join(o.JSONL.Sync(), o.Archive.Sync(), o.Ledger.Sync())
 }
 
-// Close ends what was written down.
+// Close syncs and closes all outputs. Call it after the stores have been closed.
 func (o Outputs) Close() error {
 	return errors.Join(o.Ledger.Close(), o.Archive.Close(), o.JSONL.Close())
 }
 
-// DurableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
+// DurableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles. Paths are
+// relative to d where possible.
 func (o Outputs) DurableExtents(d datadir.StateDir) (files []bolt.OutputFileExtent) {
 	if o.JSONL == nil {
 		return nil

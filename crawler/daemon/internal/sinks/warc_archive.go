@@ -24,28 +24,29 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A WARCArchive is the crawl's Archive: WARC files of every exchange, robots.txt
-// and sitemaps too. What was written is with the operating system before the
-// visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
+// A WARCArchive is the crawl's Archive: it writes WARC files of every exchange, including robots.txt files
+// and sitemaps. The operating system has the records before the visit is acked, and the disk has them
+// before the ack is durable (see bolt.Options.BeforeWrite).
 type WARCArchive struct {
 	archive *warc.ArchiveWriter
-	dirPath string // of their directory
+	dirPath string // the directory of the WARC files
 	dir     *os.Root
 	lock    *datadir.DirectoryLock
 	diskFullRetrier
-	captureNotes       storage.Notes // records what was archived of URLs that are revisited
-	crawlRevisitsPages bool          // pages are revisited
+	captureNotes       storage.Notes // hold the last capture of each URL that is revisited; nil: no revisit records
+	crawlRevisitsPages bool
 }
 
-// WARCLockFile is held by the process that writes WARC files to a directory.
+// WARCLockFile is the lock file that is held by the process that writes WARC files to a directory.
 const WARCLockFile = "warc.lock"
 
-// openArchive opens the archive of a crawl; nil if the crawl has none. It opens the
-// directory within cfg.Confinement.
+// openArchive opens the archive of a crawl, or returns nil if the crawl writes none. It opens the directory
+// within cfg.Confinement.
 func openArchive(cfg *Config) (*WARCArchive, error) {
 	if cfg.WARC == nil {
 		return nil, nil
 	}
+	// Lock the directory before looking at its files: another crawl may be writing them.
 	warcConfig := *cfg.WARC
 	dir, err := openWARCDir(warcConfig.Dir, cfg.FileMode, cfg.Confinement)
 	if err != nil {
@@ -58,6 +59,7 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 	if err := claimWARCDir(cfg.Confinement, warcConfig.Dir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
+	// Open the writer, which closes the file that an earlier run has left unfinished.
 	durable := cfg.Durable.Find(warcConfig.Dir)
 	warcConfig.LastDurableExtent = warc.DurableExtent{FileName: durable.Name, Size: durable.SyncedSize}
 	warcConfig.Root, warcConfig.FileMode = dir, cfg.FileMode
@@ -74,8 +76,7 @@ func openArchive(cfg *Config) (*WARCArchive, error) {
 	}, nil
 }
 
-// openWARCDir opens a directory for WARC files, and creates it if it is missing;
-// mode is the mode of the files.
+// openWARCDir opens a directory for WARC files of the given mode, and creates it if it is missing.
 func openWARCDir(name string, mode fs.FileMode, c *confine.ProjectAccess) (*os.Root, error) {
 	if c != nil {
 		return c.OpenOutputDir(name, mode)
@@ -86,8 +87,9 @@ func openWARCDir(name string, mode fs.FileMode, c *confine.ProjectAccess) (*os.R
 	return os.OpenRoot(name)
 }
 
-// claimWARCDir refuses a directory with an unfinished WARC file of another project:
-// opening the directory would cut such files, and remove those without a record.
+// claimWARCDir records that a confined project writes to a directory. It refuses a directory with an
+// unfinished WARC file of another program: opening the archive would cut such a file, or remove it if it
+// has no record.
 func claimWARCDir(c *confine.ProjectAccess, name string, dir *os.Root) error {
 	if c == nil || datadir.IsWithin(name, c.ProjectDir) || c.IsKnownOutput(name) {
 		return nil
@@ -103,22 +105,23 @@ func claimWARCDir(c *confine.ProjectAccess, name string, dir *os.Root) error {
 	return c.RecordOutput(name)
 }
 
-// EnableRevisitRecords lets later visits of a URL become revisit records. notes keep what
-// was archived of it; revisitsPages says that the crawl visits pages again, beside control
-// files.
+// EnableRevisitRecords makes later visits of an unchanged URL revisit records. notes keep the last capture
+// of each URL. Unless revisitsPages is set, this applies to robots.txt files only. Call it before the first
+// Record.
 func (a *WARCArchive) EnableRevisitRecords(notes storage.Notes, revisitsPages bool) {
 	a.captureNotes, a.crawlRevisitsPages = notes, revisitsPages
 }
 
-// Record writes the records of one visit. While there is no room for them it
-// waits, and so do others.
+// Record writes the records of one visit. While the disk is full it waits, until ctx is done, and other
+// visits wait for it.
 func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	switch {
 	case v.Exchange == nil && v.Response == nil:
-		return nil // nothing was sent
+		return nil // no request was sent
 	case v.Exchange == nil:
-		return errors.New("the bytes of its answer were not captured")
+		return errors.New("the bytes of the response were not captured")
 	}
+	// Write the records. Their payload is left out if it equals that of the previous capture.
 	previous, err := a.previousCapture(ctx, v)
 	if err != nil {
 		return err
@@ -136,19 +139,18 @@ func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	return a.saveCaptureNoteIfNeeded(ctx, v, previous, written)
 }
 
-// tracksCaptures reports whether the URL of a visit is asked for more than once as a
-// matter of course.
+// tracksCaptures reports whether the crawl is expected to visit the URL of a visit more than once.
 func (a *WARCArchive) tracksCaptures(v *crawler.Visit) bool {
 	return a.captureNotes != nil && (a.crawlRevisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
-// captureNoteKey is the key of the note that says what was archived of a URL.
+// captureNoteKey returns the key of the note that holds the last capture of a URL.
 func captureNoteKey(u decorum.URL) string {
 	sum := sha256.Sum256([]byte(u.String()))
 	return "warc " + hex.EncodeToString(sum[:16])
 }
 
-// previousCapture returns what was archived of the URL before, nil if nothing is known.
+// previousCapture returns the last capture of the URL, or nil if it is unknown.
 func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureDateAndDigest, error) {
 	if !a.tracksCaptures(v) {
 		return nil, nil
@@ -160,12 +162,12 @@ func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	date, payload, _ := strings.Cut(string(note), " ")
 	at, err := time.Parse(time.RFC3339, date)
 	if err != nil {
-		return nil, nil // no note, or none of ours: the page is archived whole
+		return nil, nil // no note, or an invalid one: archive the whole page
 	}
 	return &warc.CaptureDateAndDigest{Date: at, PayloadDigest: payload}, nil
 }
 
-// saveCaptureNoteIfNeeded notes what was archived of a URL, unless that is known.
+// saveCaptureNoteIfNeeded stores the last capture of a URL, unless it is stored already.
 func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
 	if !a.tracksCaptures(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
@@ -174,8 +176,8 @@ func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Vi
 	return a.captureNotes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), captureNoteKey(v.URL()), []byte(note))
 }
 
-// warcMetadata returns what is known of a visit beyond its bytes, under the
-// names of a line of output; robots_ stands before those of its verdict.
+// warcMetadata returns the fields of a visit's metadata record. They have the names of the fields of an
+// OutputRecord; those of the robots.txt verdict begin with robots_.
 func warcMetadata(v *crawler.Visit) []warc.Field {
 	var fields []warc.Field
 	add := func(name, value string) {
@@ -186,8 +188,9 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
 	if !v.Kind.IsPage() {
-		source = storage.SourcePrerequisite // not that of the page whose turn it was
+		source = storage.SourcePrerequisite // the lease describes the page that needs this visit
 	}
+	// Say how the URL was found, and which rule allowed it.
 	add("source", source.String())
 	add("depth", strconv.Itoa(v.Lease.Depth))
 	add("referrer", v.Lease.Referrer)
@@ -200,6 +203,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 			add("not_for_indexing", "true")
 		}
 	}
+	// Add the delays, the preferences of the site, and the error.
 	add("delay_required_ms", ms(v.RequiredDelay()))
 	add("delay_observed_ms", ms(v.ObservedDelay()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
@@ -220,8 +224,8 @@ func (a *WARCArchive) Sync() error {
 	return a.archive.Sync()
 }
 
-// Close closes the files. It comes after the state has been closed, which has
-// them synced.
+// Close closes the files and unlocks the directory. Call it after the store has been closed, which calls
+// Sync.
 func (a *WARCArchive) Close() error {
 	if a == nil {
 		return nil
@@ -229,7 +233,8 @@ func (a *WARCArchive) Close() error {
 	return errors.Join(a.archive.Close(), a.lock.Close(), a.dir.Close())
 }
 
-// UsageSignalText words what is asked of the use of content.
+// UsageSignalText returns a preference about the use of content as text: its field, category and value,
+// with the place where it is stated.
 func UsageSignalText(s aiuse.Signal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, plaintext.ReplaceControlChars(s.Category), s.Preference)
 	switch {
