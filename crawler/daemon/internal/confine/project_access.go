@@ -13,37 +13,36 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A ProjectAccess restricts the files that a project names to two directories. It applies
-// to projects that come by the API: a caller with a token of the role operate may write
-// a project, but must not read or write other files of the daemon's user. Names are
-// checked with the project, and os.Root checks them again at each open, so that a later
-// change, such as a symbolic link, does not lead out. A nil *ProjectAccess allows
-// everything.
+// A ProjectAccess restricts the files that a project names to two directories. It applies to projects that
+// come by the API: a caller with a token of the role operate may write a project, but must not read or
+// write other files of the daemon's user. Names are checked with the project, and os.Root checks them
+// again at each open, so that a later change, such as a symbolic link, does not lead out. A nil
+// *ProjectAccess allows everything. All directories are absolute.
 type ProjectAccess struct {
-	OutputRoot       string // outputs are below it, or below home
-	InputRoot        string // inputs are below it
+	OutputRoot       string // the project writes below this directory, or below ProjectDir
+	InputRoot        string // the project reads below this directory
 	ProjectDir       string // the project's own directory
-	ProtectedDataDir string // the daemon's directory: the project writes there only below home
-	ProjectFilesDir  string // of project files: the project writes nothing to it
+	ProtectedDataDir string // the daemon's directory: the project writes there only below ProjectDir
+	ProjectFilesDir  string // the directory of project files: the project never writes there
 
-	AllowPrivate  bool                    // the project may reach into private networks
-	IsKnownOutput func(path string) bool  // reports whether the project has begun the file
-	RecordOutput  func(path string) error // records on the disk that the project begins the file
+	AllowPrivate  bool                    // the project may connect to private networks
+	IsKnownOutput func(path string) bool  // reports whether the project has begun the output at path
+	RecordOutput  func(path string) error // records on the disk that the project begins the output at path
 }
 
-// errOutsideRoot refuses a path that is not below the directory that holds it.
+// errOutsideRoot is returned for a path that is outside of the directory to which it is confined.
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
-// AllowsInput reports whether the project may read a file, judged by its name.
+// AllowsInput reports whether the project may read the file at path. It looks only at the name.
 func (c *ProjectAccess) AllowsInput(path string) bool { return datadir.IsWithin(path, c.InputRoot) }
 
-// AllowsOutput reports whether the project may write a file, judged by its name.
+// AllowsOutput reports whether the project may write the file at path. It looks only at the name.
 func (c *ProjectAccess) AllowsOutput(path string) bool {
 	return datadir.IsWithin(path, c.ProjectDir) || datadir.IsWithin(path, c.OutputRoot)
 }
 
-// OpenInput opens a file for reading. In a confinement the file must be a regular file below
-// the input directory; symbolic links may lead from one place there to another.
+// OpenInput opens a file for reading. Unless c is nil, the file must be a regular file below InputRoot;
+// symbolic links may lead from one place below InputRoot to another.
 func (c *ProjectAccess) OpenInput(name string) (*os.File, error) {
 	if c == nil {
 		return os.Open(name)
@@ -57,14 +56,14 @@ func (c *ProjectAccess) OpenInput(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	// Only regular files are read. The check after the open notices a file that replaced
-	// this one; O_NONBLOCK lets even the open of a pipe return.
+	// Accept only regular files. If the file is replaced before the open, O_NONBLOCK keeps even the open
+	// of a pipe from blocking, and RequireSameFile notices the replacement.
 	info, err := root.Stat(rel)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *ProjectAccess) OpenInput(name string) (*os.File, error) {
 	return RequireSameFile(f, info)
 }
 
-// RequireSameFile returns f, or an error if f is not the file that info describes.
+// RequireSameFile returns f if info describes it. Otherwise it closes f and returns an error.
 func RequireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
 	current, err := f.Stat()
 	if err == nil && !os.SameFile(current, info) {
@@ -85,9 +84,10 @@ func RequireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// OpenOutputDir opens a directory for writing. Below the directory that confines the
-// project it follows no symbolic link, and creates missing directories for files of the
-// given mode; with mode 0 it creates none.
+// OpenOutputDir opens the directory at path name for writing. name must be ProjectDir or OutputRoot, or
+// below one of them. OpenOutputDir follows no symbolic link below that directory. It creates missing
+// directories for files of mode createMode, or none if createMode is 0. It refuses the daemon's own
+// directories.
 func (c *ProjectAccess) OpenOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
 	base := c.OutputRoot
 	if datadir.IsWithin(name, c.ProjectDir) {
@@ -101,7 +101,8 @@ func (c *ProjectAccess) OpenOutputDir(name string, createMode fs.FileMode) (*os.
 	if err != nil {
 		return nil, err
 	}
-	for part := range strings.SplitSeq("./"+filepath.ToSlash(rel), "/") { // the base is checked, too
+	// Go down one directory at a time, and check each of them, the base included.
+	for part := range strings.SplitSeq("./"+filepath.ToSlash(rel), "/") {
 		if part != "." {
 			var next *os.Root
 			if next, err = openOrCreateSubdir(dir, part, createMode); err == nil {
@@ -118,14 +119,16 @@ func (c *ProjectAccess) OpenOutputDir(name string, createMode fs.FileMode) (*os.
 	return dir, nil
 }
 
-// openOrCreateSubdir opens a directory in another, and follows no symbolic link. It creates a
-// missing one for files of the mode createMode, unless that is 0.
+// openOrCreateSubdir opens the subdirectory of dir called name, and follows no symbolic link. It creates a
+// missing directory for files of mode createMode, unless that is 0.
 func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
+	// Create the directory, with the mode that fits its files, whatever the umask. Another goroutine may
+	// create it at the same time.
 	info, err := dir.Lstat(name)
 	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
 		err = dir.Mkdir(name, datadir.PrivateDirMode)
 		if err == nil && createMode != datadir.PrivateFileMode {
-			err = dir.Chmod(name, disk.DirModeForFiles(createMode)) // whatever the umask
+			err = dir.Chmod(name, disk.DirModeForFiles(createMode))
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -139,6 +142,7 @@ func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.
 		err := errors.New("it is not a directory; symbolic links are not followed here")
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
+	// OpenRoot follows links: check that it has opened the directory that Lstat saw.
 	next, err := dir.OpenRoot(name)
 	if err != nil {
 		return nil, err
@@ -153,7 +157,8 @@ func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.
 	return next, nil
 }
 
-// refuseDaemonDir refuses the daemon's own directories, whatever path led to them.
+// refuseDaemonDir returns an error if dir is the daemon's directory or that of the project files, whatever
+// path led to it.
 func (c *ProjectAccess) refuseDaemonDir(dir *os.Root) error {
 	dirInfo, err := dir.Stat(".")
 	if err != nil {
@@ -165,7 +170,7 @@ func (c *ProjectAccess) refuseDaemonDir(dir *os.Root) error {
 			return err
 		}
 		if os.SameFile(dirInfo, info) {
-			return errors.New("it is where the daemon keeps its own files, or project files")
+			return errors.New("the daemon keeps its own files or project files there")
 		}
 	}
 	return nil

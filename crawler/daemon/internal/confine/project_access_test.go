@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// The daemon's own directories are closed, by whatever name they are reached.
+// A confined project cannot write to the daemon's own directories, whatever path leads to them.
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")

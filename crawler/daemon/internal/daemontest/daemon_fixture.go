@@ -15,7 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// A Daemon is what a DaemonFixture runs: a supervisor of projects.
+// A Daemon is run by a DaemonFixture. *supervisor.Supervisor implements it; the interface avoids an import
+// cycle.
 type Daemon interface {
 	api.Daemon
 	Run(ctx context.Context)
@@ -27,13 +28,13 @@ type Daemon interface {
 type DaemonFixture struct {
 	WebFixture
 	T   *testing.T
-	Log slog.Handler // of the daemon; nil: nothing is logged
+	Log slog.Handler // for the daemon's log; nil: nothing is logged
 
-	daemon Daemon       // nil: it has not been started
-	close  func() error // closes the daemon
+	daemon Daemon       // nil before Run
+	close  func() error // ends Run and closes the daemon, once
 }
 
-// NewDaemonFixture starts a web, and makes the directories of a daemon.
+// NewDaemonFixture starts a server for web, and creates the directories of a daemon.
 func NewDaemonFixture(t *testing.T, web *crawltest.Web) *DaemonFixture {
 	t.Helper()
 	f := &DaemonFixture{WebFixture: newFixture(t, web), T: t}
@@ -46,7 +47,7 @@ func NewDaemonFixture(t *testing.T, web *crawltest.Web) *DaemonFixture {
 // ProjectFilesPath returns the directory of the project files.
 func (f *DaemonFixture) ProjectFilesPath() string { return filepath.Join(f.Dir, "projects") }
 
-// Logger returns where the daemon logs.
+// Logger returns the logger for the daemon: it writes to f.Log.
 func (f *DaemonFixture) Logger() *slog.Logger {
 	if f.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -54,7 +55,7 @@ func (f *DaemonFixture) Logger() *slog.Logger {
 	return slog.New(f.Log)
 }
 
-// Run runs a daemon. It ends with the test, or by Stop.
+// Run runs a daemon in a goroutine, until Stop or until the test ends.
 func (f *DaemonFixture) Run(d Daemon) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ran sync.WaitGroup
@@ -64,7 +65,7 @@ func (f *DaemonFixture) Run(d Daemon) {
 	f.T.Cleanup(func() { f.Stop() })
 }
 
-// Stop ends the daemon in order.
+// Stop closes the daemon. The test fails if that returns an error. It may be called more than once.
 func (f *DaemonFixture) Stop() {
 	f.T.Helper()
 	if err := f.close(); err != nil {
@@ -72,7 +73,7 @@ func (f *DaemonFixture) Stop() {
 	}
 }
 
-// PutProjectFile writes the file of a project, as an editor does.
+// PutProjectFile writes the file of a project into the folder of project files, atomically.
 func (f *DaemonFixture) PutProjectFile(name, text string) {
 	f.T.Helper()
 	if err := datadir.WriteFileAtomic(filepath.Join(f.ProjectFilesPath(), name+".yaml"), []byte(text)); err != nil {
@@ -80,8 +81,7 @@ func (f *DaemonFixture) PutProjectFile(name, text string) {
 	}
 }
 
-// ReloadAndFind has the daemon read the project files again, and returns what became of
-// one.
+// ReloadAndFind makes the daemon read the project files again, and returns the result for one project.
 func (f *DaemonFixture) ReloadAndFind(name string) api.ProjectReloadResult {
 	f.T.Helper()
 	all, err := f.daemon.ReloadProjects(f.T.Context())
@@ -95,7 +95,7 @@ func (f *DaemonFixture) ReloadAndFind(name string) api.ProjectReloadResult {
 	return all[i]
 }
 
-// DoActions has the daemon do what a user asks of a project.
+// DoActions sends actions for a project to the daemon, such as start and pause.
 func (f *DaemonFixture) DoActions(name string, actions ...api.ProjectAction) {
 	f.T.Helper()
 	for _, a := range actions {
@@ -105,7 +105,7 @@ func (f *DaemonFixture) DoActions(name string, actions ...api.ProjectAction) {
 	}
 }
 
-// GetProject returns a project as the daemon shows it.
+// GetProject returns a project as the API shows it.
 func (f *DaemonFixture) GetProject(name string) api.Project {
 	f.T.Helper()
 	p, err := f.daemon.Project(f.T.Context(), name)
@@ -115,7 +115,7 @@ func (f *DaemonFixture) GetProject(name string) api.Project {
 	return *p
 }
 
-// WaitForState waits until a project is in a state.
+// WaitForState waits up to a minute until a project is in state s, and returns the project.
 func (f *DaemonFixture) WaitForState(name string, s api.ProjectState) api.Project {
 	f.T.Helper()
 	var p api.Project

@@ -1,4 +1,4 @@
-// Package daemontest holds what tests of the daemon's packages share: webs on loopback with
-// a directory to crawl them from, and a daemon that runs for the time of a test. Begin
-// reading at WebFixture and DaemonFixture.
+// Package daemontest holds helpers for the tests of the daemon's packages: webs on loopback with a
+// directory for a crawl, and a daemon that runs until the test ends. Begin reading at WebFixture and
+// DaemonFixture. DaemonFixture.Run starts a goroutine that Stop, or the end of the test, ends.
 package daemontest

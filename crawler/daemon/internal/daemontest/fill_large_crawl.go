@@ -12,9 +12,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// FillLargeCrawl queues a URL of each host, a batch at a time, and visits some.
+// FillLargeCrawl queues one URL of each of hosts hosts, and visits one host in 50, with various outcomes.
 func FillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 	t.Helper()
+	// Queue the URLs in batches.
 	const batch = 1000
 	for first := 0; first < hosts; first += batch {
 		entries := make([]storage.Entry, 0, batch)
@@ -29,12 +30,13 @@ func FillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 			t.Fatal(err)
 		}
 	}
+	// Lease one URL in 50, and ack them with encoded statistics of their hosts.
 	now := time.Now()
 	leases, _, err := store.Lease(context.Background(), now, time.Hour, hosts/50)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostStats := []byte{1} // the version; then pages, begun, requests, failures, bytes, status, last visit, address
+	hostStats := []byte{1} // the format version; the numbers below are the fields of crawler.HostStats
 	for _, n := range []int64{1, 1, 2, 0, 1000, 200, now.UnixNano(), 0, 5e8, 0, 1e9, 0, 0, 0, 0, 0} {
 		hostStats = binary.AppendUvarint(hostStats, uint64(n))
 	}
@@ -49,10 +51,10 @@ func FillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 	}
 }
 
-// HeapInUse returns how many bytes of the heap are reachable.
+// HeapInUse runs the garbage collector, and returns the number of reachable bytes on the heap.
 func HeapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one finalized
+	runtime.GC() // frees the objects that the first run finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

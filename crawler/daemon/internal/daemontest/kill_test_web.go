@@ -10,17 +10,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// KillTestHosts is how many hosts the web has that crawls are killed on.
+// KillTestHosts is the number of hosts of KillTestWeb.
 const KillTestHosts = 8
 
-// KillTestHostName returns the name of one of them.
+// KillTestHostName returns the name of host i, modulo KillTestHosts.
 func KillTestHostName(i int) string { return fmt.Sprintf("h%d.example", i%KillTestHosts) }
 
-// KillTestWeb is a web of sites that take some seconds to crawl, with what makes a
-// restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
-// behind a redirect, closed pages, redirects, a sitemap; and, if chance is not
-// nil, slow answers, and servers in trouble who ask to be left alone or reset
-// connections.
+// KillTestWeb returns a web whose sites take some seconds to crawl, for crawls that are killed and
+// restarted. It has the features that make a restart difficult: a Crawl-delay longer than delay, a
+// robots.txt file behind a redirect, disallowed pages, redirects and a sitemap. If rnd is not nil, servers
+// also answer slowly, fail, send Retry-After or reset connections.
 func KillTestWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
@@ -33,7 +32,9 @@ func KillTestWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web 
 	return web
 }
 
+// killSite returns site i of KillTestWeb, with n pages.
 func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
+	// Site 0 has a Crawl-delay, and the robots.txt of site 1 is behind a redirect.
 	host := KillTestHostName(i)
 	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
 	if i == 0 {
@@ -65,7 +66,7 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }
 
-// addFaults makes a page fail when it is asked for first, and five slow.
+// addFaults makes one page fail at its first request, and six pages slow.
 func addFaults(rnd *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
 	soon.Header.Set("Retry-After", "10")

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 )
 
-// CreateSigningKey writes a new key that signs requests to a file, and returns the key.
+// CreateSigningKey writes a new key for signing requests to the file at path, and returns the key.
 func CreateSigningKey(t *testing.T, path string) *botauth.Key {
 	t.Helper()
 	key, err := botauth.GenerateKey()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ListenAsSystemd returns a socket as the service manager has it.
+// ListenAsSystemd returns a socket that receives notifications, as the service manager does.
 func ListenAsSystemd(t *testing.T) *net.UnixConn {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
@@ -18,7 +18,7 @@ func ListenAsSystemd(t *testing.T) *net.UnixConn {
 	return conn
 }
 
-// ReadNotification returns the next thing that the service manager is told.
+// ReadNotification returns the next notification. It waits up to a minute.
 func ReadNotification(t *testing.T, conn *net.UnixConn) string {
 	t.Helper()
 	text := make([]byte, 100)

@@ -15,8 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// ShopSite is a site with a page that robots.txt closes, a redirect and a page that
-// is missing.
+// ShopSite returns a site with a page that robots.txt disallows, a redirect and a missing page.
 func ShopSite() crawltest.Site {
 	page := func(title string, links ...string) crawltest.PageFunc {
 		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
@@ -40,21 +39,21 @@ func ShopSite() crawltest.Site {
 	}
 }
 
-// ShopURLs are the pages that a right crawler asks for.
+// ShopURLs are the pages of ShopSite that a correct crawler requests, sorted.
 var ShopURLs = []string{
 	"http://shop.example/", "http://shop.example/a", "http://shop.example/b?x=1&y=2",
 	"http://shop.example/missing", "http://shop.example/old",
 }
 
-// A WebFixture is a web on loopback, and a directory to crawl it from.
+// A WebFixture is a web that is served on loopback, and a directory for a crawl.
 type WebFixture struct {
 	Web    *crawltest.Web
-	Server *crawltest.Server // of Web
+	Server *crawltest.Server // serves Web
 	Addr   string            // of Server
 	Dir    string
 }
 
-// StartWeb starts a web for the time of a test.
+// StartWeb starts a server for web, which the end of the test closes.
 func StartWeb(t *testing.T, web *crawltest.Web) *crawltest.Server {
 	t.Helper()
 	server, err := web.Start("")
@@ -65,7 +64,7 @@ func StartWeb(t *testing.T, web *crawltest.Web) *crawltest.Server {
 	return server
 }
 
-// NewWebFixture starts a web for the time of a test.
+// NewWebFixture starts a server for a web of sites, which the end of the test closes.
 func NewWebFixture(t *testing.T, sites ...crawltest.Site) *WebFixture {
 	t.Helper()
 	f := newFixture(t, crawltest.New(sites...))
@@ -78,16 +77,16 @@ func newFixture(t *testing.T, web *crawltest.Web) WebFixture {
 	return WebFixture{web, server, server.Addr, t.TempDir()}
 }
 
-// DataDir returns the directory of the crawl.
+// DataDir returns the data directory of the crawl.
 func (v *WebFixture) DataDir() string { return filepath.Join(v.Dir, "data") }
 
-// CrawlArgs returns a crawl of the web, at no pace of its own.
+// CrawlArgs returns the arguments of a decorum crawl of the web without a delay, followed by more.
 func (v *WebFixture) CrawlArgs(more ...string) []string {
 	return append([]string{"crawl", "--data", v.DataDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.Addr, "--delay=0s", "--progress=none"}, more...)
 }
 
-// ReadRecords reads an output, full files too.
+// ReadRecords returns the records of a JSONL file and its rotated files.
 func ReadRecords(t *testing.T, file string) []sinks.OutputRecord {
 	t.Helper()
 	var rs []sinks.OutputRecord
@@ -101,7 +100,7 @@ func ReadRecords(t *testing.T, file string) []sinks.OutputRecord {
 	return rs
 }
 
-// SortedURLs returns the URLs of records, sorted.
+// SortedURLs returns the URLs of the records rs, sorted.
 func SortedURLs(rs []sinks.OutputRecord) []string {
 	var us []string
 	for _, r := range rs {
@@ -111,7 +110,7 @@ func SortedURLs(rs []sinks.OutputRecord) []string {
 	return us
 }
 
-// ChainSite is a site whose pages lead on one to the next, n of them.
+// ChainSite returns a site of n pages, each of which links to the next one.
 func ChainSite(host string, n int) crawltest.Site {
 	pages := map[string]crawltest.PageFunc{}
 	for i := range n {
@@ -120,7 +119,7 @@ func ChainSite(host string, n int) crawltest.Site {
 	return crawltest.Site{Host: host, Pages: pages}
 }
 
-// RequestedPages returns what was asked for, but for robots.txt files, sorted.
+// RequestedPages returns the URLs of the requests in a server's log, without robots.txt files, sorted.
 func RequestedPages(log []crawltest.Exchange) (urls []string) {
 	for _, x := range log {
 		if !strings.HasSuffix(x.URL, "/robots.txt") {
@@ -131,18 +130,18 @@ func RequestedPages(log []crawltest.Exchange) (urls []string) {
 	return urls
 }
 
-// WaitUntil waits until something is so.
+// WaitUntil waits until ok returns true. The test fails after a minute; what describes the condition.
 func WaitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Since(start) > time.Minute {
-			t.Fatalf("in a minute it did not come to this: %s", what)
+			t.Fatalf("this did not happen within a minute: %s", what)
 		}
 	}
 }
 
-// TownSites is the shop, and two hosts that a crawl does not get into: one asks for
-// too long a Crawl-delay, the robots.txt of the other fails.
+// TownSites returns ShopSite and two sites that a crawl does not visit: one has a Crawl-delay that is too
+// long, and the robots.txt of the other fails.
 func TownSites() []crawltest.Site {
 	robots := func(a crawltest.Response) func(time.Time) crawltest.RobotsSpec {
 		return crawltest.StaticRobots(crawltest.RobotsSpec{Response: a})

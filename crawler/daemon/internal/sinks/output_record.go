@@ -19,7 +19,7 @@ type OutputRecord struct {
 	Status                 int                   `json:"status"`                     // of the response; 0: no complete response arrived
 	Error                  string                `json:"error"`                      // why there is no complete response, or why its content was not kept
 	FetchedAt              time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
-	DurationMS             int64                 `json:"duration_ms"`                // from there to the end of the response, in milliseconds
+	DurationMS             int64                 `json:"duration_ms"`                // from fetched_at to the end of the response, in milliseconds
 	IP                     string                `json:"ip"`                         // of the server
 	ContentType            string                `json:"content_type"`               // of the response header
 	Bytes                  int                   `json:"bytes"`                      // of the body, as decoded
