@@ -136,7 +136,7 @@ func TestDataDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	runCommand(t, v.CrawlArgs("http://shop.example/a")...).want(t, command.ExitUsage,
-		v.DataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
+		v.DataDir()+" already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one")
 	runCommand(t, v.CrawlArgs("--resume", "http://shop.example/a")...).want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
 	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {

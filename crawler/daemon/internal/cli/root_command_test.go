@@ -162,7 +162,7 @@ func TestExitCodes(t *testing.T) {
 		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, command.ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
 		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, command.ExitUsage, `--dialect: "bing" is not one of google, yandex`},
 		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, command.ExitUsage, "choose one"},
-		{"resume of nothing", []string{"crawl", data, "--resume"}, command.ExitUsage, "holds no crawl to go on with"},
+		{"resume of nothing", []string{"crawl", data, "--resume"}, command.ExitUsage, "holds no crawl to resume"},
 		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, command.ExitUsage, "missing.yaml: no such file"},
 		{"bad project file", []string{"crawl", data, "-c", project}, command.ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
 		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", daemontest.MinimalProject+"handler: books\n")}, command.ExitUsage,

@@ -8,11 +8,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// replacementSuffix ends the name of a file that will replace another.
+// replacementSuffix is appended to the name of a file while its replacement is written.
 const replacementSuffix = ".new"
 
-// WriteFileAtomic writes a file so that a crash, or a power cut, leaves the old one or
-// the new one; when it returns, the new one.
+// WriteFileAtomic writes text to a file with mode 0600. A crash or a power cut leaves either the old file
+// or the new one. When WriteFileAtomic returns nil, the new file is on the disk.
 func WriteFileAtomic(name string, text []byte) error {
 	temporary := name + replacementSuffix
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -1,8 +1,10 @@
-// Package datadir is the directory that keeps a crawl, or a daemon: where its files are, who
-// holds its lock, and how its stores are opened, in files or in Redis. It decides whether
-// the directory is fit for a crawl that begins or goes on.
+// Package datadir manages the directory of a crawl or of a daemon: the names of its files, its lock, its
+// socket, and how its stores are opened, in files or in Redis. It decides whether a directory may be used
+// for a new or a resumed crawl. It knows nothing of what the stores hold.
 //
-// Begin reading at StateDir, then OpenStores. The commands, the outputs and the daemon
-// call it. It starts no goroutine. Its one lock, in durableLengthRecorder, guards when
-// lengths were last written.
+// Begin reading at StateDir in state_dir.go, then at OpenStores in stores.go. The commands, the outputs and
+// the daemon call it.
+//
+// The package starts no goroutine. Its one lock is durableLengthRecorder.mu. A holder calls
+// bolt.Options.ListOutputFiles, which takes the locks of the outputs.
 package datadir

@@ -9,17 +9,17 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// ImportNoteKey is the crawl's note that its state was imported. It is of this state
-// alone, and in no export.
+// ImportNoteKey is the key of the note that marks an imported state. An export does not include the note.
 const ImportNoteKey = "import"
 
-// An ImportMarker says what was imported, and whether it is all there.
+// An ImportMarker identifies the export that a state was imported from, and says whether the import is
+// complete.
 type ImportMarker struct {
-	ExportHeaderSHA256 string `json:"export"` // SHA-256 of the first line, which has the time
+	ExportHeaderSHA256 string `json:"export"` // of the first line of the export, which contains the time
 	Complete           bool   `json:"whole"`
 }
 
-// ReadImportMarker returns the mark of a state; false if it was not imported.
+// ReadImportMarker returns the marker of a state. imported is false for a state that was not imported.
 func ReadImportMarker(ctx context.Context, frontier StoreInspectorImporter) (m ImportMarker, imported bool, err error) {
 	text, err := frontier.ReadNote(ctx, decorum.Origin{}, ImportNoteKey)
 	if err != nil || text == nil {
@@ -28,6 +28,7 @@ func ReadImportMarker(ctx context.Context, frontier StoreInspectorImporter) (m I
 	return m, true, json.Unmarshal(text, &m)
 }
 
+// SaveToFrontier stores the marker in the frontier, and flushes it to the disk.
 func (m ImportMarker) SaveToFrontier(ctx context.Context, frontier StoreInspectorImporter) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -36,8 +37,8 @@ func (m ImportMarker) SaveToFrontier(ctx context.Context, frontier StoreInspecto
 	return errors.Join(frontier.SetNote(ctx, decorum.Origin{}, ImportNoteKey, text), frontier.Flush(ctx))
 }
 
-// RequireCompleteImport returns an error if only a part of the state was imported: who crawls
-// with it would visit pages again that are still to come as seen.
+// RequireCompleteImport returns an error if only a part of the state was imported. A crawl with such a
+// state would visit pages again whose records are in the missing part.
 func RequireCompleteImport(frontier StoreInspectorImporter) error {
 	ctx, cancel := context.WithTimeout(context.Background(), RedisOpenTimeout)
 	defer cancel()

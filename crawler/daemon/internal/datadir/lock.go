@@ -11,20 +11,20 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A DirectoryLock keeps other processes from a directory until it is closed.
+// A DirectoryLock keeps other processes out of a directory until it is closed. It is not safe for
+// concurrent use.
 type DirectoryLock struct {
-	lockFile *os.File // the lock file, which names the process
-	dir      *os.File // the directory itself; nil: the process already holds it
-	stateDir StateDir // of a lock that StateDir.Lock has returned
+	lockFile *os.File // names the process that holds the lock
+	dir      *os.File // the locked directory; nil: another lock of this process holds it
+	stateDir StateDir // set by StateDir.Lock; empty for other locks
 	// staleSocket is a socket outside of the directory that a killed process may have left.
 	staleSocket string
-	socket      string // the path of the socket that ListenSocket has made; empty: none
+	socket      string // the path of the socket that ListenSocket has created; empty: none
 }
 
-// Close releases the directory, and removes its socket before; one that stays is replaced by the
-// next process. It unlocks explicitly: closing the files releases a
-// lock only when no process has them open, and a process being started has copies of
-// them for a moment.
+// Close removes the socket and unlocks the directory. A socket that cannot be removed is replaced by the
+// next process. Close unlocks explicitly, because closing a file releases its lock only when no process
+// has the file open, and a process that is being started has copies of open files for a moment.
 func (h *DirectoryLock) Close() error {
 	_ = h.removeSocket()
 	err := errors.Join(unlockFile(h.lockFile), h.lockFile.Close())
@@ -35,15 +35,16 @@ func (h *DirectoryLock) Close() error {
 	return err
 }
 
-// LockDirectory keeps other processes from a directory. It locks a file in it, and the
-// directory itself, since the file can be removed. what and flag name the directory in
-// errors. held is a directory that this process already holds: if it is the same one,
-// LockDirectory locks only the file.
+// LockDirectory locks the directory root for this process. It locks the file called name in the directory,
+// which it creates if needed, and the directory itself, because the file can be removed. Errors describe
+// the directory by dirDescription and flag. lockedDir is a directory that this process has locked already,
+// or empty: if it is the same directory, LockDirectory locks only the file.
 func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) (*DirectoryLock, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, PrivateFileMode)
 	if err != nil {
 		return nil, usage.Errorf("cannot use %s: %w", dirDescription, err)
 	}
+	// Lock the file, then the directory. The file names the process that has it.
 	h := &DirectoryLock{lockFile: f}
 	switch acquired, err := tryLockFile(f); {
 	case err != nil:
@@ -59,6 +60,7 @@ func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	if !acquired {
 		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
+	// Remember the socket of the previous holder before replacing the text of the file.
 	_, h.staleSocket = readLockFile(f)
 	h.writeHolder("")
 	return h, nil
@@ -68,9 +70,9 @@ func newDirectoryInUseError(holder string, root *os.Root, flag string) error {
 	return fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s", holder, root.Name(), flag)
 }
 
-// tryLockDir locks the directory itself, unless this process already holds it. It returns
-// false if another process has the lock. Some file systems, NFS for example, cannot
-// lock a directory: there only the file is locked.
+// tryLockDir locks the directory itself, unless it is lockedDir, which this process has locked already. It
+// returns false if another process has the lock. It returns true on file systems that cannot lock a
+// directory, such as NFS: there, only the file is locked.
 func (h *DirectoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -86,7 +88,7 @@ func (h *DirectoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error
 	return acquired || err != nil, nil
 }
 
-// isSameDirectory reports whether dir is the directory called name.
+// isSameDirectory reports whether dir is the directory at path name.
 func isSameDirectory(dir *os.File, name string) (bool, error) {
 	dirInfo, err := dir.Stat()
 	namedInfo, err2 := os.Stat(name)
@@ -96,7 +98,8 @@ func isSameDirectory(dir *os.File, name string) (bool, error) {
 	return os.SameFile(dirInfo, namedInfo), nil
 }
 
-// IsInUse reports whether a process crawls from the directory, as far as its locks show.
+// IsInUse reports whether a process has locked the directory. It returns false where locks cannot be
+// tested.
 func (d StateDir) IsInUse() bool {
 	return isLocked(d.Path(LockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
 }
@@ -111,21 +114,21 @@ func isLocked(name string, flag int) bool {
 	defer f.Close()
 	acquired, err := tryLockFile(f)
 	if acquired {
-		_ = unlockFile(f) // the file is closed in any case
+		_ = unlockFile(f) // if this fails, the Close above unlocks it
 	}
 	return err == nil && !acquired
 }
 
-// WasUsedButIsIdle reports whether processes have worked in the directory, but none does now. It
+// WasUsedButIsIdle reports whether a process has used the directory earlier, and none uses it now. It
 // returns false where locks cannot be tested.
 func (d StateDir) WasUsedButIsIdle() bool {
 	info, err := os.Stat(d.Path(LockFile))
 	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.IsInUse()
 }
 
-// writeHolder writes into the lock file which process holds it and, if socket is not empty, the
-// path of the process's socket, a line each. Where the write fails, on a full disk for
-// example, messages name no process, and no other process finds the socket.
+// writeHolder writes into the lock file the ID of this process and, if socket is not empty, the path of
+// its socket, one per line. It ignores errors. After one, on a full disk for example, messages do not name
+// the process, and other processes do not find a socket outside of the directory.
 func (h *DirectoryLock) writeHolder(socket string) {
 	text := fmt.Sprintf("%d\n", os.Getpid())
 	if socket != "" {
@@ -136,8 +139,8 @@ func (h *DirectoryLock) writeHolder(socket string) {
 	}
 }
 
-// readLockFile names the process that holds a lock file, if the file does, and the path of
-// its socket, empty if the file names none.
+// readLockFile returns a description of the process that holds a lock file, and the path of its socket. The
+// path is empty if the file names no socket.
 func readLockFile(f *os.File) (holder, socket string) {
 	text, _ := io.ReadAll(io.NewSectionReader(f, 0, maxLockFileBytes))
 	pidText, rest, _ := strings.Cut(string(text), "\n")
@@ -148,5 +151,5 @@ func readLockFile(f *os.File) (holder, socket string) {
 	return "another process", socket
 }
 
-// maxLockFileBytes is how much of a lock file is read: a number and a path.
+// maxLockFileBytes limits how much of a lock file is read. It is enough for a number and a path.
 const maxLockFileBytes = 5000

@@ -4,10 +4,11 @@ package datadir
 
 import "os"
 
-// hasFileLocks says that tryLockFile tells whether another process has the lock.
+// hasFileLocks reports whether tryLockFile can detect the lock of another process.
 const hasFileLocks = false
 
-// tryLockFile leaves it to the store to notice that another process has it open.
+// tryLockFile returns true without a lock. The store notices if another process has it open.
 func tryLockFile(*os.File) (bool, error) { return true, nil }
 
+// unlockFile does nothing.
 func unlockFile(*os.File) error { return nil }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// hasFileLocks says that tryLockFile tells whether another process has the lock.
+// hasFileLocks reports whether tryLockFile can detect the lock of another process.
 const hasFileLocks = true
 
-// tryLockFile locks f for this process; false says that another process has it.
+// tryLockFile locks f. It returns false if f is locked through another open file, of this process or
+// another one.
 func tryLockFile(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -20,5 +21,5 @@ func tryLockFile(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// unlockFile lets others lock f.
+// unlockFile releases the lock on f.
 func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

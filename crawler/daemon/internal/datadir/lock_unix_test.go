@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A directory that was given back is free at once, though a process that was started
-// meanwhile still has the file of its lock.
+// A released directory is free at once, even if a process that was started meanwhile still has a copy of
+// the lock file's descriptor.
 func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	dir := StateDir(t.TempDir())
 	first, err := dir.Lock()
@@ -23,12 +23,12 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = child.Wait() }) // it is killed at the end of the test
+	t.Cleanup(func() { _ = child.Wait() }) // the end of the test kills the child
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if dir.IsInUse() {
-		t.Error("the directory is said to be in use")
+		t.Error("IsInUse returns true")
 	}
 	second, err := dir.Lock()
 	if err != nil {
@@ -39,9 +39,8 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	}
 }
 
-// TestDirectoryIsHeldWithoutItsLockFile: a directory stays locked when its lock file is
-// removed or replaced. The same holds for an archive's directory, which may be the
-// crawl's own.
+// A directory stays locked when its lock file is removed or replaced. The same holds for the directory of
+// an archive, which may be the crawl's own.
 func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	dir := StateDir(t.TempDir())
 	first, err := dir.Lock()
@@ -57,7 +56,7 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 			second.Close()
 		}
 		if !dir.IsInUse() {
-			t.Errorf("with %s removed, the directory is said to be free", name)
+			t.Errorf("with %s removed, IsInUse returns false", name)
 		}
 	}
 	archive, err := lockWithFile(t, string(dir), "warc.lock", string(dir))
@@ -68,11 +67,11 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 		t.Error(err)
 	}
 	if dir.IsInUse() {
-		t.Error("the directory is said to be in use")
+		t.Error("IsInUse returns true")
 	}
 }
 
-// lockWithFile holds a directory by a lock file.
+// lockWithFile locks a directory with the lock file called name.
 func lockWithFile(t *testing.T, dir, name, lockedDir string) (*DirectoryLock, error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)

@@ -16,24 +16,24 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// An OutputFileCheckpoint is the record of a file of output in the state of a crawl.
+// An OutputFileCheckpoint is the record in the state of a crawl about one output file.
 type OutputFileCheckpoint struct {
 	bolt.OutputFileExtent
-	IsRecorded                 bool
-	UncheckedSinceUncleanClose bool         // the state was not closed in order
-	Log                        *slog.Logger // for cuts, if its user sets it; nil: slog.Default
+	IsRecorded                 bool         // false: the state has no record of the file
+	UncheckedSinceUncleanClose bool         // see DurableOutputLengths
+	Log                        *slog.Logger // for messages about cut files; nil: slog.Default
 }
 
-// DurableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
-// The zero value has no lengths.
+// DurableOutputLengths holds the durable lengths of the output files, as the state of a crawl records
+// them. The zero value holds no lengths.
 type DurableOutputLengths struct {
 	stateDir                   StateDir
 	files                      []bolt.OutputFileExtent
 	UncheckedSinceUncleanClose bool // the state was not closed in order, and the files have not been checked since
 }
 
-// PathToRecord returns the name of a file or directory of output in the state. Names below
-// the crawl's directory are relative to it, so that the directory may be moved.
+// PathToRecord returns the path under which the state records an output file or directory. A path below the
+// crawl's directory is relative to it, so that the directory may be moved.
 func (d StateDir) PathToRecord(name string) string {
 	absDir, err := filepath.Abs(string(d))
 	absPath, err2 := filepath.Abs(name)
@@ -46,7 +46,8 @@ func (d StateDir) PathToRecord(name string) string {
 	return absPath
 }
 
-// Find returns the record of a file or directory.
+// Find returns the record of the output file or directory at path name. Its IsRecorded is false if the
+// state has none.
 func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
 	path := k.stateDir.PathToRecord(name)
 	for _, f := range k.files {
@@ -57,8 +58,8 @@ func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
 	return OutputFileCheckpoint{}
 }
 
-// ReadDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
-// No process may have the state open.
+// ReadDurableOutputLengths reads the records of the output files from the closed state of a crawl. No
+// process may have the state open.
 func (d StateDir) ReadDurableOutputLengths(p project.Project) (k DurableOutputLengths, err error) {
 	if p.Store.Redis.IsUsed() {
 		return d.readOutputLengths()
@@ -72,7 +73,7 @@ func (d StateDir) ReadDurableOutputLengths(p project.Project) (k DurableOutputLe
 	return k, nil
 }
 
-// DurableOutputLengthsFromStores returns the records of the files of output in an open state.
+// DurableOutputLengthsFromStores returns the records of the output files from the open stores s.
 func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlStores) (k DurableOutputLengths, err error) {
 	if s.IsRemote {
 		return d.readOutputLengths()
@@ -90,16 +91,16 @@ func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlSto
 	return k, err
 }
 
-// A crawl with its state in Redis keeps the lengths of its files in a file beside them:
-// several processes share the state, and each has its own files.
+// outputLengthsFile holds the lengths of the output files for a crawl whose state is in Redis. Several
+// processes share that state, and each has its own output files.
 const outputLengthsFile = "lengths.json"
 
-// lengthsInterval is the shortest time between two writes of that file. A length that is
-// too low only allows a longer cut; no loss goes unnoticed, because the bytes on the
-// disk are whole.
+// lengthsInterval is the minimum time between two writes of outputLengthsFile. A recorded length that is too
+// low only allows a damaged end to be cut further back. The bytes on the disk are whole, so every loss is
+// noticed.
 const lengthsInterval = time.Second
 
-// durableLengthRecorder keeps how much of each file is on the disk, in a file.
+// A durableLengthRecorder writes the durable lengths of the output files to a file.
 type durableLengthRecorder struct {
 	path            string
 	listOutputFiles func() []bolt.OutputFileExtent
@@ -107,7 +108,7 @@ type durableLengthRecorder struct {
 	lastSavedAt     time.Time
 }
 
-// saveIfDue writes the lengths, at most every lengthsInterval.
+// saveIfDue writes the lengths, unless the last write is younger than lengthsInterval.
 func (l *durableLengthRecorder) saveIfDue() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,14 +125,14 @@ func (l *durableLengthRecorder) saveIfDue() error {
 		err = WriteFileAtomic(l.path, text)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot keep how long the files of output are: %w", err)
+		return fmt.Errorf("cannot save the lengths of the output files: %w", err)
 	}
 	l.lastSavedAt = now
 	return nil
 }
 
-// readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
-// ended in order, so all lines are checked.
+// readOutputLengths returns the lengths that a durableLengthRecorder wrote. The file does not say whether
+// the crawl ended in order, so all lines must be checked.
 func (d StateDir) readOutputLengths() (k DurableOutputLengths, err error) {
 	k = DurableOutputLengths{stateDir: d, UncheckedSinceUncleanClose: true}
 	text, err := os.ReadFile(d.Path(outputLengthsFile))
@@ -142,7 +143,7 @@ func (d StateDir) readOutputLengths() (k DurableOutputLengths, err error) {
 		err = json.Unmarshal(text, &k.files)
 	}
 	if err != nil {
-		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl mends the ends of its files of output without it",
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl repairs the ends of its output files without it",
 			d.Path(outputLengthsFile), err)
 	}
 	return k, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// RedisOptions returns the options for the project's Redis. It opens files by open.
+// RedisOptions returns the options for the Redis servers of a project. It reads the files that r names with
+// open.
 func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
@@ -44,11 +45,12 @@ func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis
 	return opts, nil
 }
 
-// RedisOpenTimeout is how long it may take to find the servers of a store.
+// RedisOpenTimeout limits the time for opening a store in Redis.
 const RedisOpenTimeout = 30 * time.Second
 
-// OpenRedisStores opens the stores of a crawl whose state is in Redis, as files would be
-// opened, and notes in its directory that it is.
+// OpenRedisStores opens the stores of a crawl whose state is in Redis, with those of boltOpts that apply,
+// and records in the crawl's directory that the state is in Redis. It fails if the directory holds a state
+// in files.
 func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s CrawlStores, err error) {
 	dir := StateDir(p.Store.Path)
 	if _, err := os.Stat(dir.Path(StoreFile)); err == nil {
@@ -59,6 +61,7 @@ func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.O
 	if err != nil {
 		return s, err
 	}
+	// Record the lengths of the output files in a local file, each time after they were synced.
 	if boltOpts.ListOutputFiles != nil {
 		l := durableLengthRecorder{path: dir.Path(outputLengthsFile), listOutputFiles: boltOpts.ListOutputFiles}
 		beforeWrite := boltOpts.BeforeWrite
@@ -70,12 +73,13 @@ func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.O
 		}
 	}
 	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
+	// Open the two stores, and mark the directory last.
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.IsRemote = true
 	if s.Robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
 		return CrawlStores{}, err
 	}
-	opts.OnStallChange = boltOpts.OnStallChange // of the frontier's alone: it is asked as a whole, and often
+	opts.OnStallChange = boltOpts.OnStallChange // only of the frontier, which is queried often and in all partitions
 	if s.Frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
 		if err = WriteFileAtomic(dir.Path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil
@@ -85,7 +89,7 @@ func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.O
 	return CrawlStores{}, errors.Join(err, s.Robots.Close())
 }
 
-// openRedisStore returns an interface that is nil where the store is.
+// openRedisStore opens a store in Redis. It returns a nil interface with an error.
 func openRedisStore(opts redis.Options, prefix string) (StoreInspectorImporter, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), RedisOpenTimeout)
 	defer cancel()

@@ -11,20 +11,19 @@ import (
 	"syscall"
 )
 
-// SocketFile is a Unix domain socket in the directory of a daemon, or of a crawl that runs in
-// the foreground. A process that can connect to it operates the daemon without a token: its
-// mode is 0600, and on Linux the peer must be root or the daemon's user. Where the path of
-// the directory is too long for a socket's, the socket is in a temporary directory of mode
-// 0700, and the lock file names it.
+// SocketFile is the Unix domain socket in the directory of a daemon, or of a crawl in the foreground. A
+// process that can connect to it operates the daemon without a token. Its mode is therefore 0600, and on
+// Linux the peer must be root or the daemon's user. If the path would be too long for a socket, the socket
+// is in a temporary directory of mode 0700, and the lock file names it.
 const SocketFile = "socket"
 
-// maxSocketPath is how many bytes the path of a socket may have on every system:
-// sun_path has 104 on BSD and macOS, one of them for the final NUL.
+// maxSocketPath is the maximum length in bytes of a socket's path on every system: sun_path has 104 bytes on
+// BSD and macOS, including the final NUL.
 const maxSocketPath = 103
 
-// ListenSocket creates the socket of the locked directory. An existing socket there belongs
-// to a killed process, and is replaced. Closing the listener does not remove the file; Close
-// of the lock does.
+// ListenSocket creates the socket of the locked directory, and listens on it. It replaces an existing
+// socket, which a killed process has left. DirectoryLock.Close removes the socket; closing the listener
+// does not.
 func (h *DirectoryLock) ListenSocket(ctx context.Context) (net.Listener, error) {
 	h.socket = h.stateDir.Path(SocketFile)
 	if err := removeSocketFile(h.socket); err != nil {
@@ -40,8 +39,8 @@ func (h *DirectoryLock) ListenSocket(ctx context.Context) (net.Listener, error) 
 		h.socket = filepath.Join(dir, SocketFile)
 		h.writeHolder(h.socket)
 	}
-	// On Linux the new file takes its mode from the descriptor, so that no other
-	// user can connect even before the chmod below. Elsewhere this may fail.
+	// Set the mode before and after bind. On Linux the new file takes its mode from the descriptor, so that
+	// other users cannot connect even before the chmod below. Elsewhere the first step may fail.
 	setPrivateMode := func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = setSocketMode(fd) })
 	}
@@ -56,7 +55,7 @@ func (h *DirectoryLock) ListenSocket(ctx context.Context) (net.Listener, error) 
 	return sameUserListener{l}, nil
 }
 
-// removeSocket removes the socket that ListenSocket has made, if it has.
+// removeSocket removes the socket that ListenSocket has created, if any.
 func (h *DirectoryLock) removeSocket() error {
 	name := h.socket
 	if name == "" {
@@ -66,11 +65,11 @@ func (h *DirectoryLock) removeSocket() error {
 	if name == h.stateDir.Path(SocketFile) {
 		return removeSocketFile(name)
 	}
-	h.writeHolder("") // first: another user may make a socket of that name when it is gone
+	h.writeHolder("") // first: once the socket is gone, another user may create one with its name
 	return removeSocketAndTempDir(name)
 }
 
-// removeSocketAndTempDir removes a socket and its temporary directory, if they are there.
+// removeSocketAndTempDir removes a socket and its temporary directory, if they exist.
 func removeSocketAndTempDir(name string) error {
 	err := errors.Join(removeSocketFile(name), os.Remove(filepath.Dir(name)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,21 +78,21 @@ func removeSocketAndTempDir(name string) error {
 	return err
 }
 
-// removeStaleSocket removes the socket in a temporary directory that a killed process has
-// left; empty: it had none. One that answers is of a process that lives: the lock file that
-// names it is in a copy of that process's directory.
+// removeStaleSocket removes the socket at path name, which a killed process has left in a temporary
+// directory. It does nothing for an empty name, and for a socket that accepts a connection: then the lock
+// file was copied with its directory, and the process that it names is alive.
 func removeStaleSocket(name string) {
 	if name == "" {
 		return
 	}
 	if c, err := net.Dial("unix", name); err == nil {
-		_ = c.Close() // it only showed that a process listens
+		_ = c.Close() // the connection has shown that a process listens
 		return
 	}
-	_ = removeSocketAndTempDir(name) // else it stays, as any temporary file of a killed process
+	_ = removeSocketAndTempDir(name) // after an error it stays, like any temporary file of a killed process
 }
 
-// removeSocketFile removes a socket, if it is there.
+// removeSocketFile removes a socket if it exists. It returns an error for a file that is not a socket.
 func removeSocketFile(name string) error {
 	info, err := os.Lstat(name)
 	switch {
@@ -107,18 +106,18 @@ func removeSocketFile(name string) error {
 	return os.Remove(name)
 }
 
-// DialSocket connects to the process that runs the daemon, or the crawl, of the directory.
+// DialSocket connects to the socket of the process that runs the daemon or the crawl of the directory.
 func (d StateDir) DialSocket(ctx context.Context) (net.Conn, error) {
 	name := d.socketPath()
 	if name != d.Path(SocketFile) && !d.IsInUse() {
-		// The process was killed, and another user may have made a socket of that name since.
+		// The process was killed, and another user may have created a socket with that name since.
 		return nil, &net.OpError{Op: "dial", Net: "unix", Err: fs.ErrNotExist}
 	}
 	return new(net.Dialer).DialContext(ctx, "unix", name)
 }
 
-// socketPath returns the path of the directory's socket: the one that the lock file names, if
-// it names one.
+// socketPath returns the path of the directory's socket: the path in the lock file or, by default,
+// SocketFile.
 func (d StateDir) socketPath() string {
 	f, err := os.Open(d.Path(LockFile))
 	if err == nil {
@@ -130,7 +129,7 @@ func (d StateDir) socketPath() string {
 	return d.Path(SocketFile)
 }
 
-// A sameUserListener accepts connections from the daemon's user and from root only.
+// A sameUserListener accepts only connections for which authorizeSocketPeer returns true.
 type sameUserListener struct{ net.Listener }
 
 // Accept returns the next connection of a peer that may operate the daemon.
@@ -144,7 +143,7 @@ func (l sameUserListener) Accept() (net.Conn, error) {
 		if ok {
 			return socketPeerConn{c, peer}, nil
 		}
-		_ = c.Close() // nothing else can be done if this fails
+		_ = c.Close() // an error here has no remedy
 	}
 }
 
@@ -155,5 +154,5 @@ type socketPeerConn struct {
 	peer string // describes the process that connected
 }
 
-// RemoteAddr returns the peer.
+// RemoteAddr returns an address whose name describes the peer.
 func (c socketPeerConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.peer, Net: "unix"} }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setSocketMode sets the mode that the socket file gets at bind.
+// setSocketMode sets the mode that bind gives to the socket file.
 func setSocketMode(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
 
-// authorizeSocketPeer returns the peer's user and process by the kernel, and whether it may operate
-// the daemon: root and the daemon's user may.
+// authorizeSocketPeer returns the user and the process of the peer, as the kernel reports them, and whether
+// the peer may operate the daemon: root and the daemon's user may.
 func authorizeSocketPeer(c *net.UnixConn) (peer string, ok bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -4,8 +4,8 @@ package datadir
 
 import "net"
 
-// setSocketMode does nothing: the file's mode is set once the file is there.
+// setSocketMode does nothing: ListenSocket sets the mode after bind.
 func setSocketMode(uintptr) error { return nil }
 
-// authorizeSocketPeer accepts every peer: the mode of the socket's file limits who can connect.
+// authorizeSocketPeer accepts every peer, because the mode of the socket file limits who can connect.
 func authorizeSocketPeer(*net.UnixConn) (peer string, ok bool) { return "unix", true }

@@ -17,24 +17,26 @@ import (
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
-// The files of a crawl's directory that are its own. Others are never touched.
+// The crawl's own files in its directory. Other files there are never touched.
 const (
-	StoreFile   = "frontier.db" // the frontier, by storage/bolt
-	RobotsFile  = "robots.db"   // what was learnt of robots.txt files, likewise
-	redisFile   = "redis"       // in place of these: the state is in Redis, under this prefix
-	ProjectFile = "crawl.yaml"  // the project as it was started last: --resume needs no more
-	OutputFile  = "pages.jsonl" // the output, if no other place is named
-	BodiesDir   = "bodies"      // the bodies of pages, if they are wanted
-	LedgerDir   = "ledger"      // what permitted each request
-	LockFile    = "lock"        // held by the process that crawls from here
+	StoreFile   = "frontier.db" // the frontier, in the format of storage/bolt
+	RobotsFile  = "robots.db"   // the robots.txt files, likewise
+	redisFile   = "redis"       // instead of these two, if the state is in Redis: holds the prefix there
+	ProjectFile = "crawl.yaml"  // the project of the last run, for --resume
+	OutputFile  = "pages.jsonl" // the default output
+	BodiesDir   = "bodies"      // the bodies of pages, if the project writes them
+	LedgerDir   = "ledger"      // records what permitted each request
+	LockFile    = "lock"        // locked by the process that crawls
 )
 
-// A StateDir is the directory that keeps a crawl.
+// A StateDir is the path of the directory that holds the state of a crawl or of a daemon.
 type StateDir string
 
+// Path returns the path of a file in the directory.
 func (d StateDir) Path(file string) string { return filepath.Join(string(d), file) }
 
-// Lock makes the directory, and keeps others from crawling from it.
+// Lock creates the directory if it does not exist, and locks it for this process. It returns an error if
+// another process has locked it.
 func (d StateDir) Lock() (*DirectoryLock, error) {
 	if err := os.MkdirAll(string(d), PrivateDirMode); err != nil {
 		return nil, usage.Errorf("cannot make the data directory: %w", err)
@@ -52,8 +54,8 @@ func (d StateDir) Lock() (*DirectoryLock, error) {
 	return h, nil
 }
 
-// IsOwnStateFile reports whether name is one of the crawl's own files of state, what WriteFileAtomic
-// makes while it replaces one, or in the ledger's directory.
+// IsOwnStateFile reports whether the path name is one of the crawl's own state files, the temporary file of
+// WriteFileAtomic for one, or in the ledger's directory.
 func (d StateDir) IsOwnStateFile(name string) bool {
 	path, err := filepath.Abs(name)
 	ledger, err2 := filepath.Abs(d.Path(LedgerDir))
@@ -70,7 +72,7 @@ func (d StateDir) IsOwnStateFile(name string) bool {
 	return IsWithin(path, ledger)
 }
 
-// HasCrawl reports whether a crawl was begun here.
+// HasCrawl reports whether the directory holds the state of a crawl, in files or in Redis.
 func (d StateDir) HasCrawl() (bool, error) {
 	for _, file := range []string{StoreFile, redisFile} {
 		info, err := os.Stat(d.Path(file))
@@ -84,8 +86,7 @@ func (d StateDir) HasCrawl() (bool, error) {
 	return false, nil
 }
 
-// RequireCrawl returns an error unless a crawl was begun here, for commands
-// that look into one.
+// RequireCrawl returns an error unless the directory holds a crawl, for commands that inspect one.
 func (d StateDir) RequireCrawl() error {
 	if hasCrawl, err := d.HasCrawl(); err != nil || !hasCrawl {
 		return errors.Join(usage.Errorf("%s holds no crawl: name the directory of one with --data", d), err)
@@ -93,9 +94,8 @@ func (d StateDir) RequireCrawl() error {
 	return nil
 }
 
-// CheckResumeOrFresh returns an error unless the directory is fit for a crawl that goes on,
-// or that starts anew, or, if neither is said, for one that must find nothing
-// here.
+// CheckResumeOrFresh returns an error unless the directory can be used: with resume it must hold a crawl;
+// with startFresh it may hold one; with neither it must hold none.
 func (d StateDir) CheckResumeOrFresh(resume, startFresh bool) error {
 	hasCrawl, err := d.HasCrawl()
 	switch {
@@ -104,17 +104,18 @@ func (d StateDir) CheckResumeOrFresh(resume, startFresh bool) error {
 	case resume && !hasCrawl:
 		return d.NewNoCrawlError()
 	case hasCrawl && !resume && !startFresh:
-		return usage.Errorf("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
+		return usage.Errorf("%s already holds a crawl: --resume continues it, --fresh moves its files aside and starts a new one", d)
 	}
 	return nil
 }
 
+// NewNoCrawlError returns the error of --resume for a directory without a crawl.
 func (d StateDir) NewNoCrawlError() error {
-	return usage.Errorf("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
+	return usage.Errorf("%s holds no crawl to resume: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
 }
 
-// MoveOldCrawl moves the crawl's files into a directory of their own beside the
-// new ones, with the rotated files of its output. Nothing is deleted.
+// MoveOldCrawl moves the crawl's files, and the files of its output that rotatedOutputs names, into a new
+// subdirectory called before-TIME-…. It deletes nothing. It leaves the lock file.
 func (d StateDir) MoveOldCrawl(now time.Time, rotatedOutputs []string) error {
 	files := []string{StoreFile, RobotsFile, redisFile, outputLengthsFile, ProjectFile, OutputFile, BodiesDir, LedgerDir}
 	files = append(files, rotatedOutputs...)
@@ -123,6 +124,7 @@ func (d StateDir) MoveOldCrawl(now time.Time, rotatedOutputs []string) error {
 		if _, err := os.Lstat(d.Path(file)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		// Create the subdirectory for the first file, so that an empty directory stays empty.
 		if movedDir == "" {
 			var err error
 			if movedDir, err = os.MkdirTemp(string(d), "before-"+now.UTC().Format("20060102T150405Z")+"-"); err != nil {
@@ -136,7 +138,7 @@ func (d StateDir) MoveOldCrawl(now time.Time, rotatedOutputs []string) error {
 	return nil
 }
 
-// SaveProject writes p for a later --resume. The text records whether p came by the API of
+// SaveProject writes p to ProjectFile, for a later --resume. The text records whether p came by the API of
 // a daemon.
 func (d StateDir) SaveProject(p project.Project, createdByAPI bool) error {
 	text, err := EncodeProject(p)
@@ -147,13 +149,14 @@ func (d StateDir) SaveProject(p project.Project, createdByAPI bool) error {
 		err = WriteFileAtomic(d.Path(ProjectFile), text)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot keep the project: %w", err)
+		return fmt.Errorf("cannot save the project: %w", err)
 	}
 	return nil
 }
 
-// EncodeProject returns p as save writes it: --resume may be called from elsewhere. A project
-// of which --resume would read no more than a part is refused.
+// EncodeProject returns p as SaveProject writes it. Its paths are absolute, because --resume may run in
+// another directory. It returns an error for a project that --resume could not read, because the text is
+// too long or too deep.
 func EncodeProject(p project.Project) ([]byte, error) {
 	var err error
 	p.ForEachFilePath(func(_ project.FilePathField, _ string, path *string) *project.FieldProblem {
@@ -170,8 +173,8 @@ func EncodeProject(p project.Project) ([]byte, error) {
 	return text, errors.Join(err, e)
 }
 
-// RequireLocalState returns an error if the state of the directory's crawl is in Redis,
-// for what needs it in files.
+// RequireLocalState returns an error if the state of the directory's crawl is in Redis, for callers that
+// need it in files.
 func (d StateDir) RequireLocalState() error {
 	if _, err := os.Stat(d.Path(redisFile)); err == nil {
 		return usage.Errorf("the state of the crawl in %s is in Redis: see store.redis of its project", d)
@@ -181,22 +184,21 @@ func (d StateDir) RequireLocalState() error {
 	return nil
 }
 
-// IsWithin reports whether a file is in a directory, or is it.
+// IsWithin reports whether the path file is dir or below it. It looks only at the names.
 func IsWithin(file, dir string) bool {
 	rel, err := filepath.Rel(dir, file)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// APICreatedProjectHeader begins the copy, in the project's directory, of a project that came by the
-// API.
+// APICreatedProjectHeader is the first line of ProjectFile for a project that came by the API of a daemon.
 const APICreatedProjectHeader = "# This project came by the API of a daemon.\n"
 
 // The files of a daemon's directory.
 const (
-	DaemonStateFile = "daemon.json" // what it was told: wanted states, brakes
-	AuditFile       = "audit.jsonl" // who changed what
-	ProjectsDir     = "projects"    // the state of each project, in a directory of its name
-	DeletedDir      = "deleted"     // of those that were deleted
+	DaemonStateFile = "daemon.json" // the desired states of projects, and the brakes
+	AuditFile       = "audit.jsonl" // the changes that callers of the API made
+	ProjectsDir     = "projects"    // the state of each project, in a directory with its name
+	DeletedDir      = "deleted"     // the state and the files of deleted projects
 )
 
 // IsDaemonDir reports whether d is the directory of a daemon.
@@ -205,17 +207,17 @@ func (d StateDir) IsDaemonDir() bool {
 	return err == nil
 }
 
-// DaemonDir returns the directory of the daemon to which d, the directory of a project's
-// state, belongs. isProject is false for any other directory.
+// DaemonDir returns the directory of the daemon to which d belongs. isProject is false if d is not the
+// directory of a daemon's project.
 func (d StateDir) DaemonDir() (daemon StateDir, isProject bool) {
 	daemon = StateDir(d.Path(filepath.Join("..", "..")))
 	return daemon, filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir && daemon.IsDaemonDir()
 }
 
-// BaseName returns the last element of the path of the directory.
+// BaseName returns the last element of the directory's path.
 func (d StateDir) BaseName() string { return filepath.Base(filepath.Clean(string(d))) }
 
-// ProjectDirs returns the directories of the state of a daemon's projects, by their names.
+// ProjectDirs returns the directories with the state of a daemon's projects, by project name.
 func (d StateDir) ProjectDirs() (map[string]StateDir, error) {
 	entries, err := os.ReadDir(d.Path(ProjectsDir))
 	dirs := map[string]StateDir{}
@@ -227,8 +229,8 @@ func (d StateDir) ProjectDirs() (map[string]StateDir, error) {
 	return dirs, err
 }
 
-// The modes of the files and directories that decorum creates: only the daemon's user
-// can read them. Existing ones keep their modes.
+// The modes of the files and directories that decorum creates: only its user can read them. Existing ones
+// keep their modes.
 const (
 	PrivateDirMode  fs.FileMode = 0o700
 	PrivateFileMode             = disk.PrivateMode

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOutputsAreNoState: output may not use the files of the crawl's state, or the
-// names that they have while they are replaced.
+// IsOwnStateFile recognizes the files of the crawl's state, and the names that they have while they are
+// replaced. Outputs may not use these.
 func TestOutputsAreNoState(t *testing.T) {
 	d := StateDir(filepath.Join(t.TempDir(), "data"))
 	for name, owned := range map[string]bool{

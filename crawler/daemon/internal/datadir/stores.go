@@ -12,15 +12,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// Stores keep the state of a crawl. What is known of robots.txt files has one of
-// its own, which crawls of one process share.
+// CrawlStores hold the state of a crawl. The robots.txt files have a store of their own, which the crawls
+// of one daemon share unless the state is in Redis.
 type CrawlStores struct {
 	Frontier StoreInspectorImporter
 	Robots   storage.NoteStore
-	IsRemote bool // in Redis: others work on them too, and they may be out of reach
+	IsRemote bool // in Redis: other processes use the stores, too, and they may be unavailable
 }
 
-// OpenStores opens the state of the crawl, which must be whole.
+// OpenStores opens the stores of a crawl. It fails if an import into them was not completed. The caller
+// must call Close.
 func OpenStores(p project.Project, opts bolt.Options) (CrawlStores, error) {
 	s, err := OpenStoresAllowingPartialImport(p, opts)
 	if err != nil {
@@ -32,7 +33,8 @@ func OpenStores(p project.Project, opts bolt.Options) (CrawlStores, error) {
 	return s, nil
 }
 
-// OpenStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
+// OpenStoresAllowingPartialImport opens the stores of a crawl: the files in its directory, or those in
+// Redis.
 func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s CrawlStores, err error) {
 	if p.Store.Redis.IsUsed() {
 		return OpenRedisStores(p, os.Open, opts)
@@ -42,7 +44,7 @@ func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s Cr
 		return CrawlStores{}, err
 	}
 	robotsOpts := opts
-	robotsOpts.ListOutputFiles = nil // the frontier keeps the files
+	robotsOpts.ListOutputFiles = nil // the frontier records the output files
 	if s.Robots, err = OpenBoltNotes(dir.robotsStorePath(), robotsOpts); err != nil {
 		return CrawlStores{}, err
 	}
@@ -52,9 +54,9 @@ func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s Cr
 	return s, nil
 }
 
-// OpenBoltFrontier opens the file of a frontier. What was learnt of robots.txt files is on
-// the disk before the frontier says that they have been asked for: else a crash between
-// the two would have a crawl wait for a redirect of a robots.txt that was followed.
+// OpenBoltFrontier opens the file of a frontier. The frontier flushes robots before each of its writes, so
+// that a robots.txt file is on the disk before the ack of its visit. Otherwise, after a crash between the
+// two, the frontier could wait for a robots.txt redirect that the gate has already processed.
 func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) (StoreInspectorImporter, error) {
 	beforeWrite := opts.BeforeWrite
 	opts.BeforeWrite = func() error {
@@ -67,8 +69,8 @@ func OpenBoltFrontier(file string, opts bolt.Options, robots storage.NoteStore) 
 	return OpenBoltStore(file, opts)
 }
 
-// robotsStorePath is the file that keeps what is known of robots.txt files: the crawl's own,
-// or, in the directory of a daemon's project, that of all its projects.
+// robotsStorePath returns the path of the store of robots.txt files: that of the crawl or, for the
+// directory of a daemon's project, that of all projects.
 func (d StateDir) robotsStorePath() string {
 	if daemon, isProject := d.DaemonDir(); isProject {
 		return daemon.Path(RobotsFile)
@@ -76,7 +78,7 @@ func (d StateDir) robotsStorePath() string {
 	return d.Path(RobotsFile)
 }
 
-// OpenBoltStore returns an interface that is nil where the store is.
+// OpenBoltStore opens a frontier in a file. It returns a nil interface with an error.
 func OpenBoltStore(file string, opts bolt.Options) (StoreInspectorImporter, error) {
 	s, err := bolt.Open(file, opts)
 	if err != nil {
@@ -85,7 +87,7 @@ func OpenBoltStore(file string, opts bolt.Options) (StoreInspectorImporter, erro
 	return s, nil
 }
 
-// OpenBoltNotes returns an interface that is nil where the notes are.
+// OpenBoltNotes opens a store of notes in a file. It returns a nil interface with an error.
 func OpenBoltNotes(file string, opts bolt.Options) (storage.NoteStore, error) {
 	n, err := bolt.OpenNotes(file, opts)
 	if err != nil {
@@ -94,8 +96,8 @@ func OpenBoltNotes(file string, opts bolt.Options) (storage.NoteStore, error) {
 	return n, nil
 }
 
-// FrontierHasFailed reports whether the frontier has failed for good; it must then be opened
-// again before the crawl continues.
+// FrontierHasFailed reports whether the frontier has failed for good. It must then be opened again before
+// the crawl continues.
 func (s CrawlStores) FrontierHasFailed() bool {
 	f, ok := s.Frontier.(storage.FailureNotifier)
 	if !ok {
@@ -109,12 +111,12 @@ func (s CrawlStores) FrontierHasFailed() bool {
 	}
 }
 
-// Close makes all of the crawl durable. The frontier's last changes wait for what was
-// learnt of robots.txt files, so these are closed last: see OpenBoltFrontier.
+// Close writes all changes to the disk and closes the stores. It closes Robots last, because the last
+// write of the frontier flushes Robots: see OpenBoltFrontier.
 func (s CrawlStores) Close() error { return errors.Join(s.Frontier.Close(), s.Robots.Close()) }
 
-// CloseProjectStores closes what is a project's alone, in a daemon: what is known of robots.txt
-// files is all projects', unless it is in Redis.
+// CloseProjectStores closes the stores that a project of a daemon does not share: the frontier and, in
+// Redis, the robots.txt files.
 func (s CrawlStores) CloseProjectStores() error {
 	if s.IsRemote {
 		return s.Close()
@@ -122,7 +124,7 @@ func (s CrawlStores) CloseProjectStores() error {
 	return s.Frontier.Close()
 }
 
-// A StoreInspectorImporter is one that can be asked what it holds, and take over what another does.
+// A StoreInspectorImporter is a Store that can also be inspected, and import the content of another store.
 type StoreInspectorImporter interface {
 	storage.Store
 	storage.Inspector
@@ -130,7 +132,7 @@ type StoreInspectorImporter interface {
 	storage.Importer
 }
 
-// IsEmptyStore reports whether a store was never used.
+// IsEmptyStore reports whether a store holds no origin and no note of the whole crawl.
 func IsEmptyStore(ctx context.Context, s storage.NoteStore) (bool, error) {
 	empty := true
 	stop := func() bool { empty = false; return false }

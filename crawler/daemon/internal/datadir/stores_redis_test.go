@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestSmallFilesOfRedis: a password or certificates that are much too long are not read.
+// RedisOptions does not read a file of a password or of certificates that is much too long.
 func TestSmallFilesOfRedis(t *testing.T) {
 	long := testfile.Write(t, "long", strings.Repeat("x", inputfile.MaxSmallBytes+1))
 	for _, r := range []project.RedisSettings{{PasswordFile: long}, {TLS: true, CAFile: long}} {

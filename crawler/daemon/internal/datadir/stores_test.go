@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// TestRobotsAreWrittenFirst: whatever is on the disk of a frontier, what was learnt
-// of robots.txt files before is there too.
+// Whatever a frontier has written to the disk, the robots.txt files that were learnt before are on the disk,
+// too.
 func TestRobotsAreWrittenFirst(t *testing.T) {
 	p := project.Default()
 	p.Store.Path = t.TempDir()
@@ -37,7 +37,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if recorded == 0 {
-		t.Error("nobody was asked to write the output first")
+		t.Error("BeforeWrite was not called")
 	}
 	left, err := OpenBoltStore(copied, bolt.Options{})
 	if err != nil {
