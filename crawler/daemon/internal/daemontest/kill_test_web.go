@@ -68,6 +68,7 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 
 // addFaults makes one page fail at its first request, and six pages slow.
 func addFaults(rnd *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
+	// The first of the pages gets one of these faults.
 	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
 	soon.Header.Set("Retry-After", "10")
 	later.Header.Set("Retry-After", "12")

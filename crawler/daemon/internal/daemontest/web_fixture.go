@@ -110,7 +110,7 @@ func SortedURLs(rs []sinks.OutputRecord) []string {
 	return us
 }
 
-// ChainSite returns a site of n pages, each of which links to the next one.
+// ChainSite returns a site of n pages. Each page links to the next one.
 func ChainSite(host string, n int) crawltest.Site {
 	pages := map[string]crawltest.PageFunc{}
 	for i := range n {

@@ -33,7 +33,7 @@ func TestHandlers(t *testing.T) {
 		attached      []string
 		refusal       string // part of it
 	}{
-		{name: "none asked for", names: []string{"books", "films"}},
+		{name: "the project names no handler", names: []string{"books", "films"}},
 		{name: "known", handler: "books", names: []string{"books", "films"}, attached: []string{"books"}},
 		{name: "unknown", handler: "songs", names: []string{"books", "films"}, refusal: `"songs" is not one of this program's handlers: books, films`},
 		{name: "a program without handlers", handler: "songs", refusal: noHandlers},

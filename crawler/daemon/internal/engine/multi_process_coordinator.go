@@ -33,7 +33,7 @@ type MultiProcessCoordinator struct {
 	sendHeartbeat      func(context.Context, coord.HeartbeatRequest) (coord.HeartbeatReply, error)
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
-	onLimitCountsReset func() // called with mu held when the counts were reset; may be nil
+	onLimitCountsReset func() // called after a reset of the counts, perhaps with mu held; may be nil
 
 	// mu guards heartbeatToSend, pagesGrantedSinceJoin, visitedPagesAtLastHeartbeat, replyValidUntil,
 	// joinedAt and pageLimitReached.

@@ -21,8 +21,8 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, coord.
 	return c
 }
 
-// A worker visits only the pages that an answer has granted. It visits none of the pages that it has
-// merely asked for, neither while the heartbeat is under way nor when the answer does not arrive.
+// A worker visits only the pages that an answer has granted. It visits no page that it has merely
+// requested, neither while the heartbeat is under way nor when the answer does not arrive.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
@@ -47,13 +47,13 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 		visit(0)
 		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
-		visit(0) // the worker has asked for one page
+		visit(0) // the worker has requested one page
 		answers <- 3
 		synctest.Wait()
 		visit(3)
 		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
-		visit(0) // the worker has asked for more pages
+		visit(0) // the worker has requested more pages
 		time.Sleep(2 * SharedBrakesMaxAge)
 		visit(0) // the answer did not arrive
 		go c.exchangeHeartbeat(t.Context())

@@ -25,6 +25,7 @@ type reloadingCertificate struct {
 func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Load the files only if the certificate has changed since.
 	info, err := os.Stat(c.certFile)
 	if err == nil && c.loaded != nil && info.ModTime().Equal(c.loadedModTime) {
 		return c.loaded, nil
@@ -33,6 +34,7 @@ func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Ce
 	if err == nil {
 		pair, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	}
+	// After an error, keep the previous certificate, and log each new error once.
 	switch {
 	case err == nil:
 		c.loaded, c.loadedModTime, c.lastError = &pair, info.ModTime(), ""

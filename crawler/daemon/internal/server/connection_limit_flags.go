@@ -46,7 +46,7 @@ func (c *listenerConnectionLimits) check() error {
 	effective := c.withDefaults(maxFiles)
 	if sum := uint64(effective.MaxTrusted + effective.MaxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
 		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
-			"and the process may have %d files open, half of which the crawl needs: "+
+			"and the process may have %d files open; the crawl needs half of these: "+
 			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (g *Server) Serve(ctx context.Context) error {
 	if g.socketListener != nil {
 		background.Go(func() {
 			if err := g.apiServer.ServeSocket(ctx, g.socketListener); err != nil {
-				g.log.Error("the daemon's socket is no longer served", "error", err)
+				g.log.Error("serving the daemon's socket failed", "error", err)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func (g *Server) serveBotPage(ctx context.Context) {
 	limits := g.connectionLimits.Limits
 	limits.MaxUntrusted = g.connectionLimits.maxBot // site owners have no tokens
 	if err := h.Serve(connlimit.New(limits).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
-		g.log.Error("the page about the bot is no longer served", "error", err)
+		g.log.Error("serving the page about the bot failed", "error", err)
 	}
 }
 

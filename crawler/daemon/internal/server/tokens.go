@@ -51,6 +51,7 @@ func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 // readOrCreateToken reads the token in a file, or creates the file with a random token if it does not
 // exist. It fails if other users may read the file.
 func readOrCreateToken(file string) (string, error) {
+	// Create a missing token.
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
@@ -59,6 +60,7 @@ func readOrCreateToken(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Accept an existing token, which a user may have written, only if it is secret and hard to guess.
 	if disk.ReadableByOthers(info) {
 		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it to have a new one created", file)
 	}

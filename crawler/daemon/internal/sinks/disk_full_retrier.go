@@ -17,7 +17,7 @@ const diskFullRetryInterval = time.Second
 type diskFullRetrier struct {
 	log        *slog.Logger // nil: slog.Default
 	onDiskFull func(error)  // called with the error when a wait begins, with nil when it ends; may be nil
-	mu         sync.Mutex   // guards no field: retryOneForAll holds it, so that one goroutine retries at a time
+	mu         sync.Mutex   // serializes retryOneForAll: one goroutine retries, logs and calls onDiskFull
 }
 
 // retry calls write. While write fails because the disk is full, retry calls it again every

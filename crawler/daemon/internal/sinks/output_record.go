@@ -17,7 +17,7 @@ type OutputRecord struct {
 	URL                    string                `json:"url"`                        // in canonical form
 	Method                 string                `json:"method,omitempty"`           // of the request, if it was not GET
 	Status                 int                   `json:"status"`                     // of the response; 0: no complete response arrived
-	Error                  string                `json:"error"`                      // why there is no complete response, or why its content was not kept
+	Error                  string                `json:"error"`                      // why no complete response arrived, or why its content was not kept
 	FetchedAt              time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
 	DurationMS             int64                 `json:"duration_ms"`                // from fetched_at to the end of the response, in milliseconds
 	IP                     string                `json:"ip"`                         // of the server

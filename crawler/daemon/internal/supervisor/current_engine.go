@@ -13,8 +13,8 @@ import (
 
 // withEngine calls do with an engine of the project whose stores are open: the engine of the current
 // run or, between runs, one without a crawler. The context of do also ends when the stores become
-// unavailable or must close. Errors are those of the API: a store that is unavailable or that closes is
-// an api.Unavailable error.
+// unavailable or must close. If they do, the error is an api.Unavailable error; a project that never had
+// a valid file is an api.Conflict error.
 func (r *projectRunner) withEngine(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
 	if r.availability.err() != nil {
 		return r.availability.wrapIfUnavailable(nil)

@@ -102,7 +102,7 @@ func (s *Supervisor) ControlProject(_ context.Context, name string, action api.P
 }
 
 // DeleteProject stops a project, waits for its active visits, and moves its file and its state to the
-// directory of deleted projects. If it returns an error, the project still exists.
+// directory of deleted projects. If it returns an error, the daemon still knows the project.
 func (s *Supervisor) DeleteProject(_ context.Context, name string) error {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()

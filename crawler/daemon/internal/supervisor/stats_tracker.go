@@ -13,8 +13,8 @@ import (
 )
 
 // A projectStatsTracker adds up the work of a project's runs in this process. The limits of the project
-// apply to a limit period, which begins when a user starts the project, or resumes it after a limit.
-// Reloads of the file do not begin a new one.
+// apply to a limit period, which begins when a user starts or resumes the project. A reload of the file
+// does not begin a new one.
 type projectStatsTracker struct {
 	// mu guards finishedRunsStats, currentCrawler, limitPeriodStartStats, limitPeriodRunTime, runStart
 	// and throughputHistory.
