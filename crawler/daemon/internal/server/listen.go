@@ -43,7 +43,6 @@ func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
 // check returns an error of usage for invalid options, and for an address that others can reach without
 // TLS, because they could read tokens in transit.
 func (d *ListenOptions) check() error {
-	// Collect what the cases below need, then report the first problem.
 	_, _, err := net.SplitHostPort(d.addr)
 	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
 		_, ok := project.CanonicalHost(h)
