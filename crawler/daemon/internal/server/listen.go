@@ -29,14 +29,14 @@ type ListenOptions struct {
 
 // AddFlags defines the flags that set d.
 func (d *ListenOptions) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
+	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; addresses other than loopback need TLS")
 	fs.StringVar(&d.certFile, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
 	fs.StringVar(&d.keyFile, "tls-key", "", "the `FILE` of its key, PEM")
-	fs.BoolVar(&d.allowPlaintext, "insecure", false, "listen on other addresses than loopback without TLS: tokens can be read on the way")
-	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit names who")
-	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
-	fs.StringSliceVar(&d.allowedHosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
-	fs.StringVar(&d.botPageAddr, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
+	fs.BoolVar(&d.allowPlaintext, "insecure", false, "listen without TLS on addresses other than loopback; tokens can then be read in transit")
+	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit log records the name")
+	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "serve /metrics without a token")
+	fs.StringSliceVar(&d.allowedHosts, "host", nil, "a host `NAME` that browsers may use for the daemon, in addition to addresses and localhost; repeatable")
+	fs.StringVar(&d.botPageAddr, "bot-listen", "", "serve only the page about the bot, without tokens, on `ADDR`")
 	d.listenerConnectionLimits.addFlags(fs)
 }
 
@@ -56,7 +56,7 @@ func (d *ListenOptions) check() error {
 	case (d.certFile == "") != (d.keyFile == ""):
 		return usage.Errorf("--tls-cert and --tls-key go together")
 	case d.certFile == "" && !d.allowPlaintext && !isLoopbackAddr(d.addr):
-		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.addr)
+		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read in transit: set --tls-cert and --tls-key, or --insecure if a proxy in front of the daemon does TLS", d.addr)
 	}
 	return d.listenerConnectionLimits.check()
 }

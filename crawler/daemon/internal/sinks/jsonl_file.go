@@ -27,7 +27,7 @@ type jsonlFile struct {
 	maxBytes  int64       // 0: no limit. A single line that is longer makes a longer file
 	isRegular bool        // false: a pipe or a device, which is never synced
 
-	syncTracker       disk.AppendSyncTracker // has a lock of its own
+	syncTracker       disk.AppendSyncTracker // it has its own lock
 	mu                sync.Mutex             // guards file, size, wholeLineBytes, hasTornLine and lastRotatedSerial
 	file              *os.File               // nil: the last file is full, and the next one does not exist
 	size              int64                  // of file, in bytes
@@ -40,7 +40,7 @@ type jsonlFile struct {
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
 		name: name, dir: confinedDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
-		syncTracker: disk.AppendSyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"},
+		syncTracker: disk.AppendSyncTracker{ContentLabel: "lines of output", Remedy: "continue with --resume"},
 	}
 }
 

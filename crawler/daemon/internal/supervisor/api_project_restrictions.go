@@ -21,9 +21,9 @@ type APIProjectRestrictions struct {
 // AddFlags defines the flags that set r: --output-root, --files-root and --api-private-networks.
 func (r *APIProjectRestrictions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.OutputRoot, "output-root", "",
-		"projects that come by the API write below `DIR` only, beside their own directory in --data")
+		"projects that come by the API write only below `DIR`, and in their own directory in --data")
 	fs.StringVar(&r.InputRoot, "files-root", "",
-		"projects that come by the API read files below `DIR` only (default: the folder of project files)")
+		"projects that come by the API read files only below `DIR` (default: the folder of project files)")
 	fs.BoolVar(&r.AllowPrivate, "api-private-networks", false,
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }

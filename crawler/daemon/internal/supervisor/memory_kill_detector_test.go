@@ -36,9 +36,9 @@ func TestMemoryKillRule(t *testing.T) {
 		"a kill with no largest project":    {{"bad", 100, 1, false, ""}, {"", 100, 2, false, ""}, {"bad", 100, 3, false, ""}},
 		"started again after it was stopped": {{"bad", 100, 1, false, ""}, {"bad", 100, 2, false, "bad"},
 			{"bad", 100, 3, false, ""}, {"bad", 100, 4, false, "bad"}},
-		"no counter":                   {{"bad", 100, -1, false, ""}, {"bad", 100, -1, false, ""}},
-		"a group that is made again":   {{"bad", 100, 7, false, ""}, {"bad", 100, 0, false, ""}},
-		"a counter that appears first": {{"bad", 100, -1, false, ""}, {"bad", 100, 1, false, ""}},
+		"no counter":                    {{"bad", 100, -1, false, ""}, {"bad", 100, -1, false, ""}},
+		"a group that is created again": {{"bad", 100, 7, false, ""}, {"bad", 100, 0, false, ""}},
+		"a counter that appears first":  {{"bad", 100, -1, false, ""}, {"bad", 100, 1, false, ""}},
 	} {
 		first := int64(0)
 		if processEnds[0].oomKills < 0 {

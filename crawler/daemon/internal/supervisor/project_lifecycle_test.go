@@ -192,7 +192,7 @@ func TestCurrentEngine(t *testing.T) {
 	}
 	c.resumeForNewURLs(&engine.Engine{})
 	if rs.command.revision == revision {
-		t.Error("URLs that are added beside a run do not end it")
+		t.Error("URLs that are added through another engine do not end the run")
 	}
 	if visits := c.activeVisits(); visits == nil || len(visits) > 0 {
 		t.Errorf("visits %v, want an empty list", visits)

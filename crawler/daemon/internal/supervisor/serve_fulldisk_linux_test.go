@@ -48,7 +48,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	continues("when there is room")
+	continues("when the disk has space")
 
 	f.Stop()
 	testfile.FillDisk(t, ballast)
@@ -57,7 +57,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	continues("when there is room again")
+	continues("when the disk has space again")
 }
 
 // A daemon can start on a full disk when a project must come up stopped, and the project stays stopped

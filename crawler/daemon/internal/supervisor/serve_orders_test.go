@@ -63,7 +63,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.DoActions("a", api.ActionStart)
-	daemontest.WaitUntil(t, "nothing is left", func() bool {
+	daemontest.WaitUntil(t, "no URL is left", func() bool {
 		p := f.GetProject("a")
 		return p.Stats.Pages == 1 && p.FrontierCounts.QueuedURLs+p.FrontierCounts.LeasedURLs == 0
 	})

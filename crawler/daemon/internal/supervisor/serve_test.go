@@ -299,6 +299,6 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 		t.Errorf("the seen URLs are lost: %+v", p.FrontierCounts)
 	}
 	if again := f.Web.Log()[before:]; len(again) > 0 {
-		t.Errorf("%d requests were made again", len(again))
+		t.Errorf("%d requests were repeated", len(again))
 	}
 }
