@@ -39,7 +39,8 @@
 //	eventBroker.mu > eventSubscriber.mu
 //
 // A holder of Supervisor.projectFilesMu also takes runnerSet.mu, daemonStateStore.mu, eventBroker.mu
-// and retiredKeyrings.mu. Holders of runnerSet.mu, retiredKeyrings.mu, memoryKillDetector.mu,
-// projectOutputs.mu or diskFullState.mu take no other lock of this package. A storeHandle releases its
-// lock while stores open or close.
+// and retiredKeyrings.mu. DeleteProject holds it while it waits for a runner and for queries, so neither
+// may take it. Holders of runnerSet.mu, retiredKeyrings.mu, memoryKillDetector.mu, projectOutputs.mu or
+// diskFullState.mu take no other lock of this package. A storeHandle releases its lock while stores open
+// or close.
 package supervisor
