@@ -36,12 +36,16 @@ type Config struct {
 	OnNewURLQueued func(storage.Entry)
 	OnRefused      func(storage.Entry, error)
 	SharedResources
-	Log                           *slog.Logger
-	RestartedAt                   time.Time // hosts may have been visited just before, so they rest from then; zero: a new crawl
-	WaitForRevisitsAndSuspensions bool      // wait for revisits and suspended origins instead of ending, as a daemon does
-	FastRetries                   bool      // retry within seconds, for test servers that simulate failures
-	ResetCountsIfLimitReached     bool      // reset the counts of shared limits that are reached
-	OnLimitCountsReset            func()    // called after that reset; must not block; may be nil
+	Log *slog.Logger
+	// RestartedAt is when the process was restarted. Hosts may have been visited just before, so they rest
+	// from then. It is zero for a new crawl.
+	RestartedAt time.Time
+	// WaitForRevisitsAndSuspensions makes the crawl wait for revisits and suspended origins instead of
+	// ending, as in a daemon.
+	WaitForRevisitsAndSuspensions bool
+	FastRetries                   bool   // retry within seconds, for test servers that simulate failures
+	ResetCountsIfLimitReached     bool   // reset the counts of shared limits that are reached
+	OnLimitCountsReset            func() // called after that reset; must not block; may be nil
 }
 
 // SharedResources are shared by the crawls of one process, so that together they are as polite as one

@@ -37,13 +37,15 @@ type MultiProcessCoordinator struct {
 
 	// mu guards heartbeatToSend, pagesGrantedSinceJoin, visitedPagesAtLastHeartbeat, replyValidUntil,
 	// joinedAt and pageLimitReached.
-	mu                          sync.Mutex
-	heartbeatToSend             coord.HeartbeatRequest // the next heartbeat; visits count in it
-	pagesGrantedSinceJoin       int64                  // limit of heartbeatToSend.VisitedPagesSinceJoin
-	visitedPagesAtLastHeartbeat int64                  // VisitedPagesSinceJoin one heartbeat ago, to estimate the demand
-	replyValidUntil             time.Time              // SharedBrakesMaxAge after the last answered heartbeat was sent
-	joinedAt                    time.Time              // when the first answer arrived: others know this worker SharedBrakesMaxAge later
-	pageLimitReached            bool                   // all processes together have reached MaxPages
+	mu                    sync.Mutex
+	heartbeatToSend       coord.HeartbeatRequest // the next heartbeat; visits count in it
+	pagesGrantedSinceJoin int64                  // limit of heartbeatToSend.VisitedPagesSinceJoin
+	// visitedPagesAtLastHeartbeat is VisitedPagesSinceJoin one heartbeat ago, to estimate the demand.
+	visitedPagesAtLastHeartbeat int64
+	replyValidUntil             time.Time // SharedBrakesMaxAge after the last answered heartbeat was sent
+	// joinedAt is when the first answer arrived. The other workers know this one SharedBrakesMaxAge later.
+	joinedAt         time.Time
+	pageLimitReached bool // all processes together have reached MaxPages
 }
 
 // newMultiProcessCoordinator returns the coordinator of a project's crawl, or nil for a crawl of one

@@ -14,29 +14,54 @@ import (
 // An OutputRecord is one line of output: one visit to a page. Every line has every field except method,
 // not_for_indexing and ai_use. An unknown value is empty, 0 or null.
 type OutputRecord struct {
-	URL                    string                `json:"url"`                        // in canonical form
-	Method                 string                `json:"method,omitempty"`           // of the request, if it was not GET
-	Status                 int                   `json:"status"`                     // of the response; 0: no complete response arrived
-	Error                  string                `json:"error"`                      // why no complete response arrived, or why its content was not kept
-	FetchedAt              time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
-	DurationMS             int64                 `json:"duration_ms"`                // from fetched_at to the end of the response, in milliseconds
-	IP                     string                `json:"ip"`                         // of the server
-	ContentType            string                `json:"content_type"`               // of the response header
-	Bytes                  int                   `json:"bytes"`                      // of the body, as decoded
-	SHA256                 string                `json:"sha256"`                     // of the body, as decoded; empty if the body was cut or not read, and for 304
-	Depth                  int                   `json:"depth"`                      // number of links from the seed
-	Referrer               string                `json:"referrer"`                   // the page that led to it
-	URLSource              string                `json:"source"`                     // how it was found: seed, link, redirect, sitemap, feed or revisit
-	Title                  string                `json:"title"`                      // of an HTML page
-	LinkCount              int                   `json:"links"`                      // number of links that the page, or its callbacks, led to
-	RedirectTo             string                `json:"redirect_to"`                // the target of a redirect, which is visited separately
-	Canonical              string                `json:"canonical"`                  // the URL that the page names as its canonical one
-	RobotsVerdict          AllowingRobotsRule    `json:"robots"`                     // what allowed the visit
-	DisallowedForMainRobot bool                  `json:"not_for_indexing,omitempty"` // true: do not index the page, because robots.txt closes it to the main robot of this agent's operator
-	DelayRequiredMS        int64                 `json:"delay_required_ms"`          // the delay that the host required before this visit, in milliseconds; 0 for its first visit
-	DelayObservedMS        int64                 `json:"delay_observed_ms"`          // the delay that passed before this visit, in milliseconds
-	MetaRobots             string                `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUseSignals           *RecordedUsageSignals `json:"ai_use,omitempty"`           // the site's preferences about the use of the content
+	// URL is in canonical form.
+	URL string `json:"url"`
+	// Method is the request method, if it was not GET.
+	Method string `json:"method,omitempty"`
+	// Status is the status of the response; 0: no complete response arrived.
+	Status int `json:"status"`
+	// Error is why no complete response arrived, or why its content was not kept.
+	Error string `json:"error"`
+	// FetchedAt is when the request began, in UTC (RFC 3339).
+	FetchedAt time.Time `json:"fetched_at"`
+	// DurationMS is the time from fetched_at to the end of the response, in milliseconds.
+	DurationMS int64 `json:"duration_ms"`
+	// IP is the address of the server.
+	IP string `json:"ip"`
+	// ContentType is the Content-Type header of the response.
+	ContentType string `json:"content_type"`
+	// Bytes is the size of the body, as decoded.
+	Bytes int `json:"bytes"`
+	// SHA256 is the hash of the body, as decoded; empty if the body was cut or not read, and for 304.
+	SHA256 string `json:"sha256"`
+	// Depth is the number of links from the seed.
+	Depth int `json:"depth"`
+	// Referrer is the page that led to the URL.
+	Referrer string `json:"referrer"`
+	// URLSource is how the URL was found: seed, link, redirect, sitemap, feed or revisit.
+	URLSource string `json:"source"`
+	// Title is the title of an HTML page.
+	Title string `json:"title"`
+	// LinkCount is the number of links that the page, or its callbacks, led to.
+	LinkCount int `json:"links"`
+	// RedirectTo is the target of a redirect, which is visited separately.
+	RedirectTo string `json:"redirect_to"`
+	// Canonical is the URL that the page names as its canonical one.
+	Canonical string `json:"canonical"`
+	// RobotsVerdict is the rule of robots.txt that allowed the visit.
+	RobotsVerdict AllowingRobotsRule `json:"robots"`
+	// DisallowedForMainRobot is true if the page must not be indexed, because robots.txt closes it to the
+	// main robot of this agent's operator.
+	DisallowedForMainRobot bool `json:"not_for_indexing,omitempty"`
+	// DelayRequiredMS is the delay that the host required before this visit, in milliseconds; 0 for its
+	// first visit.
+	DelayRequiredMS int64 `json:"delay_required_ms"`
+	// DelayObservedMS is the delay that passed before this visit, in milliseconds.
+	DelayObservedMS int64 `json:"delay_observed_ms"`
+	// MetaRobots is what X-Robots-Tag and robots meta elements say to this crawl.
+	MetaRobots string `json:"meta_robots"`
+	// AIUseSignals is the site's preferences about the use of the content.
+	AIUseSignals *RecordedUsageSignals `json:"ai_use,omitempty"`
 }
 
 // RecordedUsageSignals are the site's preferences about the use of the page's content. The field is absent
@@ -50,9 +75,9 @@ type RecordedUsageSignals struct {
 
 // An AllowingRobotsRule is why robots.txt allowed the visit.
 type AllowingRobotsRule struct {
-	FileSHA256 string `json:"file_sha256"` // of the robots.txt file; empty: the site has no such file
+	FileSHA256 string `json:"file_sha256"` // the hash of the robots.txt file; empty: the site has no such file
 	Rule       string `json:"rule"`        // the deciding rule, as the file has it; empty: no rule matched the URL
-	Line       int    `json:"line"`        // of the rule, from 1; 0: no rule
+	Line       int    `json:"line"`        // the line of the rule, from 1; 0: no rule
 }
 
 // newOutputRecord returns the record of a visit. productToken is that of the crawl; robots meta elements

@@ -31,14 +31,14 @@ optional field lacks the field; every line has all other fields. An unknown valu
 func writeLine(t *testing.T, w *bytes.Buffer, types map[string]doctest.TypeDoc, path string, v reflect.Type) {
 	for field := range v.Fields() {
 		name, more, _ := strings.Cut(field.Tag.Get("json"), ",")
-		doc := types[v.Name()].Fields[field.Name]
+		doc := strings.TrimSuffix(types[v.Name()].Fields[field.Name], ".")
 		if doc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v)
 		}
 		if more == "omitempty" {
-			doc = strings.TrimSuffix(doc, ".") + "; optional"
+			doc += "; optional"
 		}
-		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.ReplaceAll(doc, field.Name+" is", "`"+name+"` is"))
+		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.TrimPrefix(doc, field.Name+" is "))
 		inner := field.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
