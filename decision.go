@@ -6,61 +6,61 @@ import (
 	"time"
 )
 
-// A Decision is whether a URL whose turn it is may be visited now, and if not, why, and what
-// becomes of it. The zero Decision lets the visit proceed. A Decision is no error: a failure
-// to decide, of a store say, is.
+// A Decision says whether a leased URL may be visited now, and if not, why not and what happens to
+// the URL. The zero Decision lets the visit proceed. A Decision is not an error; a failure to
+// decide, for example of a store, is one.
 //
-// A crawl asks in this order, and the first that does not let the visit proceed decides:
+// A crawl makes these checks in this order. The first that does not let the visit proceed decides:
 //
 //  1. scope (frontier): ReasonScope;
-//  2. robots.txt (robots/gate): ReasonRobotsPending, ReasonRobotsUnreachable, ReasonRobots; of a
-//     redirect of one: ReasonDropped, ReasonRobotsRedirect;
-//  3. tdmrep.json, where the crawl mines text and data: ReasonTDMRepPending,
+//  2. robots.txt (robots/gate): ReasonRobotsPending, ReasonRobotsUnreachable, ReasonRobots; for a
+//     redirect of a robots.txt: ReasonDropped, ReasonRobotsRedirect;
+//  3. tdmrep.json, if the crawl mines text and data: ReasonTDMRepPending,
 //     ReasonTDMRepUnreachable, ReasonTDMRep;
-//  4. what the host may have at most: ReasonHostBytes, ReasonHostPages;
+//  4. the budgets of the host: ReasonHostBytes, ReasonHostPages;
 //  5. the other processes of the crawl: ReasonOtherProcesses;
-//  6. the hours of visits, of the operator and of robots.txt: ReasonVisitHours;
-//  7. a Crawl-delay that the crawl does not wait for: ReasonCrawlDelay;
+//  6. the visit hours of the operator and of robots.txt: ReasonVisitHours;
+//  7. a Crawl-delay longer than the crawl accepts: ReasonCrawlDelay;
 //  8. brakes: ReasonBrake;
 //  9. politeness (Limiter.Reserve): ReasonNetwork, ReasonHostRest, ReasonHostBusy,
-//     ReasonRequestRate, ReasonAddressBusy; before it, ReasonHostRest where the Crawl-delay has
+//     ReasonRequestRate, ReasonAddressBusy; before it, ReasonHostRest if the Crawl-delay has
 //     become longer since the last visit;
-//  10. what the run may have at most: ReasonByteLimit, ReasonPageLimit, ReasonOtherProcesses.
+//  10. the limits of the run: ReasonByteLimit, ReasonPageLimit, ReasonOtherProcesses.
 //
-// Then the visit has its ticket. Before its first byte is sent, the transport may still find
-// ReasonPort, ReasonBodyMemory, ReasonLocalFailure, ReasonBrake, ReasonOtherProcesses or
-// ReasonAddressBusy.
+// A visit that passes all checks has its ticket. Before the transport sends the first byte, it may
+// still report ReasonPort, ReasonBodyMemory, ReasonLocalFailure, ReasonBrake, ReasonOtherProcesses
+// or ReasonAddressBusy.
 type Decision struct {
 	Action Action
 	Reason DecisionReason // empty if the visit may proceed
-	Until  time.Time      // when to ask again; zero: when what Reason names changes
-	Rule   string         // the line that decides, of robots.txt or tdmrep.json, or the host of a brake; empty: none
-	Line   int            // its number in the file; 0: it has none
+	Until  time.Time      // when to check again; zero: when the state that Reason names changes
+	Rule   string         // the deciding line of robots.txt or tdmrep.json, or the host of a brake; may be empty
+	Line   int            // the number of Rule in its file, from 1; 0 if it has none
 	Detail string         // what Reason does not say: which address, what the machine lacks
-	Rest   time.Duration  // of ReasonHostRest: for how much longer; of ReasonCrawlDelay: for how long the host asks
-	Limit  int64          // what is reached: a number of pages or bytes; of ReasonCrawlDelay, a time.Duration
-	Cause  error          // the error of the part that decided, if it gave one: Err is of its text, and wraps it
+	Rest   time.Duration  // ReasonHostRest: how much longer; ReasonCrawlDelay: the delay that the host demands
+	Limit  int64          // the limit that is reached, in pages or bytes; ReasonCrawlDelay: a time.Duration
+	Cause  error          // the error of the part that decided; may be nil. Err has its text and wraps it
 }
 
-// An Action is what becomes of a URL whose turn it is.
+// An Action says what happens to a leased URL.
 type Action uint8
 
 // The actions.
 const (
 	// Proceed: the URL is visited.
 	Proceed Action = iota
-	// Postpone: the URL goes back into its queue, and its turn comes again at Decision.Until or
-	// when what Decision.Reason names has changed. A run waits for it.
+	// Postpone: the URL returns to its queue and is leased again at Decision.Until, or when the
+	// state that Decision.Reason names has changed. A run waits for it.
 	Postpone
-	// Suspend is Postpone for so long, or for so little hope, that no run waits: one that has
-	// nothing else left ends.
+	// Suspend is Postpone for a wait that is so long or so unlikely to succeed that a run does not
+	// wait: it ends when only suspended URLs are left.
 	Suspend
-	// Refuse: the URL is not visited as things stand. It is parked until its scope or its rules
-	// change, or given up, as Decision.Reason says.
+	// Refuse: the URL is not visited under its present scope and rules. It is parked until these
+	// change, or given up; Decision.Reason says which.
 	Refuse
 )
 
-// String returns the action in a word.
+// String returns the action as one lower case word.
 func (a Action) String() string {
 	names := [...]string{"proceed", "postpone", "suspend", "refuse"}
 	if int(a) < len(names) {
@@ -69,80 +69,87 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
 
-// A DecisionReason is why a URL is not visited now.
+// A DecisionReason says why a URL is not visited now.
 type DecisionReason string
 
-// The reasons. errors.Is(d.Err(), kind) holds for the ErrorKind that is named.
+// The reasons. Where a comment ends with "Kind:", errors.Is(d.Err(), that kind) holds.
 const (
 	// ReasonScope: the URL does not belong to the crawl. It is parked until the scope changes.
-	// OutOfScope.
+	// Kind: OutOfScope.
 	ReasonScope DecisionReason = "out of scope"
-	// ReasonRobots: robots.txt disallows it. It is parked until other rules allow it. Disallowed.
+	// ReasonRobots: robots.txt disallows the URL. It is parked until new rules allow it.
+	// Kind: Disallowed.
 	ReasonRobots DecisionReason = "robots.txt"
-	// ReasonTDMRep: tdmrep.json reserves it, and the crawl mines text and data. It is parked until
-	// the file allows it. Disallowed.
+	// ReasonTDMRep: tdmrep.json reserves the URL, and the crawl mines text and data. The URL is
+	// parked until the file allows it. Kind: Disallowed.
 	ReasonTDMRep DecisionReason = "tdmrep.json"
-	// ReasonRobotsPending: its robots.txt is being fetched. Its origin waits a few seconds. Pending.
+	// ReasonRobotsPending: the robots.txt of the URL is being fetched. Its origin waits a few
+	// seconds. Kind: Pending.
 	ReasonRobotsPending DecisionReason = "robots.txt pending"
-	// ReasonRobotsUnreachable: its robots.txt cannot be had. Its origin waits until it is asked for
-	// again. Unreachable.
+	// ReasonRobotsUnreachable: the robots.txt of the URL cannot be fetched. Its origin waits until
+	// the next attempt. Kind: Unreachable.
 	ReasonRobotsUnreachable DecisionReason = "robots.txt unreachable"
-	// ReasonTDMRepPending: its tdmrep.json is being fetched. Its origin waits a few seconds. Pending.
+	// ReasonTDMRepPending: the tdmrep.json of the URL is being fetched. Its origin waits a few
+	// seconds. Kind: Pending.
 	ReasonTDMRepPending DecisionReason = "tdmrep.json pending"
-	// ReasonTDMRepUnreachable: its tdmrep.json cannot be had. Its origin waits until it is asked for
-	// again. Unreachable.
+	// ReasonTDMRepUnreachable: the tdmrep.json of the URL cannot be fetched. Its origin waits until
+	// the next attempt. Kind: Unreachable.
 	ReasonTDMRepUnreachable DecisionReason = "tdmrep.json unreachable"
-	// ReasonDropped: it is a redirect of a robots.txt for which nobody waits any more. It is given
-	// up. Dropped.
+	// ReasonDropped: the URL is the target of a robots.txt redirect that no fetch waits for any
+	// more. It is given up. Kind: Dropped.
 	ReasonDropped DecisionReason = "dropped"
-	// ReasonRobotsRedirect: it is a redirect of a robots.txt, and the rules of the host that it leads
-	// to disallow it. It is given up, and the robots.txt counts as missing. Dropped.
+	// ReasonRobotsRedirect: the URL is the target of a robots.txt redirect, and the rules of its own
+	// host disallow it. It is given up, and the robots.txt counts as missing. Kind: Dropped.
 	ReasonRobotsRedirect DecisionReason = "redirect of robots.txt disallowed"
-	// ReasonHostPages: its host has had the pages that it may have. The URL goes behind the revisits
-	// of its origin, which is set aside when only such URLs are left.
+	// ReasonHostPages: the host has used up its budget of pages. The URL moves behind the revisits of
+	// its origin. The origin is suspended when only such URLs are left.
 	ReasonHostPages DecisionReason = "host budget of pages"
-	// ReasonHostBytes: its host has sent the bytes that it may send. As ReasonHostPages.
+	// ReasonHostBytes: the host has used up its budget of bytes. The URL is treated as with
+	// ReasonHostPages.
 	ReasonHostBytes DecisionReason = "host budget of bytes"
-	// ReasonOtherProcesses: it is not known what other processes of the crawl say, or they have taken
-	// all that is permitted for now. Its origin waits a moment. NotDue.
+	// ReasonOtherProcesses: the state of the other processes of the crawl is unknown, or they have
+	// used up what all may use together for now. The origin waits a moment. Kind: NotDue.
 	ReasonOtherProcesses DecisionReason = "other processes"
-	// ReasonVisitHours: it is outside the hours of visits. Its origin waits for them.
+	// ReasonVisitHours: it is outside the visit hours. The origin waits until they begin.
 	ReasonVisitHours DecisionReason = "hours of visits"
-	// ReasonCrawlDelay: its host asks for a longer rest than the crawl waits for. Its origin is set
-	// aside.
+	// ReasonCrawlDelay: the host demands a longer delay than the crawl accepts. Its origin is
+	// suspended.
 	ReasonCrawlDelay DecisionReason = "Crawl-delay too long"
-	// ReasonBrake: a brake stops its host, whose origin is set aside, or slows it, and its origin
-	// waits; until the brake lets it be visited or is changed. NotDue.
+	// ReasonBrake: a brake stops the host, and its origin is suspended; or a brake slows the host,
+	// and its origin waits. Both last until the brake permits a visit or is changed. Kind: NotDue.
 	ReasonBrake DecisionReason = "brake"
-	// ReasonNetwork: visits are paused because they fail on this machine. Its turn comes again when
-	// visits begin again. NotDue.
+	// ReasonNetwork: visits are paused because they fail on this machine. The URL is leased again
+	// when visits resume. Kind: NotDue.
 	ReasonNetwork DecisionReason = "machine's network"
-	// ReasonHostRest: its host rests after a visit of this crawl. The host is due later. NotDue.
+	// ReasonHostRest: the host rests after a visit of this crawl and is due later. Kind: NotDue.
 	ReasonHostRest DecisionReason = "host rests"
-	// ReasonHostBusy: its host rests, or has all its visits, because of other crawls. Its origin waits
-	// until it is called. NotDue.
+	// ReasonHostBusy: the host rests because of another crawl's visit, or other crawls make all the
+	// visits that it may have at a time. Its origin waits until it is notified. Kind: NotDue.
 	ReasonHostBusy DecisionReason = "host busy"
-	// ReasonAddressBusy: the same of the IP address of its host, because of other hosts. NotDue.
+	// ReasonAddressBusy is ReasonHostBusy for the IP address of the host, because of other hosts at
+	// that address. Kind: NotDue.
 	ReasonAddressBusy DecisionReason = "address busy"
-	// ReasonRequestRate: the crawl makes as many requests a second as it may. Its origin waits a
-	// moment. NotDue.
+	// ReasonRequestRate: the crawl has reached its own limit of requests per second. The origin waits
+	// a moment. Kind: NotDue.
 	ReasonRequestRate DecisionReason = "request rate"
-	// ReasonByteLimit: the run has received the bytes that it may receive. It ends; the URL stays
+	// ReasonByteLimit: the run has reached its limit of received bytes. The run ends; the URL stays
 	// queued.
 	ReasonByteLimit DecisionReason = "byte limit"
-	// ReasonPageLimit: the run has visited the pages that it may visit. It ends; the URL stays queued.
+	// ReasonPageLimit: the run has reached its limit of visited pages. The run ends; the URL stays
+	// queued.
 	ReasonPageLimit DecisionReason = "page limit"
-	// ReasonPort: its port is for another service than the web. It is given up as a page that fails.
+	// ReasonPort: the port belongs to another service than the web. The URL is given up as a page
+	// that fails.
 	ReasonPort DecisionReason = "port"
-	// ReasonBodyMemory: the bodies of answers under way take all of their memory. Its origin waits a
-	// few seconds. LocalFailure.
+	// ReasonBodyMemory: bodies that are being received use all the memory reserved for bodies. The
+	// origin waits a few seconds. Kind: LocalFailure.
 	ReasonBodyMemory DecisionReason = "body memory"
-	// ReasonLocalFailure: this machine could not connect. The URL goes back into its queue.
-	// LocalFailure.
+	// ReasonLocalFailure: this machine could not connect. The URL returns to its queue.
+	// Kind: LocalFailure.
 	ReasonLocalFailure DecisionReason = "failed on this machine"
 )
 
-// kind returns the ErrorKind of a reason whose decisions have no Cause; empty if it has none.
+// kind returns the ErrorKind of a reason whose decisions have no Cause, or "" if it has no kind.
 func (r DecisionReason) kind() ErrorKind {
 	switch r {
 	case ReasonOtherProcesses, ReasonBrake, ReasonNetwork, ReasonHostRest, ReasonHostBusy, ReasonAddressBusy,
@@ -152,8 +159,8 @@ func (r DecisionReason) kind() ErrorKind {
 	return ""
 }
 
-// Err returns nil if the visit may proceed, else an error that carries d: see DecisionOf. Its
-// text is put together when it is asked for.
+// Err returns nil if the visit may proceed, otherwise an error from which DecisionOf returns d. Its
+// text is formatted only when Error is called.
 func (d Decision) Err() error {
 	if d.Action == Proceed {
 		return nil
@@ -161,7 +168,8 @@ func (d Decision) Err() error {
 	return &decisionError{d}
 }
 
-// DecisionOf returns the Decision that err, or what it wraps, carries; false if there is none.
+// DecisionOf returns the Decision that err, or an error that it wraps, was made from. It returns false
+// for other errors.
 func DecisionOf(err error) (Decision, bool) {
 	if e, ok := errors.AsType[*decisionError](err); ok {
 		return e.decision, true
@@ -172,16 +180,17 @@ func DecisionOf(err error) (Decision, bool) {
 // A decisionError is a Decision as an error.
 type decisionError struct{ decision Decision }
 
-// Is makes errors.Is(err, decorum.NotDue) true for reasons that are of this kind.
+// Is makes errors.Is(err, decorum.NotDue) true for reasons of that kind.
 func (e *decisionError) Is(target error) bool {
 	kind := e.decision.Reason.kind()
 	return kind != "" && target == kind
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the cause, which may be nil.
 func (e *decisionError) Unwrap() error { return e.decision.Cause }
 
-// Error returns the text of the cause, or else one of the reason.
+// Error returns the text of the cause or, without a cause, a text that tells the reason and when it
+// ends.
 func (e *decisionError) Error() string {
 	d := &e.decision
 	if d.Cause != nil {

@@ -2,24 +2,23 @@ package decorum
 
 import "strings"
 
-// A byteClass is a set of the bytes that may stand at some place of a canonical
-// URL; see classes.
+// A byteClass is a set of classes of bytes, as bits: where in a canonical URL a byte may appear.
 type byteClass uint8
 
 const (
-	inPath     byteClass = 1 << iota // stands in a path as it is
-	inSegment                        // inPath, and no sign the fast path must look at
-	inQuery                          // stands in a query as it is
-	inHostname                       // stands in a host name, whatever its neighbours
+	inPath     byteClass = 1 << iota // appears unescaped in a path
+	inSegment                        // inPath, except "/" and ":", which the fast path has to examine
+	inQuery                          // appears unescaped in a query
+	inHostname                       // appears in a host name, whatever its neighbours
 	unreserved                       // is never escaped (RFC 3986 §2.3)
-	hexDigit                         // of either case
+	hexDigit                         // a hex digit of either case
 )
 
 // byteClasses maps a byte to the classes it belongs to.
 var byteClasses = newByteClasses()
 
-// newByteClasses follows the percent-encode sets of the WHATWG URL standard,
-// §1.3. The percent sign is in no class: what stands behind it decides.
+// newByteClasses returns the classes of each byte, by the percent-encode sets of the WHATWG URL
+// standard, §1.3. The percent sign has no class, because the bytes after it decide.
 func newByteClasses() (t [256]byteClass) {
 	add := func(from, to byte, k byteClass) {
 		for c := int(from); c <= int(to); c++ {
@@ -51,7 +50,7 @@ func newByteClasses() (t [256]byteClass) {
 // inClass reports whether c belongs to k.
 func inClass(c byte, k byteClass) bool { return byteClasses[c]&k != 0 }
 
-// hexValue returns the value of the hex digit c.
+// hexValue returns the value of c, which must be a hex digit.
 func hexValue(c byte) byte {
 	if c <= '9' {
 		return c - '0'
@@ -59,12 +58,12 @@ func hexValue(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// appendPercentNormalized appends s, a path segment or a query: what belongs to plain as
-// it stands, escapes in normal form (RFC 3986 §6.2.2), a percent sign that
-// begins no escape as it stands, all else escaped.
+// appendPercentNormalized appends s, a path segment or a query. Bytes of the class plain and percent
+// signs that do not begin an escape stay, escapes get their normal form (RFC 3986 §6.2.2), and all
+// other bytes are escaped.
 func appendPercentNormalized(b []byte, s string, plain byteClass) []byte {
 	for i := 0; i < len(s); {
-		run := i
+		run := i // start of a run of plain bytes, which is copied at once
 		for i < len(s) && inClass(s[i], plain) {
 			i++
 		}
@@ -85,15 +84,14 @@ func appendPercentNormalized(b []byte, s string, plain byteClass) []byte {
 	return b
 }
 
-// beginsEscape reports whether s, which begins with a percent sign, begins
-// with an escape.
+// beginsEscape reports whether the percent sign that s begins with starts an escape.
 func beginsEscape(s string) bool {
 	return len(s) >= len("%41") && inClass(s[1], hexDigit) && inClass(s[2], hexDigit)
 }
 
-// appendNormalizedEscape appends the normal form of the escape of c. An unreserved c
-// needs none, unless bare it would make an escape of the stray percent sign
-// before it: "%%341" must not become "%41", which is another page.
+// appendNormalizedEscape appends the normal form of the escape of c: c itself if it is unreserved.
+// An unreserved c stays escaped if it would complete an escape with the stray percent sign before
+// it: "%%341" must not become "%41", which is another page.
 func appendNormalizedEscape(b []byte, c byte) []byte {
 	if !inClass(c, unreserved) || inClass(c, hexDigit) && endsInPartialEscape(b) {
 		return appendEscape(b, c)
@@ -101,20 +99,20 @@ func appendNormalizedEscape(b []byte, c byte) []byte {
 	return append(b, c)
 }
 
-// endsInPartialEscape reports whether b ends in the beginning of an escape: a stray
-// percent sign, or one and a hex digit.
+// endsInPartialEscape reports whether b ends in the beginning of an escape: a stray percent sign,
+// alone or with one hex digit.
 func endsInPartialEscape(b []byte) bool {
 	n := len(b)
 	return n >= 1 && b[n-1] == '%' || n >= 2 && b[n-2] == '%' && inClass(b[n-1], hexDigit)
 }
 
-// appendEscape appends the escape of c.
+// appendEscape appends the escape of c, in upper case.
 func appendEscape(b []byte, c byte) []byte {
 	const digits = "0123456789ABCDEF"
 	return append(b, '%', digits[c>>4], digits[c&15])
 }
 
-// unescapeHost returns s, a host, with its escapes decoded.
+// unescapeHost returns the host s with its escapes decoded.
 func unescapeHost(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxHostBytes is the length of the longest host: no name of the DNS is longer
-// than 253 octets (RFC 1035 §2.3.4), to which comes the final dot.
+// maxHostBytes is the maximum length of a host, in octets: 253 for a DNS name (RFC 1035 §2.3.4) and
+// one for the final dot.
 const maxHostBytes = 254
 
-// idnaProfile is Unicode ToASCII (UTS 46) as the WHATWG URL standard asks for it:
-// beStrict is false.
+// idnaProfile is Unicode ToASCII (UTS 46) with the parameters of the WHATWG URL standard: beStrict is
+// false.
 var idnaProfile = idna.New(
 	idna.MapForLookup(),
 	idna.Transitional(false),
@@ -24,13 +24,14 @@ var idnaProfile = idna.New(
 	idna.BidiRule(),
 )
 
-// appendHost appends the canonical form of host, which stood between user
-// information and port: the host parser of the WHATWG URL standard.
+// appendHost appends the canonical form of host, the part of an authority between user information
+// and port. It is the host parser of the WHATWG URL standard.
 func appendHost(b []byte, host string) (_ []byte, err error) {
 	if strings.HasPrefix(host, "[") {
 		return appendIPv6(b, host)
 	}
 	name := unescapeHost(host)
+	// International names are mapped to lower case ASCII first.
 	if !isASCIIWithoutPunycode(name) {
 		b, ok := appendIDNHostFast(b, name)
 		if ok {
@@ -40,6 +41,7 @@ func appendHost(b []byte, host string) (_ []byte, err error) {
 			return b, err
 		}
 	}
+	// The mapping can produce an empty name, a forbidden character or an IPv4 address.
 	switch {
 	case name == "":
 		return b, errNoHost
@@ -53,8 +55,8 @@ func appendHost(b []byte, host string) (_ []byte, err error) {
 	return appendLower(b, name), nil
 }
 
-// toASCII returns name, which is not plain, in Punycode. What is too long to
-// become a name is refused first: the time Punycode takes is quadratic.
+// toASCII returns name, which isASCIIWithoutPunycode rejects, in Punycode. It rejects a name that is
+// too long before it encodes it, because Punycode takes quadratic time.
 func toASCII(name string) (string, error) {
 	switch {
 	case len(name) > maxHostBytes*utf8.UTFMax:
@@ -67,27 +69,27 @@ func toASCII(name string) (string, error) {
 	case err != nil:
 		return "", errIDNA
 	case strings.EqualFold(mapped, name):
-		return mapped, nil // it was Punycode
+		return mapped, nil // name was Punycode already
 	}
-	// The idna package looks for right-to-left letters before it maps, and so
-	// accepts an alef sign between Latin letters. A second pass sees the letter.
+	// The idna package checks for right-to-left letters before it maps, and therefore accepts an
+	// alef sign between Latin letters. The second pass finds the letter.
 	if again, err := idnaProfile.ToASCII(mapped); err != nil || again != mapped {
 		return "", errIDNA
 	}
 	return mapped, nil
 }
 
-// hasEmptyPunycode reports whether a label of name is "xn--" alone. UTS 46
-// refuses that; the idna package takes it for an empty label.
+// hasEmptyPunycode reports whether a label of name is "xn--" alone. UTS 46 rejects it; the idna
+// package reads it as an empty label.
 func hasEmptyPunycode(name string) bool {
 	isEmpty := func(label string) bool { return strings.EqualFold(label, "xn--") }
 	return slices.ContainsFunc(strings.Split(name, "."), isEmpty)
 }
 
-// isASCIIWithoutPunycode reports whether mapping would do no more to name than lower its
-// letters: it is ASCII, without Punycode.
+// isASCIIWithoutPunycode reports whether name is ASCII and has no Punycode label. The mapping of
+// UTS 46 changes only the case of such a name.
 func isASCIIWithoutPunycode(name string) bool {
-	label := 0
+	label := 0 // start of the current label
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c >= utf8.RuneSelf:
@@ -118,8 +120,8 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// endsInNumber reports whether host must be an IPv4 address: its last label
-// is a number.
+// endsInNumber reports whether the last label of host is a number, so that host must be an IPv4
+// address.
 func endsInNumber(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -127,11 +129,11 @@ func endsInNumber(host string) bool {
 		return false
 	}
 	_, ok := parseIPv4Number(last)
-	return ok || strings.Trim(last, "0123456789") == "" // 08 is no number, yet no name
+	return ok || strings.Trim(last, "0123456789") == "" // 08 is invalid octal, and not a name either
 }
 
-// appendIPv4 appends the address that host writes in one to four numbers, of
-// which the last fills the bytes that are left.
+// appendIPv4 appends the IPv4 address host in four decimal numbers. host consists of one to four
+// numbers; the last one fills the remaining bytes of the address.
 func appendIPv4(b []byte, host string) ([]byte, error) {
 	var addr uint64
 	rest := strings.TrimSuffix(host, ".")
@@ -154,8 +156,8 @@ func appendIPv4(b []byte, host string) ([]byte, error) {
 	return b, errIPv4
 }
 
-// parseIPv4Number returns the value of s: decimal, octal behind 0, hexadecimal
-// behind 0x. One beyond 32 bits comes out as 1<<32.
+// parseIPv4Number returns the value of s: octal after 0, hexadecimal after 0x, otherwise decimal. It
+// returns 1<<32 for every number of more than 32 bits.
 func parseIPv4Number(s string) (n uint64, ok bool) {
 	base := uint64(10)
 	switch {
@@ -175,7 +177,7 @@ func parseIPv4Number(s string) (n uint64, ok bool) {
 	return n, true
 }
 
-// appendIPv6 appends the address in brackets: compressed, in hex digits only.
+// appendIPv6 appends host, an IPv6 address in brackets, compressed and in hex digits only.
 func appendIPv6(b []byte, host string) ([]byte, error) {
 	inside, closed := strings.CutSuffix(host[1:], "]")
 	ip, err := netip.ParseAddr(inside)
@@ -183,7 +185,7 @@ func appendIPv6(b []byte, host string) ([]byte, error) {
 		return b, errIPv6
 	}
 	b = append(b, '[')
-	if a := ip.As16(); ip.Is4In6() { // netip would write the last four bytes in dots
+	if a := ip.As16(); ip.Is4In6() { // netip would write the last four bytes as decimal numbers
 		b = append(b, "::ffff:"...)
 		b = strconv.AppendUint(b, uint64(a[12])<<8|uint64(a[13]), 16)
 		b = append(b, ':')
@@ -194,8 +196,7 @@ func appendIPv6(b []byte, host string) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// appendNonDefaultPort appends port, which stood behind the colon, unless it is empty
-// or the scheme's own.
+// appendNonDefaultPort appends a colon and port, unless port is empty or the scheme's default.
 func appendNonDefaultPort(b []byte, port, scheme string) ([]byte, error) {
 	if port == "" {
 		return b, nil

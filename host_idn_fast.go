@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// appendIDNHostFast appends the canonical form of an international host name, if
-// that takes no more than lower case ASCII and Punycode. The idna package
-// takes several times as long, and it is asked about everything else.
+// appendIDNHostFast appends the canonical form of an international host name if lower case and
+// Punycode are enough to make it. It reports false for all other names: the idna package, which
+// takes several times as long, handles these.
 func appendIDNHostFast(b []byte, host string) (name []byte, ok bool) {
 	if len(host) > maxHostBytes {
 		return b, false
@@ -22,7 +22,7 @@ func appendIDNHostFast(b []byte, host string) (name []byte, ok bool) {
 			return b[:start], false
 		}
 		if !more {
-			// A name that may be an address, or ends in a dot, needs a closer look.
+			// The idna path also handles names that may be addresses and names with a final dot.
 			return b, len(b) > last && b[last] > '9' && len(b)-start <= maxHostBytes
 		}
 		b, host = append(b, '.'), rest
@@ -47,8 +47,8 @@ func appendIDNLabelFast(b []byte, s string) (name []byte, ok bool) {
 	return b, isStablePunycode(b[start+len("xn--"):])
 }
 
-// isStablePunycode reports whether s, the part of a label behind "xn--", is
-// what Punycode makes of settled runes.
+// isStablePunycode reports whether s, the part of a label after "xn--", is the Punycode of stable
+// runes: see isStableRune.
 func isStablePunycode[T byteSeq](s T) bool {
 	var l hostLabel
 	if !decodePunycode(&l, s) || l.hasPunycodePrefix() {
@@ -62,8 +62,8 @@ func isStablePunycode[T byteSeq](s T) bool {
 	return true
 }
 
-// setLowercasedRunes puts s into l, which is empty, with ASCII letters in lower case. It
-// reports false if s is too long or has a rune that is not settled.
+// setLowercasedRunes stores s in l, which must be empty, with ASCII letters in lower case. ascii
+// reports whether all runes are ASCII; ok is false if s is too long or contains an unstable rune.
 func (l *hostLabel) setLowercasedRunes(s string) (ascii, ok bool) {
 	ascii = true
 	for _, r := range s {
@@ -82,15 +82,14 @@ func (l *hostLabel) setLowercasedRunes(s string) (ascii, ok bool) {
 	return ascii, true
 }
 
-// hasPunycodePrefix reports whether l begins as Punycode does.
+// hasPunycodePrefix reports whether l begins with "xn--".
 func (l *hostLabel) hasPunycodePrefix() bool {
 	return l.runeCount >= 4 && l.runes[0] == 'x' && l.runes[1] == 'n' && l.runes[2] == '-' && l.runes[3] == '-'
 }
 
-// isStableRune reports whether UTS 46 leaves r as it is wherever it stands: it is
-// valid, written from left to right, composes with nothing before or behind it
-// that is settled, too, and asks nothing of its neighbours. There are more
-// such runes; these are what most names are written in.
+// isStableRune reports whether UTS 46 keeps r unchanged at every position: r is valid, is written
+// from left to right, does not compose with a stable rune before or after it, and puts no condition
+// on its neighbours. More runes are stable; those listed here cover most names.
 func isStableRune(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:

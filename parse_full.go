@@ -2,9 +2,9 @@ package decorum
 
 import "strings"
 
-// resolveFull is the basic URL parser of the WHATWG URL standard for the
-// schemes of the crawl, which leave few of its states: no opaque paths, no
-// file URLs, and nothing is kept of user information and fragment.
+// resolveFull is the basic URL parser of the WHATWG URL standard for the schemes of the crawl. These
+// need only a few of its states: there are no opaque paths and no file URLs, and user information
+// and fragment are dropped.
 func resolveFull(base URL, ref string) (URL, error) {
 	scheme, rest, err := cutScheme(stripBlanksAndFragment(ref))
 	if err != nil {
@@ -14,6 +14,7 @@ func resolveFull(base URL, ref string) (URL, error) {
 	slashes := len(rest) - len(strings.TrimLeft(rest, `/\`))
 	var buf [512]byte
 	b := buf[:0]
+	// A ref with the scheme of base, or without one, is relative unless two slashes follow.
 	switch {
 	case base.IsZero() && scheme == "":
 		return URL{}, errRelative
@@ -23,6 +24,7 @@ func resolveFull(base URL, ref string) (URL, error) {
 		}
 		scheme = baseScheme
 	}
+	// The ref is absolute: a host follows the slashes.
 	authority, after := cutBeforeAny(rest[slashes:], `/\?`)
 	b = append(append(b, scheme...), "://"...)
 	if b, err = appendAuthority(b, authority, scheme); err != nil {
@@ -31,7 +33,8 @@ func resolveFull(base URL, ref string) (URL, error) {
 	return appendRefPathAndQuery(b, len(b), after)
 }
 
-// resolvePath resolves ref, which has no authority, against base.
+// resolvePath resolves ref, which has neither scheme nor authority, against base. b is an empty
+// buffer.
 func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	page, _, _ := strings.Cut(base.s, "?")
 	path := int(base.pathStart)
@@ -48,8 +51,8 @@ func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	return appendRefPathAndQuery(b, path, ref)
 }
 
-// appendRefPathAndQuery appends path and query in ref to b, whose own path, if it has one
-// yet, begins at path.
+// appendRefPathAndQuery appends path and query of ref to b and returns the URL. The path in b, which
+// may still be empty, begins at path.
 func appendRefPathAndQuery(b []byte, path int, ref string) (URL, error) {
 	refPath, query, hasQuery := strings.Cut(ref, "?")
 	if refPath != "" || len(b) == path {
@@ -64,8 +67,8 @@ func appendRefPathAndQuery(b []byte, path int, ref string) (URL, error) {
 	return URL{s: string(b), pathStart: uint32(path)}, nil
 }
 
-// appendPath appends the segments of way to the path that begins at b[path:].
-// That is empty, or a directory and ends in a slash.
+// appendPath appends the segments of refPath to the path b[path:], which is empty or a directory
+// that ends in a slash.
 func appendPath(b []byte, path int, refPath string) []byte {
 	if len(b) == path {
 		b = append(b, '/')
@@ -77,7 +80,7 @@ func appendPath(b []byte, path int, refPath string) []byte {
 		segment, rest := cutBeforeAny(refPath, `/\`)
 		start := len(b)
 		b = appendPercentNormalized(b, segment, inPath)
-		switch string(b[start:]) { // as decoded: %2e is a dot
+		switch string(b[start:]) { // the normalized segment, in which %2e has become a dot
 		case ".":
 			b = b[:start]
 		case "..":
@@ -94,8 +97,8 @@ func appendPath(b []byte, path int, refPath string) []byte {
 	}
 }
 
-// directoryEnd returns the end of the directory of the path s[path:end]: behind
-// its last slash.
+// directoryEnd returns the end of the directory of the path s[path:end]: the index after its last
+// slash.
 func directoryEnd[T byteSeq](s T, path, end int) int {
 	for end > path+1 && s[end-1] != '/' {
 		end--
@@ -103,15 +106,16 @@ func directoryEnd[T byteSeq](s T, path, end int) int {
 	return end
 }
 
-// parentDirectoryEnd returns the end of the directory above the one that ends at end. The
-// root is its own parent.
+// parentDirectoryEnd returns the end of the parent of the directory s[path:end]. The root is its own
+// parent.
 func parentDirectoryEnd[T byteSeq](s T, path, end int) int {
 	return directoryEnd(s, path, max(end-1, path+1))
 }
 
-// stripBlanksAndFragment returns ref without what the standard ignores, and without fragment.
+// stripBlanksAndFragment returns ref without its fragment and without the characters that the
+// standard ignores: blanks and control characters around it, tabs and line ends within it.
 func stripBlanksAndFragment(ref string) string {
-	for i := range len(ref) { // most have nothing to clean
+	for i := range len(ref) { // most links contain none of them
 		if ref[i] == '#' {
 			return ref[:i]
 		}
@@ -122,7 +126,8 @@ func stripBlanksAndFragment(ref string) string {
 	return ref
 }
 
-// stripBlanksAndFragmentSlow is stripBlanksAndFragment for a ref that has blanks or control characters.
+// stripBlanksAndFragmentSlow is stripBlanksAndFragment for a ref that contains blanks or control
+// characters.
 func stripBlanksAndFragmentSlow(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(ref, "\t\n\r") {
@@ -132,7 +137,8 @@ func stripBlanksAndFragmentSlow(ref string) string {
 	return ref
 }
 
-// cutScheme cuts the scheme off ref. It returns "" for a ref without one.
+// cutScheme cuts the scheme off ref and returns it in lower case, "" if ref has none. It returns
+// errScheme for a scheme other than http, https and ftp.
 func cutScheme(ref string) (scheme, rest string, err error) {
 	end := strings.IndexByte(ref, ':')
 	if end < 1 || !isScheme(ref[:end]) {
@@ -146,8 +152,7 @@ func cutScheme(ref string) (scheme, rest string, err error) {
 	return "", "", errScheme
 }
 
-// isScheme reports whether s has the form of a scheme: a letter, and then
-// letters, digits and "+-.".
+// isScheme reports whether s has the form of a scheme: a letter, then letters, digits and "+-.".
 func isScheme(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -159,7 +164,7 @@ func isScheme(s string) bool {
 	return true
 }
 
-// appendAuthority appends host and port of authority, and drops user
+// appendAuthority appends host and port of authority in canonical form. It drops the user
 // information, which ends with the last "@".
 func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	host := authority[strings.LastIndexByte(authority, '@')+1:]
@@ -174,7 +179,7 @@ func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	return appendNonDefaultPort(b, port, scheme)
 }
 
-// cutBeforeAny cuts s before the first byte that is in chars.
+// cutBeforeAny cuts s before its first byte that is in chars.
 func cutBeforeAny(s, chars string) (before, from string) {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return s[:i], s[i:]

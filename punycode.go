@@ -1,8 +1,8 @@
 package decorum
 
-// Punycode (RFC 3492) for the fast path of international host names. Both ways
-// work on labels as the DNS has them, so that the time they take, which is
-// quadratic, is bounded.
+// This file implements Punycode (RFC 3492) for the fast path of international host names. Encoder
+// and decoder take quadratic time, which is bounded because they accept only labels of up to
+// maxLabelBytes.
 
 // The parameters of RFC 3492 §5.
 const (
@@ -15,17 +15,18 @@ const (
 	punyInitial = 0x80
 )
 
-// maxLabelBytes is the length of the longest label (RFC 1035 §2.3.4), in octets. No
-// label has more runes.
+// maxLabelBytes is the maximum length of a label (RFC 1035 §2.3.4), in octets, and therefore also in
+// runes.
 const maxLabelBytes = 63
 
-// A hostLabel is one label of a host name, as runes. It lives on the stack.
+// A hostLabel is one label of a host name, as runes. It has a fixed size, so that it stays on the
+// stack.
 type hostLabel struct {
 	runes     [maxLabelBytes]rune
 	runeCount int
 }
 
-// insertRune puts r before the i-th rune. There must be room.
+// insertRune inserts r before the i-th rune. l must have fewer than maxLabelBytes runes.
 func (l *hostLabel) insertRune(i int, r rune) {
 	copy(l.runes[i+1:l.runeCount+1], l.runes[i:l.runeCount])
 	l.runes[i] = r
@@ -34,6 +35,7 @@ func (l *hostLabel) insertRune(i int, r rune) {
 
 // appendPunycode appends the Punycode of l, without "xn--" (RFC 3492 §6.3).
 func appendPunycode(b []byte, l *hostLabel) []byte {
+	// The ASCII runes come first, then a hyphen.
 	runes := l.runes[:l.runeCount]
 	basic := 0
 	for _, r := range runes {
@@ -45,6 +47,8 @@ func appendPunycode(b []byte, l *hostLabel) []byte {
 	if basic > 0 {
 		b = append(b, '-')
 	}
+	// The other runes follow in order of their value, each as the distance (delta) of its value and
+	// position from the rune before.
 	n, delta, bias := rune(punyInitial), 0, punyBias
 	for done := basic; done < len(runes); {
 		next := rune(0x10FFFF)
@@ -86,10 +90,11 @@ func appendPunycodeDelta(b []byte, delta, bias int) []byte {
 	}
 }
 
-// decodePunycode puts what s, the part of a label behind "xn--", stands for
-// into l, which is empty (RFC 3492 §6.2). It reports false for what is not in
-// lower case, for ASCII alone, and for what is no Punycode.
+// decodePunycode decodes s, the part of a label after "xn--", into l, which must be empty (RFC 3492
+// §6.2). It reports false for upper case letters, for a label of ASCII alone and for invalid
+// Punycode.
 func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
+	// The ASCII runes stand before the last hyphen.
 	pos := 0
 	for i := range len(s) {
 		if s[i] == '-' {
@@ -102,6 +107,7 @@ func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
 	for i := range pos - 1 {
 		l.insertRune(l.runeCount, rune(s[i]))
 	}
+	// Each delta after it gives the value and the position of one more rune.
 	n, i, bias := int64(punyInitial), int64(0), punyBias
 	for basic := l.runeCount; pos < len(s); {
 		old, w := i, int64(1)
@@ -134,7 +140,7 @@ func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
 	return true
 }
 
-// decodePunycodeDigit returns the value of a digit, punyBase for what is none.
+// decodePunycodeDigit returns the value of the digit c, or punyBase if c is not a digit.
 func decodePunycodeDigit(c byte) int64 {
 	switch {
 	case 'a' <= c && c <= 'z':
@@ -145,10 +151,10 @@ func decodePunycodeDigit(c byte) int64 {
 	return punyBase
 }
 
-// punyThreshold is t(j) of RFC 3492 §3.3 for k = j * punyBase.
+// punyThreshold returns t(j) of RFC 3492 §3.3 for k = j * punyBase.
 func punyThreshold(k, bias int) int { return min(max(k-bias, punyTMin), punyTMax) }
 
-// punyAdapt is the bias adaptation of RFC 3492 §6.1.
+// punyAdapt returns the bias for the next delta (RFC 3492 §6.1).
 func punyAdapt(delta, points int, first bool) int {
 	if first {
 		delta /= punyDamp

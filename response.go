@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A Response is what came back for one URL. Redirects are not followed, so a
-// 3xx is a Response like any other.
+// A Response is the answer to the request of one URL. Fetchers do not follow redirects, so a 3xx is
+// a Response like any other.
 type Response struct {
-	URL               URL            // what was asked for
-	Status            int            // of HTTP; ftp is answered as HTTP would be
-	Header            http.Header    // as it came, Content-Encoding included
-	Body              []byte         // without Content-Encoding, at most the fetcher's limit
-	BodyLimitExceeded bool           // the body went on past the limit and was cut
-	Addr              netip.AddrPort // the server's address; zero if the fetcher has none
+	URL               URL            // the URL that was requested
+	Status            int            // the HTTP status; FTP replies are mapped to one
+	Header            http.Header    // as the server sent it, Content-Encoding included
+	Body              []byte         // decoded from its Content-Encoding, at most the fetcher's limit
+	BodyLimitExceeded bool           // the body was longer than the limit and was cut
+	Addr              netip.AddrPort // the server's address; zero if the fetcher does not know it
 	Start             time.Time      // when the request began
-	End               time.Time      // when the body had been read to its end
+	End               time.Time      // when the end of the body was read
 }
 
-// Location returns the target of a redirect, and false if the response is no
-// redirect or its Location header names no URL the crawl can visit.
+// Location returns the target of a redirect. It returns false if the response is not a redirect, or
+// if its Location header is not a valid URL by the rules of ParseURL.
 func (r *Response) Location() (URL, bool) {
 	switch r.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -39,9 +39,9 @@ func (r *Response) Location() (URL, bool) {
 	return u, err == nil
 }
 
-// RetryAfter returns how long the Retry-After header (RFC 9110 §10.2.3) asks to wait from now: seconds,
-// or an HTTP date. It returns 0 for a header that is neither, and for a moment that has passed. Large
-// values are returned as they are, and their bounds are for the caller to set.
+// RetryAfter returns how long after now the Retry-After header (RFC 9110 §10.2.3) asks the client to
+// wait. The header is a number of seconds or an HTTP date; for any other text, and for a date in the
+// past, RetryAfter returns 0. It does not bound large values: the caller must.
 func (r *Response) RetryAfter(now time.Time) time.Duration {
 	value := strings.TrimSpace(r.Header.Get("Retry-After"))
 	if value == "" {
@@ -51,7 +51,7 @@ func (r *Response) RetryAfter(now time.Time) time.Duration {
 		const maxSeconds = int64(1<<63-1) / int64(time.Second)
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n > maxSeconds {
-			n = maxSeconds // too large a number still asks to be left alone
+			n = maxSeconds // a number out of range still asks for a long wait
 		}
 		return time.Duration(n) * time.Second
 	}
@@ -62,23 +62,26 @@ func (r *Response) RetryAfter(now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// A RawExchange is one request and its answer, byte for byte as they went over
-// the connection (inside of TLS, if there was any). It is HTTP/1.1.
+// A RawExchange is one HTTP/1.1 request and its answer, byte for byte as the connection carried them
+// (inside TLS, if it was used).
 type RawExchange struct {
-	RawRequest  []byte           // header and body
-	RawResponse []byte           // as far as it was read; interim answers (1xx) and more may surround it
-	Addr        netip.AddrPort   // of the server
-	Truncation  TruncationReason // why RawResponse may end early
+	RawRequest []byte // header and body
+	// RawResponse is the part of the answer that was read. Interim answers (1xx) may precede the
+	// answer, and other bytes may follow it.
+	RawResponse []byte
+	Addr        netip.AddrPort   // the server's address
+	Truncation  TruncationReason // why RawResponse ends before the answer does
 }
 
-// HeaderOnly returns the exchange as far as the header of the answer, nil of nil. Where
-// there is no whole header, nothing is left of the answer.
+// HeaderOnly returns a copy of the exchange in which RawResponse ends after the header of the final
+// answer. RawResponse is nil if that header is incomplete. HeaderOnly of nil is nil.
 func (x *RawExchange) HeaderOnly() *RawExchange {
 	if x == nil {
 		return nil
 	}
 	head := *x
 	head.RawResponse, head.Truncation = nil, TruncatedUnspecified
+	// Skip the interim answers (1xx) before the final one.
 	for at := 0; ; {
 		size := headerLen(x.RawResponse[at:])
 		if size == 0 {
@@ -92,9 +95,9 @@ func (x *RawExchange) HeaderOnly() *RawExchange {
 	}
 }
 
-// headerLen returns how long the header is with which b begins, the empty line
-// after it included, 0 if it does not end in b. Lines may end in LF alone
-// (RFC 9112, section 2.2).
+// headerLen returns the length of the header at the beginning of b, in bytes and including the empty
+// line after it, or 0 if b ends before the header does. Lines may end in LF alone (RFC 9112, section
+// 2.2).
 func headerLen(b []byte) int {
 	for i, c := range b {
 		if c != '\n' {
@@ -108,19 +111,19 @@ func headerLen(b []byte) int {
 	return 0
 }
 
-// A TruncationReason is why the reading of an answer ended before the answer did.
+// A TruncationReason says why an answer was not read to its end.
 type TruncationReason uint8
 
-// Cuts.
+// The truncation reasons.
 const (
-	NotTruncated          TruncationReason = iota // it was read to its end
-	TruncatedByLength                             // it went on past a limit of size
-	TruncatedByTime                               // it took longer than a limit of time
-	TruncatedByDisconnect                         // the server hung up, or the connection broke
-	TruncatedUnspecified                          // it was not wanted, or made no sense
+	NotTruncated          TruncationReason = iota // the answer was read to its end
+	TruncatedByLength                             // it exceeded a limit on its size
+	TruncatedByTime                               // it exceeded a limit on its time
+	TruncatedByDisconnect                         // the server closed the connection, or it broke
+	TruncatedUnspecified                          // the crawl did not want the rest, or could not parse the answer
 )
 
-// String returns the word of ISO 28500:2017, 5.13, empty for NotTruncated.
+// String returns the reason as WARC-Truncated names it (ISO 28500:2017, 5.13), "" for NotTruncated.
 func (c TruncationReason) String() string {
 	names := [...]string{"", "length", "time", "disconnect", "unspecified"}
 	if int(c) < len(names) {

@@ -8,14 +8,14 @@ import (
 // ModulePath is the path of decorum's module.
 const ModulePath = "github.com/decorum-crawler/decorum"
 
-// Version returns the version of decorum in this program, as its module has it,
-// without the leading v; "devel" if it was built from a work tree.
+// Version returns the module version of decorum in this program, without the leading v. It returns
+// "devel" if decorum was built from a work tree.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"
 	}
-	version := info.Main.Version
+	version := info.Main.Version // of the decorum command; other programs link decorum as a dependency
 	for _, dep := range info.Deps {
 		if dep.Path == ModulePath {
 			version = dep.Version
