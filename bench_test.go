@@ -10,10 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// benchBase is the page that the links of benchLinks stand on.
+// benchBase is the page that contains the links of benchLinks.
 const benchBase = "https://www.example.com/shop/garden/tools.html?page=2"
 
-// benchLinks are the shapes links have, from usual to rare.
+// benchLinks are the forms of links, from usual to rare.
 var benchLinks = []struct{ name, ref string }{
 	{"absolute", "https://www.example.com/shop/garden/rake-17.html?colour=green"},
 	{"other-host", "https://static.example.org/catalogue/2026/spring/index.html"},
@@ -48,8 +48,8 @@ func BenchmarkParseURL(b *testing.B) {
 	}
 }
 
-// BenchmarkResolve lets the others do once what need be done but once a page:
-// their base is parsed before.
+// BenchmarkResolve parses the base of the other parsers before the measurement, because a crawl
+// parses it once per page.
 func BenchmarkResolve(b *testing.B) {
 	base := mustParse(b, benchBase)
 	whatwgBase, _ := whatwg.Parse(benchBase)

@@ -9,15 +9,15 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Decision is found through what wraps its error, says what is known of it, and is of the
-// kind of its reason or its cause.
+// DecisionOf finds a Decision through an error that wraps its error. The error has the text of the
+// cause or the reason, and the kind of the cause or the reason.
 func TestDecisionErr(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	cause := &decorum.Error{Op: "scope", URL: "http://a.test/", Kind: decorum.OutOfScope, Err: errors.New("too deep")}
 	for _, tt := range []struct {
 		d    decorum.Decision
 		text string
-		kind decorum.ErrorKind // empty: none
+		kind decorum.ErrorKind // empty: no kind
 	}{
 		{decorum.Decision{Action: decorum.Refuse, Reason: decorum.ReasonScope, Cause: cause}, "scope http://a.test/: out of scope: too deep", decorum.OutOfScope},
 		{decorum.Decision{Action: decorum.Postpone, Reason: decorum.ReasonHostRest, Rest: 3 * time.Second}, "the host is not due for another 3s", decorum.NotDue},

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// One URL has one form, however it is written.
+// All spellings of a URL have one canonical form.
 func ExampleParseURL() {
 	for _, s := range []string{"HTTP://Example.com:80/a/../b?q=%7e#top", "https://exämple.com", "mailto:you@example.com"} {
 		u, err := decorum.ParseURL(s)
@@ -23,7 +23,7 @@ func ExampleParseURL() {
 	// no URL to visit: mailto:you@example.com
 }
 
-// Links are resolved as a browser does.
+// Links resolve as in a browser.
 func ExampleURL_Resolve() {
 	page, err := decorum.ParseURL("https://example.com/shop/list?page=2")
 	if err != nil {

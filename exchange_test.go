@@ -28,6 +28,6 @@ func TestExchangeHeaderOnly(t *testing.T) {
 		}
 	}
 	if (*decorum.RawExchange)(nil).HeaderOnly() != nil {
-		t.Error("no exchange has a head")
+		t.Error("the header of a nil exchange is not nil")
 	}
 }

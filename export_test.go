@@ -1,6 +1,6 @@
 package decorum
 
-// The two ways to a result, for tests that compare them.
+// The fast and the full parser, for tests that compare their results.
 var (
 	ResolveFull = resolveFull
 	ResolveFast = resolveFast[string]
@@ -12,8 +12,8 @@ const (
 	MaxHostBytes = maxHostBytes
 )
 
-// HostnameFast and HostnameByIDNA are the two ways to the canonical form of an
-// international host name, for tests that compare them.
+// HostnameFast and HostnameByIDNA both return the canonical form of an international host name, for
+// tests that compare their results.
 func HostnameFast(name string) (string, bool) {
 	b, ok := appendIDNHostFast(nil, name)
 	return string(b), ok

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// checkHostname fails if the fast path has another canonical form of the name than
-// the idna package. It reports whether the fast path has one.
+// checkHostname fails the test if the canonical form of the fast path differs from that of the idna
+// package. It reports whether the fast path has one.
 func checkHostname(t *testing.T, name string) bool {
 	t.Helper()
 	fast, ok := decorum.HostnameFast(name)
@@ -23,8 +23,8 @@ func checkHostname(t *testing.T, name string) bool {
 	return true
 }
 
-// stableRunes returns every rune outside ASCII that the fast path takes, and
-// checks that the idna package leaves each as it is.
+// stableRunes returns every rune outside ASCII that the fast path accepts. It checks that the idna
+// package keeps each of them unchanged.
 func stableRunes(t *testing.T) []rune {
 	t.Helper()
 	var runes []rune
@@ -36,17 +36,17 @@ func stableRunes(t *testing.T) []rune {
 	return runes
 }
 
-// TestHostnameFast compares the fast path of international names with the idna
-// package: every rune that it takes, and mixtures, both as text and in Punycode.
+// TestHostnameFast compares the fast path of international names with the idna package: for every
+// rune that it accepts and for mixtures of them, both as text and in Punycode.
 func TestHostnameFast(t *testing.T) {
 	runes := stableRunes(t)
 	if len(runes) < 30_000 {
-		t.Errorf("the fast path takes only %d runes", len(runes))
+		t.Errorf("the fast path accepts only %d runes", len(runes))
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		var label strings.Builder
-		for range 1 + rng.IntN(12) { // Punycode for the DNS to take
+		for range 1 + rng.IntN(12) { // few enough for a DNS label in Punycode
 			if rng.IntN(3) == 0 {
 				label.WriteByte("abcXYZ019-_"[rng.IntN(11)])
 				continue
@@ -56,7 +56,7 @@ func TestHostnameFast(t *testing.T) {
 		name := "www." + label.String() + ".example"
 		if !checkHostname(t, name) {
 			if utf8.RuneCountInString(label.String()) == len(label.String()) {
-				continue // ASCII alone may be an address, and is not for it
+				continue // a name of ASCII alone may be an address, which the fast path rejects
 			}
 			t.Fatalf("%q is left to the idna package", name)
 		}
@@ -67,7 +67,7 @@ func TestHostnameFast(t *testing.T) {
 	}
 }
 
-// TestHostnameFastOnNoise decodes Punycode that is none, most of it.
+// TestHostnameFastOnNoise decodes random strings, most of which are invalid Punycode.
 func TestHostnameFastOnNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 50_000 {
@@ -80,11 +80,12 @@ func TestHostnameFastOnNoise(t *testing.T) {
 	}
 }
 
-// TestHostnameFastLeavesToIDNA pins what must be left to the idna package.
+// TestHostnameFastLeavesToIDNA lists names that the fast path must reject, so that the idna package
+// handles them.
 func TestHostnameFastLeavesToIDNA(t *testing.T) {
 	for _, name := range []string{
-		"", "é.example.", "é.1", "é.0x1", // a closer look
-		"É.example", "e\u0301.example", "é。example", "ﬁ.example", "exam\u00adple.é", // mapped
+		"", "é.example.", "é.1", "é.0x1", // empty, a final dot, possible addresses
+		"É.example", "e\u0301.example", "é。example", "ﬁ.example", "exam\u00adple.é", // UTS 46 maps them
 		"א.example", "é.א", "\u0661.example", // from right to left
 		"a\u200db.example", "l·l.example", "☕.example", "\xff.example",
 		"xn--.example", "xn--a.example", "xn--é.example", "xn--abc-.example", "XN--a-É.example",
@@ -92,7 +93,7 @@ func TestHostnameFastLeavesToIDNA(t *testing.T) {
 		strings.Repeat("é", 64) + ".example", strings.Repeat("é.", 60) + "example", "xn---9ca.example",
 	} {
 		if ascii, ok := decorum.HostnameFast(name); ok {
-			t.Errorf("%q is taken for %q", name, ascii)
+			t.Errorf("the fast path accepts %q as %q", name, ascii)
 		}
 	}
 }

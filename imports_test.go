@@ -16,8 +16,8 @@ import (
 
 const modulePath = "github.com/decorum-crawler/decorum"
 
-// allowedImports says which of the module's packages each package may import. A package
-// that is not in it is refused.
+// allowedImports lists which packages of the module each package may import. The test fails for a
+// package that is not listed.
 var allowedImports = map[string][]string{
 	".":                                  {},
 	"internal/backoff":                   {},
@@ -103,9 +103,9 @@ var allowedImports = map[string][]string{
 	"cmd/decorum":                                       {"crawler/daemon"},
 }
 
-// allowedThirdParty says which packages may import code from outside the module and
-// the standard library; golang.org/x is free to all, so that the words, robots
-// and sitemap stay light to import.
+// allowedThirdParty lists which packages may import which packages from outside the module and the
+// standard library. Every package may import golang.org/x. The list keeps the root package, robots
+// and sitemap light to import.
 var allowedThirdParty = map[string][]string{
 	"internal/doctest":                        {"github.com/google/go-cmp"},
 	"internal/yamllimit":                      {"github.com/goccy/go-yaml"},
@@ -134,7 +134,7 @@ var allowedThirdParty = map[string][]string{
 	"storage/redis/internal/client":           {"github.com/redis/rueidis"},
 }
 
-// maxFileLines is how long a file may be.
+// maxFileLines limits the length of each Go file, in lines.
 const maxFileLines = 600
 
 func TestImportsAndFiles(t *testing.T) {
@@ -160,9 +160,9 @@ func TestImportsAndFiles(t *testing.T) {
 	}
 }
 
-// forbiddenDeps says which packages of the module a package must not link, however many
-// imports lead there: who needs no callbacks links no colly, which collyfetch alone imports, and
-// a project file is checked without a fetcher.
+// forbiddenDeps lists which packages of the module a package must not link, directly or through
+// other packages: a program without callbacks links no colly, which only collyfetch imports, and
+// checking a project file needs no fetcher.
 var forbiddenDeps = map[string][]string{
 	"cmd/decorum":           {"crawler/collyfetch"},
 	"examples/mirror":       {"crawler/collyfetch"},
@@ -189,7 +189,7 @@ func TestForbiddenDeps(t *testing.T) {
 	}
 }
 
-// importsInModule returns which packages of the module a package imports, tests left out.
+// importsInModule returns the packages of the module that the files of pkg, except its tests, import.
 func importsInModule(t *testing.T, pkg string) (imports []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
@@ -240,8 +240,7 @@ func checkFile(t *testing.T, file string, docs map[string]int) error {
 	return nil
 }
 
-// mayImportAll reports whether the package is a program that may use all of
-// the module.
+// mayImportAll reports whether the package is a program that may import every package of the module.
 func mayImportAll(pkg string) bool {
 	return pkg == "bench" || strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "tools/")
 }

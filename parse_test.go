@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// mustParse returns the URL that s is, which must be canonical.
+// mustParse returns the URL s, which must be in canonical form.
 func mustParse(t testing.TB, s string) decorum.URL {
 	t.Helper()
 	u, err := decorum.ParseURL(s)
@@ -22,7 +22,7 @@ func mustParse(t testing.TB, s string) decorum.URL {
 	return u
 }
 
-// resolve resolves l.ref as the row asks: on its base, or on none.
+// resolve resolves l.ref on l.base, or parses it if the row has no base.
 func (l resolveCase) resolve(t testing.TB) (decorum.URL, error) {
 	t.Helper()
 	if l.base == "" {
@@ -57,8 +57,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTheSamePage names pages in ways that must not be told apart, and in
-// ways that must.
+// TestTheSamePage lists pairs of spellings that must name the same page, and pairs that must not.
 func TestTheSamePage(t *testing.T) {
 	for _, tt := range []struct {
 		name, a, b string
@@ -99,7 +98,7 @@ func TestLimits(t *testing.T) {
 	base := mustParse(t, origin)
 	label := strings.Repeat("a", 49) + "."
 	for _, tt := range []struct {
-		name, ref, cause string // no cause: accepted
+		name, ref, cause string // an empty cause: accepted
 	}{
 		{"absolute, as long as may be", origin + strings.Repeat("a", available), ""},
 		{"absolute, too long", origin + strings.Repeat("a", available+1), "longer than 64 KiB"},
@@ -134,7 +133,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestResolveBytes pins that a page's buffer may be used again.
+// TestResolveBytes proves that the buffer of a page can be reused after its links were resolved.
 func TestResolveBytes(t *testing.T) {
 	for _, ref := range []string{
 		"https://example.com/x", "https://other.example/x", "/x", "x", "../x", "?x", "#x", "", "é", "//other.example",
@@ -164,7 +163,7 @@ func TestResolveBytes(t *testing.T) {
 	})
 }
 
-// TestAllocations pins what a page full of links costs.
+// TestAllocations limits the allocations for each form of link.
 func TestAllocations(t *testing.T) {
 	base := mustParse(t, basePage)
 	for _, tt := range []struct {
@@ -192,7 +191,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestCanonicalIsNotCopied pins the promise of ParseURL about memory.
+// TestCanonicalIsNotCopied proves that ParseURL does not copy a canonical string.
 func TestCanonicalIsNotCopied(t *testing.T) {
 	u := mustParse(t, basePage)
 	if unsafe.StringData(u.String()) != unsafe.StringData(basePage) {
@@ -200,8 +199,8 @@ func TestCanonicalIsNotCopied(t *testing.T) {
 	}
 }
 
-// checkInvariants fails the test if what the crawl relies on does not hold of
-// ref, a link on base.
+// checkInvariants fails the test if ref, a link on base, breaks an invariant that the crawl relies
+// on: both parsers agree, and the result is stable.
 func checkInvariants(t *testing.T, base decorum.URL, ref string) {
 	t.Helper()
 	u, err := base.Resolve(ref)
@@ -227,7 +226,7 @@ func checkInvariants(t *testing.T, base decorum.URL, ref string) {
 	checkPath(t, u)
 }
 
-// checkPath checks what Path promises to the matching of rules.
+// checkPath checks what PathAndQuery promises to the matching of rules.
 func checkPath(t *testing.T, u decorum.URL) {
 	t.Helper()
 	path := u.PathAndQuery()
@@ -267,7 +266,7 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// TestFastPathIsUsed fails if links that pages are full of take the long way.
+// TestFastPathIsUsed proves that the fast path resolves the usual forms of links.
 func TestFastPathIsUsed(t *testing.T) {
 	base := mustParse(t, basePage)
 	for _, ref := range []string{
@@ -280,7 +279,7 @@ func TestFastPathIsUsed(t *testing.T) {
 	}
 }
 
-// addResolveSeeds has f begin with the links of the tests.
+// addResolveSeeds adds the links of the tests to the corpus of f.
 func addResolveSeeds(f *testing.F) {
 	for _, topic := range resolveCases {
 		for _, l := range topic.cases {
@@ -295,7 +294,7 @@ func addResolveSeeds(f *testing.F) {
 func FuzzResolve(f *testing.F) {
 	addResolveSeeds(f)
 	f.Fuzz(func(t *testing.T, base, ref string) {
-		page, _ := decorum.ParseURL(base) // none is a base, too
+		page, _ := decorum.ParseURL(base) // an invalid base tests links without a base
 		checkInvariants(t, page, ref)
 	})
 }

@@ -1,11 +1,10 @@
 package decorum_test
 
-// basePage is what the links of the tables are resolved against, unless a row
-// names another.
+// basePage is the page on which the links of the tables are resolved, unless a row names another.
 const basePage = "https://example.com/dir/sub/page.html?q=1"
 
-// resolveCases are references and what they name, by what they show. base is empty
-// where the reference needs none.
+// resolveCases are references and their canonical forms, by topic. base is empty if the reference is
+// absolute.
 var resolveCases = []struct {
 	topic string
 	cases []resolveCase
@@ -303,7 +302,7 @@ var resolveCases = []struct {
 	}},
 }
 
-// refusedCases are references that name nothing to visit, and the cause.
+// refusedCases are references that ParseURL and Resolve reject, with the cause.
 var refusedCases = []resolveCase{
 	{"", "", "relative, and there is no page to resolve it against"},
 	{"", "#x", "relative, and there is no page to resolve it against"},
@@ -394,5 +393,5 @@ var refusedCases = []resolveCase{
 	{basePage, "//example.com:x/", "port is not a number up to 65535"},
 }
 
-// resolveCase is a reference on a page, and what it names or why it names nothing.
+// A resolveCase is a reference on a page, with its canonical form or the cause of the error.
 type resolveCase struct{ base, ref, want string }

@@ -42,7 +42,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// FuzzRetryAfter: whatever a server sends, the wait is not negative.
+// FuzzRetryAfter proves that the wait is never negative, whatever a server sends.
 func FuzzRetryAfter(f *testing.F) {
 	for _, s := range []string{"1", "Sun, 01 Mar 2026 12:01:00 GMT", "-1", "9223372037"} {
 		f.Add(s)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSecurityPage: each test that docs/security.md names is there, so that no defence
-// loses its test unnoticed when one is renamed.
+// TestSecurityPage proves that each test named in docs/security.md exists, so that renaming a test
+// cannot silently remove it from the page.
 func TestSecurityPage(t *testing.T) {
 	page, err := os.ReadFile("docs/security.md")
 	if err != nil {

@@ -15,8 +15,7 @@ var (
 	exampleRow  = regexp.MustCompile("^\\| `(.*)` \\|(?: `(.*)`)? \\| (?:`(.*)`|refused: (.*)) \\|$")
 )
 
-// TestIdentityPage holds docs/url-identity.md to what it says: every example
-// of every rule is one.
+// TestIdentityPage proves that ParseURL and Resolve agree with every example in docs/url-identity.md.
 func TestIdentityPage(t *testing.T) {
 	text, err := os.ReadFile("docs/url-identity.md")
 	if err != nil {

@@ -40,7 +40,7 @@ func TestURLParts(t *testing.T) {
 	}
 }
 
-// TestLogsInJSON: a log says of what URL and origin it speaks, as JSON too.
+// TestLogsInJSON proves that URLs and origins appear as text in JSON logs.
 func TestLogsInJSON(t *testing.T) {
 	var out strings.Builder
 	u := mustParse(t, "https://example.com:8443/a?b=c&d")
@@ -50,7 +50,7 @@ func TestLogsInJSON(t *testing.T) {
 	}
 }
 
-// TestOriginScope pins what a robots.txt covers: the URLs of its own origin.
+// TestOriginScope proves that a robots.txt covers the URLs of its own origin and no other URLs.
 func TestOriginScope(t *testing.T) {
 	for _, tt := range []struct {
 		name, robots, page string
@@ -86,7 +86,7 @@ func TestOriginScope(t *testing.T) {
 				t.Errorf("origins %q and %q: covered is %v, want %v", robots.Origin(), page.Origin(), got, tt.covered)
 			}
 			if page.Origin().RobotsURL() == robots != tt.covered {
-				t.Errorf("the rules of %q are looked for at %q", page, page.Origin().RobotsURL())
+				t.Errorf("the robots.txt of %q is %q", page, page.Origin().RobotsURL())
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestLocation(t *testing.T) {
 		name     string
 		status   int
 		location string
-		want     string // empty: none
+		want     string // empty: no target
 	}{
 		{"absolute", http.StatusMovedPermanently, "https://other.example/x", "https://other.example/x"},
 		{"relative", http.StatusFound, "../x", "https://example.com/dir/x"},

@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A whatwgCase of the WHATWG's test data, testdata/urltestdata.jsonl: the rows of
-// web-platform-tests' url/resources/urltestdata.json whose base is none or of a
-// scheme of the crawl, reduced to what the crawl asks. A row without href is
-// refused, by the standard or because its scheme is not one of the crawl.
+// A whatwgCase is a row of testdata/urltestdata.jsonl. That file contains the rows of
+// web-platform-tests' url/resources/urltestdata.json which have no base or a base with a scheme of
+// the crawl, reduced to the fields below. A row without href is rejected, by the standard or because
+// the crawl does not know its scheme.
 type whatwgCase struct{ Input, Base, Href string }
 
 func readWHATWGCases(t *testing.T) (rows []whatwgCase) {
@@ -33,7 +33,7 @@ func readWHATWGCases(t *testing.T) (rows []whatwgCase) {
 	return rows
 }
 
-// TestWHATWGData holds the words against the standard's own test data.
+// TestWHATWGData proves that Resolve agrees with the test data of the WHATWG URL standard.
 func TestWHATWGData(t *testing.T) {
 	rows := readWHATWGCases(t)
 	if len(rows) < 200 {

@@ -12,19 +12,19 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Why we say something else than whatwg-url, beyond what normalizeHref makes up for.
+// Why decorum's result differs from that of whatwg-url, apart from what normalizeHref adds.
 const (
-	reasonCaret          = "the standard's path percent-encode set has ^ since 2025 (whatwg/url#846); the module's has not"
+	reasonCaret          = "the standard's path percent-encode set has ^ since 2025 (whatwg/url#846); the module's lacks it"
 	reasonStrayPercent   = "decoding must not make an escape of a stray percent sign (rule 11)"
-	reasonNotUTF8        = "the standard reads text; the crawl keeps bytes that are no UTF-8 (FMT-14)"
+	reasonNotUTF8        = "the standard reads text; the crawl keeps invalid UTF-8 (FMT-14)"
 	reasonSTD3           = "the standard does not use STD3 rules; the module does on names outside ASCII"
-	reasonNumberSyntax   = "strconv, which the module uses, takes a sign, and reports overflow before a letter"
-	reasonBracket        = "no bracket stands in an IPv6 address; the module passes over some"
+	reasonNumberSyntax   = "strconv, which the module uses, accepts a sign, and reports overflow before a letter"
+	reasonBracket        = "an IPv6 address contains no brackets; the module ignores some"
 	reasonMixedDirection = "UTS 46 checks directions after it maps; the module before"
-	reasonEmptyPunycode  = "UTS 46 refuses xn-- alone; the module takes it for an empty label"
+	reasonEmptyPunycode  = "UTS 46 rejects xn-- alone; the module reads it as an empty label"
 )
 
-// knownDifferences are the references of the tables where we do.
+// knownDifferences are the references of the tables on which the two differ, with the reason.
 var knownDifferences = map[string]string{
 	"https://example.com/\"<>^`{}":   reasonCaret,
 	"https://example.com/%%341":      reasonStrayPercent,
@@ -43,7 +43,8 @@ var knownDifferences = map[string]string{
 	"https://a.XN--.example/":        reasonEmptyPunycode,
 }
 
-// resolveByWHATWG resolves ref by whatwg-url, and returns "" for what is refused.
+// resolveByWHATWG resolves ref by whatwg-url. It returns "" for a ref that whatwg-url rejects or
+// whose scheme the crawl does not know.
 func resolveByWHATWG(base, ref string) string {
 	parse := func() (*whatwg.Url, error) { return whatwg.ParseRef(base, ref) }
 	if base == "" {
@@ -57,7 +58,7 @@ func resolveByWHATWG(base, ref string) string {
 	case "http", "https", "ftp":
 		return normalizeHref(u.Href(true))
 	}
-	return "" // a URL, but not for the crawl
+	return ""
 }
 
 var (
@@ -66,9 +67,9 @@ var (
 	unreservedPattern = regexp.MustCompile("^[-._~0-9A-Za-z]$")
 )
 
-// normalizeHref returns href, which has no fragment, with what ParseURL adds to
-// the standard: user information is dropped (LOC-17), and escapes are in the
-// normal form of RFC 3986 §6.2.2 (MATCH-22). It shares no code with ParseURL.
+// normalizeHref applies to href, which has no fragment, the rules that ParseURL adds to the
+// standard: it drops user information (LOC-17) and brings escapes into the normal form of RFC 3986
+// §6.2.2 (MATCH-22). It shares no code with ParseURL.
 func normalizeHref(href string) string {
 	href = userInfoPattern.ReplaceAllString(href, "$1")
 	return escapePattern.ReplaceAllStringFunc(href, func(e string) string {
@@ -79,7 +80,7 @@ func normalizeHref(href string) string {
 	})
 }
 
-// decodeEscape returns what the escape e stands for.
+// decodeEscape returns the byte that the escape e encodes.
 func decodeEscape(e string) string {
 	c, _ := hex.DecodeString(e[1:])
 	return string(c)
@@ -101,11 +102,11 @@ func TestAgreesWithWHATWG(t *testing.T) {
 }
 
 var (
-	mayBeEscapePattern = regexp.MustCompile("%[0-9A-Fa-f]?%") // once what follows is decoded
+	mayBeEscapePattern = regexp.MustCompile("%[0-9A-Fa-f]?%") // an escape, after the bytes behind it are decoded
 	mayBeNumberPattern = regexp.MustCompile(`[-+][0-9\x{80}-\x{10FFFF}]|0[xX][-+]|[0-9A-Fa-f]{15}`)
 )
 
-// mayDiffer reports whether ref may be one of the differences.
+// mayDiffer reports whether the two parsers may differ on ref, for one of the known reasons.
 func mayDiffer(ref string) bool {
 	ref = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(ref)
 	if !utf8.ValidString(ref) || mayBeEscapePattern.MatchString(ref) {
