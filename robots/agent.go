@@ -8,18 +8,19 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// An Agent is a crawler as robots.txt files address it: by its product token,
-// failing that by wider tokens in order, failing those by "*". The zero Agent
-// is addressed by "*" alone.
+// An Agent is a crawler as robots.txt files address it: by its product token; in files without that
+// token by its wider tokens, in order; otherwise by "*". Only "*" addresses the zero Agent.
 type Agent struct {
-	tokens           []string
-	givenName        string // as AgentFromName was given it; only GoogleOSS asks for it
-	ignoresStarRules bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
-	indexingPreset   string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
+	tokens           []string // the product token, then the wider tokens
+	givenName        string   // the argument of AgentFromName; only GoogleOSS uses it
+	ignoresStarRules bool     // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
+	// indexingPreset names the preset whose rules decide whether pages that this agent fetches are
+	// indexed (EXC-06). Empty: the agent's own rules decide.
+	indexingPreset string
 }
 
-// NewAgent returns the agent with the given product token and wider tokens.
-// A token has letters, "_" and "-" only (AGENT-14).
+// NewAgent returns the agent with the given product token and wider tokens. It returns an error if a
+// token is empty or has characters other than letters, "_" and "-" (AGENT-14).
 func NewAgent(token string, fallbacks ...string) (Agent, error) {
 	tokens := append([]string{token}, fallbacks...)
 	for _, t := range tokens {
@@ -30,13 +31,14 @@ func NewAgent(token string, fallbacks ...string) (Agent, error) {
 	return Agent{tokens: tokens}, nil
 }
 
-// PresetOrNewAgent returns the agent of a crawl of one's own: as NewAgent does, or the
-// preset if there is one by the token and no wider tokens are given. A preset is the
-// agent of a well-known crawler, named in any case, with the wider tokens that its operator
-// documents (the SYS requirements). The allow and disallow lines for "*" do not bind the
-// presets YandexDirect and YandexCalendar, which fetch for other purposes than indexing; a
-// Verdict says of what they may fetch whether it is DisallowedForMainRobot. The GoogleOSS
-// dialect knows no presets.
+// PresetOrNewAgent returns the preset named token if there is one and no fallbacks are given,
+// otherwise what NewAgent returns. A crawl calls it for its own agent.
+//
+// A preset is the agent of a well-known crawler with the wider tokens that its operator documents
+// (the SYS requirements). The case of its name does not matter. The allow and disallow lines for "*"
+// do not bind the presets YandexDirect and YandexCalendar, which fetch for other purposes than
+// indexing; for them, Verdict.DisallowedForMainRobot reports that a page must not be indexed. The
+// GoogleOSS dialect has no presets.
 func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, error) {
 	if a, ok := presetAgents[strings.ToLower(token)]; ok && len(fallbacks) == 0 && d != GoogleOSS {
 		return a, nil
@@ -44,11 +46,10 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 	return NewAgent(token, fallbacks...)
 }
 
-// AgentFromName returns the agent that goes by name: the preset if there is one, else
-// an agent whose only token is what of the name a user-agent line would be
-// read as. It is for questions about crawlers of others, whose tokens may have
-// digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
-// dialect compares the name as it is given, and knows no presets.
+// AgentFromName returns the agent of another operator's crawler: the preset of that name if there is
+// one, otherwise an agent whose only token is the part of name that counts in a user-agent line. Such
+// tokens may have digits (AGENT-02). A crawl makes its own agent with NewAgent. The GoogleOSS dialect
+// compares the whole name and has no presets.
 func AgentFromName(name string) Agent {
 	a, ok := presetAgents[strings.ToLower(name)]
 	if t := syntax.LeadingToken(name); !ok && t != "" {
@@ -70,7 +71,7 @@ var presetAgents = map[string]Agent{
 	"yandexcalendar":  {tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"},
 }
 
-// Token returns the product token.
+// Token returns the product token, "" for the zero Agent.
 func (a Agent) Token() string {
 	if len(a.tokens) == 0 {
 		return ""
@@ -81,18 +82,18 @@ func (a Agent) Token() string {
 // FallbackTokens returns the wider tokens, in order.
 func (a Agent) FallbackTokens() []string { return slices.Clone(a.tokens[min(1, len(a.tokens)):]) }
 
-// IgnoresStarRules reports whether the allow and disallow lines for "*" do not bind the
-// agent (EXC-03). What they say of pace and of the use of content does.
+// IgnoresStarRules reports whether the agent ignores the allow and disallow lines for "*" (EXC-03).
+// The lines for "*" about pace and about the use of content still bind it.
 func (a Agent) IgnoresStarRules() bool { return a.ignoresStarRules }
 
-// An agentRank says how specifically a user-agent line names an agent: the index of
-// the token that it names, so that less is more.
+// An agentRank says how specifically a user-agent line names an agent: it is the index of the token
+// that the line names, so a lower rank is more specific.
 type agentRank int
 
-// rankNoMatch ranks a line that does not name the agent.
+// rankNoMatch is the rank of a line that does not name the agent.
 const rankNoMatch agentRank = 1 << 30
 
-// matchRank returns how specifically value, of a user-agent line, names a.
+// matchRank returns the rank of value, from a user-agent line, for a in the Google dialect.
 func (a Agent) matchRank(value string) agentRank {
 	if value == "*" {
 		if a.ignoresStarRules {
@@ -102,7 +103,7 @@ func (a Agent) matchRank(value string) agentRank {
 	}
 	name := syntax.LeadingToken(value)
 	for i, t := range a.tokens {
-		// Both are ASCII, so folding cannot match letters of other alphabets.
+		// Both are ASCII, so case folding cannot match letters of other alphabets.
 		if strings.EqualFold(t, name) {
 			return agentRank(i)
 		}

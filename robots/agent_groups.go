@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// RulesFor compiles what the file says to one agent: the rules of all groups that
-// name it most specifically, and of no other (GRP-06, GRP-07, AGENT-01).
+// RulesFor compiles the rules for one agent: those of all groups that name it most specifically, and
+// no others (GRP-06, GRP-07, AGENT-01).
 func (f *File) RulesFor(a Agent) *Rules {
 	r := f.compileRulesFor(a)
 	if indexing, ok := presetAgents[a.indexingPreset]; ok && f.dialect != GoogleOSS {
@@ -18,8 +18,9 @@ func (f *File) RulesFor(a Agent) *Rules {
 	return r
 }
 
-// compileRulesFor builds the rules of an agent. They keep nothing of the file's text: a
-// crawl holds rules for many hosts, and files are mostly comments and other agents' groups.
+// compileRulesFor compiles the rules of a, without those of its main robot. They do not keep the text
+// of the file in memory: a crawl holds rules for many hosts, and files consist mostly of comments and
+// of groups for other agents.
 func (f *File) compileRulesFor(a Agent) *Rules {
 	r := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
 	best := f.bestMatchRank(a)
@@ -34,12 +35,14 @@ func (f *File) compileRulesFor(a Agent) *Rules {
 	return r
 }
 
-// LinesFor returns the lines with one of the fields, named in lower case, that speak to an
-// agent, in the order of the file. It is for the extensions of the format that shape no
-// groups (GRP-08), such as Content-Usage. They are those of the records that name the
-// agent most specifically, or "*" if it IgnoresStarRules and none does. A record is one or
-// more user-agent lines and what follows them. A rule, a Crawl-delay or one of the fields
-// ends a run of user-agent lines.
+// LinesFor returns the lines that address an agent and have one of the given fields, named in lower
+// case, in the order of the file. It serves extensions of the format that do not shape groups
+// (GRP-08), such as Content-Usage. Unknown fields are ignored.
+//
+// A record is one or more consecutive user-agent lines and the lines that follow them. A rule, a
+// Crawl-delay or one of the given fields ends a run of user-agent lines. LinesFor reads the records
+// that name the agent most specifically. If no record names an agent that IgnoresStarRules, it reads
+// the records for "*".
 func (f *File) LinesFor(a Agent, fields ...string) []Line {
 	kinds := make([]syntax.FieldKind, 0, len(fields))
 	for _, name := range fields {
@@ -59,8 +62,8 @@ func (f *File) LinesFor(a Agent, fields ...string) []Line {
 	return lines
 }
 
-// recordLines returns the lines of the given kinds of the records that name a with the
-// given rank. See LinesFor.
+// recordLines returns the lines of the given kinds from the records that name a with the rank best.
+// LinesFor defines a record.
 func (f *File) recordLines(a Agent, best agentRank, kinds ...syntax.FieldKind) []syntax.Line {
 	if best == rankNoMatch || !slices.ContainsFunc(kinds, f.kinds.has) {
 		return nil
@@ -81,7 +84,8 @@ func (f *File) recordLines(a Agent, best agentRank, kinds ...syntax.FieldKind) [
 	return found
 }
 
-// bestMatchRank returns how specifically the user-agent line that fits a best names it.
+// bestMatchRank returns the rank of the user-agent line that names a most specifically, rankNoMatch
+// if no line names it.
 func (f *File) bestMatchRank(a Agent) agentRank {
 	best := rankNoMatch
 	for _, l := range f.lines {
@@ -92,7 +96,7 @@ func (f *File) bestMatchRank(a Agent) agentRank {
 	return best
 }
 
-// agentMatchRank returns how specifically a user-agent value names a in the dialect.
+// agentMatchRank returns the rank of a user-agent value for a in the dialect of the file.
 func (f *File) agentMatchRank(a Agent, value string) agentRank {
 	switch f.dialect {
 	case Yandex:
@@ -103,13 +107,14 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 	return a.matchRank(value)
 }
 
-// compileCombinedGroup collects in r what follows the user-agent lines of the given rank. A run
-// of such lines ends at the next rule. For the delay it ends at a Crawl-delay
-// line, too, so that each record keeps its own (DELAY-09), though only rules
-// shape groups (GRP-08, GRP-16).
+// compileCombinedGroup stores in r the rules and the delay that follow the user-agent lines of rank
+// best. A run of user-agent lines ends at the next rule. For the delay it also ends at a Crawl-delay
+// line, so that each record keeps its own delay (DELAY-09), although only rules shape groups
+// (GRP-08, GRP-16).
 func (f *File) compileCombinedGroup(r *Rules, a Agent, best agentRank) {
-	var agentValues []string                      // that name the agent
-	rules := make([]syntax.Line, 0, len(f.lines)) // allow and disallow, void ones left out
+	var agentValues []string                      // user-agent values that name the agent
+	rules := make([]syntax.Line, 0, len(f.lines)) // allow and disallow lines, without invalid ones
+	// group is the run that the next rule belongs to, record that of the next Crawl-delay.
 	var group, record userAgentRun
 	for _, l := range f.lines {
 		switch l.Field {
@@ -136,11 +141,14 @@ func (f *File) compileCombinedGroup(r *Rules, a Agent, best agentRank) {
 	r.groupAgents = strings.Clone(strings.Join(slices.Compact(agentValues), ", "))
 }
 
-// A userAgentRun is one or more user-agent lines that share what follows.
+// A userAgentRun is a run of user-agent lines, which share the lines that follow.
 type userAgentRun struct {
 	isOpen     bool // the next user-agent line still belongs to it
 	namesAgent bool // one of its lines names the agent
 }
+
+// addAgentLine adds a user-agent line to the run, or begins a new run if it is closed. named says
+// that the line names the agent.
 
 func (r *userAgentRun) addAgentLine(named bool) {
 	r.namesAgent = named || r.namesAgent && r.isOpen

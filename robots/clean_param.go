@@ -10,35 +10,37 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// A URLCleaner takes off the parameters that a file's Clean-param lines name: they
-// do not change what a page shows (CLEAN-01). It is immutable and safe for
-// concurrent use. A nil URLCleaner takes off nothing.
+// A URLCleaner removes the query parameters that the Clean-param lines of a file name, because they
+// do not change the content of a page (CLEAN-01). It is immutable and safe for concurrent use. A nil
+// URLCleaner removes nothing.
+//
+// It numbers the lines from 0 and finds the lines for a URL in two steps: linesForQuery selects those
+// that name one of its parameters, then dropLinesNotMatchingPath keeps those whose path matches.
 type URLCleaner struct {
-	paths            []cleanParamPathPattern
-	linesByParam     map[string]*linesNamingParam // of each parameter: the lines that name it
-	numWildcardPaths int                          // places with wildcards
+	paths            []cleanParamPathPattern      // of each line, by its number
+	linesByParam     map[string]*linesNamingParam // by parameter: the lines that name it
+	numWildcardPaths int                          // how many of paths have wildcards
 }
 
 // A cleanParamPathPattern is the path pattern of a Clean-param line.
 type cleanParamPathPattern struct {
 	pattern match.Pattern
-	bigrams match.BigramSet // of its literals, if it has wildcards
+	bigrams match.BigramSet // of the pattern's literals; 0 if it has no wildcards
 }
 
 const (
-	// maxCleanParamChars is how many characters a Clean-param value may have
-	// (CLEAN-14).
+	// maxCleanParamChars is the maximum length of a Clean-param value, in characters (CLEAN-14).
 	maxCleanParamChars = 500
-	// maxCleanParamLines is how many such lines of a file are applied. It bounds the work
-	// that a file can make of every URL; what is not taken off does no harm.
+	// maxCleanParamLines is how many Clean-param lines of a file are applied. It bounds the work per
+	// URL that a file can cause; parameters of further lines stay in URLs, which does no harm.
 	maxCleanParamLines = 1024
-	// maxCleanParamWildcardLines is how many lines may have wildcards: matching such a line may read
-	// the whole path.
+	// maxCleanParamWildcardLines is how many of these lines may have wildcards. It is lower because
+	// matching such a line may read the whole path.
 	maxCleanParamWildcardLines = 128
 )
 
-// URLCleaner returns what the file's Clean-param lines say. They hold for every
-// agent, wherever they stand (CLEAN-07, GRP-18). It is nil if there are none.
+// URLCleaner returns a URLCleaner for the file's Clean-param lines, nil if there are none. The lines
+// apply to all agents, wherever they are in the file (CLEAN-07, GRP-18).
 func (f *File) URLCleaner() *URLCleaner {
 	c, applied := f.newCleaner()
 	if len(applied) == 0 {
@@ -47,7 +49,8 @@ func (f *File) URLCleaner() *URLCleaner {
 	return c
 }
 
-// newCleaner returns a URLCleaner, possibly without lines, and its lines.
+// newCleaner returns a URLCleaner and the lines that it applies, by their number in it. Both may be
+// empty.
 func (f *File) newCleaner() (c *URLCleaner, applied []syntax.Line) {
 	c = &URLCleaner{linesByParam: make(map[string]*linesNamingParam)}
 	for _, l := range f.lines {
@@ -61,12 +64,13 @@ func (f *File) newCleaner() (c *URLCleaner, applied []syntax.Line) {
 	return c, applied
 }
 
-// addLine adds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
-// incorrect. Nothing of the file's text is kept.
+// addLine adds the value of a line, "p0[&p1…] [path]" (CLEAN-02). It ignores an invalid value, and a
+// value with wildcards beyond the limits. It does not keep the text of the file in memory.
 func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {
 		return
 	}
+	// Split the value into parameters and path. Without a path it applies to all paths.
 	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(syntax.BlankChars, r) })
 	switch {
 	case len(words) == 1: // CLEAN-09
@@ -78,6 +82,7 @@ func (c *URLCleaner) addLine(value string) {
 	if compiled.NumWildcards() > syntax.MaxCleanParamWildcards || compiled.NumWildcards() > 0 && c.numWildcardPaths == maxCleanParamWildcardLines {
 		return
 	}
+	// Index the line, whose number is len(c.paths), by each of its parameters.
 	for name := range strings.SplitSeq(words[0], "&") {
 		if name = canonicalParamName(name); name != "" {
 			if c.linesByParam[name] == nil {
@@ -94,8 +99,7 @@ func (c *URLCleaner) addLine(value string) {
 	c.paths = append(c.paths, p)
 }
 
-// isCleanParamPath reports whether s is fit for the second field (CLEAN-10,
-// CLEAN-22).
+// isCleanParamPath reports whether s is a valid path of a Clean-param line (CLEAN-10, CLEAN-22).
 func isCleanParamPath(s string) bool {
 	for i := range len(s) {
 		if !syntax.IsAlphanumeric(s[i]) && strings.IndexByte(".-/*_", s[i]) < 0 {
@@ -105,8 +109,8 @@ func isCleanParamPath(s string) bool {
 	return syntax.BeginsWithSlashOrStar(s)
 }
 
-// canonicalParamName returns the name of a parameter as URLs in canonical form have it,
-// empty if none can.
+// canonicalParamName returns name in the form in which it appears in canonical URLs, "" if it cannot
+// appear there.
 func canonicalParamName(name string) string {
 	u, err := decorum.ParseURL("http://x/?" + name)
 	if err != nil {
@@ -116,9 +120,9 @@ func canonicalParamName(name string) string {
 	return name
 }
 
-// CleanURL returns u without the parameters that the lines about its path name.
-// The others stay, in their order and spelling (CLEAN-21). To clean twice is
-// to clean once. It allocates nothing if there is nothing to take off.
+// CleanURL returns u without the parameters that the lines for its path name. The other parameters
+// keep their order and spelling (CLEAN-21). CleanURL is idempotent, and it does not allocate if it
+// removes nothing.
 func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 	if c == nil || u.IsZero() {
 		return u
@@ -139,20 +143,21 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 	return clean
 }
 
-// A cleanParamLineBitset is a set of Clean-param lines.
+// A cleanParamLineBitset is a set of Clean-param lines, by their number in a URLCleaner.
 type cleanParamLineBitset [maxCleanParamLines / 64]uint64
 
-// maxLineList is the longest list of lines: it has as many as a cleanParamLineBitset has words.
+// maxLineList is the maximum length of linesNamingParam.list: the number of words in a
+// cleanParamLineBitset, so that reading the list is never slower than reading the set.
 const maxLineList = maxCleanParamLines / 64
 
-// linesNamingParam are the lines that name a parameter: a list while it is short, then a set.
-// A file that names a parameter in every line therefore makes no URL costlier.
+// linesNamingParam contains the lines that name one parameter: a list while it is short, then a set.
+// The work per URL therefore stays bounded even if every line of a file names the same parameter.
 type linesNamingParam struct {
-	list    []uint16              // ascending
-	lineSet *cleanParamLineBitset // nil: the lines are in few
+	list    []uint16              // ascending; nil once lineSet is in use
+	lineSet *cleanParamLineBitset // nil while the lines are in list
 }
 
-// add adds a line. Lines arrive in order.
+// add adds a line. The caller adds lines in ascending order.
 func (l *linesNamingParam) add(line int) {
 	switch n := len(l.list); {
 	case l.lineSet != nil:
@@ -168,7 +173,7 @@ func (l *linesNamingParam) add(line int) {
 	}
 }
 
-// addToSet adds the lines to a set.
+// addToSet adds the lines to dst.
 func (l *linesNamingParam) addToSet(dst *cleanParamLineBitset) {
 	for _, line := range l.list {
 		dst[line/64] |= 1 << (line % 64)
@@ -180,7 +185,7 @@ func (l *linesNamingParam) addToSet(dst *cleanParamLineBitset) {
 	}
 }
 
-// intersects reports whether a line is in a set.
+// intersects reports whether one of the lines is in other.
 func (l *linesNamingParam) intersects(other *cleanParamLineBitset) bool {
 	for _, line := range l.list {
 		if other[line/64]&(1<<(line%64)) != 0 {
@@ -208,10 +213,10 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineBitset) {
 	return set
 }
 
-// dropLinesNotMatchingPath removes from set the lines whose place does not match path. It matches
-// each place once, whatever the number of parameters.
+// dropLinesNotMatchingPath removes from set the lines whose pattern does not match path. It matches
+// each pattern once, whatever the number of parameters.
 func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path string) {
-	pathBigrams, known := match.BigramSet(0), false
+	pathBigrams, known := match.BigramSet(0), false // computed for the first pattern with wildcards
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {
 			bit := bits.TrailingZeros64(word)
@@ -226,7 +231,8 @@ func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path st
 	}
 }
 
-// urlWithoutParams returns page and what is left of its query.
+// urlWithoutParams returns page, a URL without query, followed by the parameters of query that no
+// line of set names.
 func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineBitset) string {
 	var b strings.Builder
 	b.Grow(len(page) + len("?") + len(query))
@@ -244,15 +250,15 @@ func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineBit
 	return b.String()
 }
 
-// A RemovedParam is a parameter that a Clean-param line takes off a URL.
+// A RemovedParam is a query parameter that a Clean-param line removes from a URL.
 type RemovedParam struct {
-	NameAndValue string `json:"parameter"` // with its value
-	Rule         string `json:"rule"`      // the line, as it is written
-	Line         int    `json:"line"`      // counted from 1
+	NameAndValue string `json:"parameter"` // as in the URL: "name=value"
+	Rule         string `json:"rule"`      // the line, as in "clean-param: sid /forum/"
+	Line         int    `json:"line"`      // its line number in the file, from 1
 }
 
-// ExplainURLCleaning returns u as URLCleaner.CleanURL does, and which line took what off.
-// If several lines remove the same parameter, it names the first.
+// ExplainURLCleaning returns u as URLCleaner.CleanURL does, and which line removes which parameter.
+// If several lines remove the same parameter, it names the first of them.
 func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []RemovedParam) {
 	c, applied := f.newCleaner()
 	path, query, _ := strings.Cut(u.PathAndQuery(), "?")
@@ -268,7 +274,7 @@ func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []R
 	return c.CleanURL(u), removed
 }
 
-// firstCommonLine returns the first of the lines that is in a set.
+// firstCommonLine returns the first of the lines that is in other.
 func (l *linesNamingParam) firstCommonLine(other *cleanParamLineBitset) (line int, ok bool) {
 	if l == nil {
 		return 0, false

@@ -1,22 +1,32 @@
-// Package robots reads robots.txt and says what it allows, in the Dialect of
-// one engine: Google, which follows RFC 9309 and Google's documentation of it;
-// Yandex; or GoogleOSS, which is Google's published parser to the letter.
+// Package robots parses robots.txt and decides which URLs it allows, in the Dialect of one search
+// engine: Google, which follows RFC 9309 and Google's documentation; Yandex; or GoogleOSS, which
+// reproduces Google's published parser exactly.
 //
-// Parse turns a body into a File, File.RulesFor compiles what the file says to one
-// Agent into Rules, and Rules.Check judges a URL. Each step is done once and
-// serves the next many times over: a file is parsed when it arrives, compiled
-// when a crawl starts to use it, and checked for every link. The words in
-// capitals that comments name, such as MATCH-12, are requirements; the
-// examples in testdata name them too. What a file says to everybody is asked of
-// the File: File.Sitemaps, File.MainMirror, and File.URLCleaner for Clean-param. RobotsURLAppliesTo
-// tells which URLs a file speaks for.
+// There are three steps. A crawl parses a file when it arrives, compiles its rules for one Agent
+// when it first uses them, and checks them for every link:
 //
-// Package robots/gate does this for a crawl, over the life of its files: it says which file
-// must be fetched when, and clears URLs. Package robots/aiuse reads what a site asks of the
-// use of its content, from the lines that File.LinesFor returns. Package robots/lint tells
-// the owner of a file what is wrong with it and what a new version changes.
+//	agent, err := robots.NewAgent("examplebot")
+//	if err != nil {
+//		return err
+//	}
+//	file := robots.Parse(body, robots.Google)
+//	rules := file.RulesFor(agent)
+//	verdict := rules.Check(u) // verdict.Allowed, and the rule that decided
 //
-// The package decides and does nothing else. It never fetches, never waits,
-// never reads the clock, starts no goroutine, and no input makes it fail: what
-// it cannot read it ignores, as the standard asks.
+// Methods of File return what a file says to all agents: File.Sitemaps, File.MainMirror, and
+// File.URLCleaner for Clean-param. RobotsURLAppliesTo reports which URLs a file covers.
+//
+// Begin reading at ParseOptions.Parse in file.go, then File.RulesFor in agent_groups.go and
+// Rules.Check in rules.go. Package robots/internal/syntax reads the lines, and robots/internal/match
+// finds the rule that decides. The dialects are in yandex_dialect.go and google_oss.go. Comments
+// cite requirements by their codes, such as MATCH-12, and so do the examples in testdata.
+//
+// Other packages build on this one. Package robots/gate fetches and caches robots.txt for a crawl
+// and clears URLs; robots/aiuse reads what a site says about the use of its content, from the lines
+// that File.LinesFor returns; robots/lint reports to site owners what is wrong with a file and what
+// a new version changes.
+//
+// Values are immutable and safe for concurrent use, and the package starts no goroutine and holds no
+// lock. It never fetches, waits or reads the clock. Parsing never fails: it ignores a line that it
+// cannot read, as the standard demands.
 package robots

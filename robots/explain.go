@@ -9,45 +9,50 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// An Explanation is a verdict with all of the rules that led to it.
+// An Explanation is a verdict with all the rules that match.
 type Explanation struct {
 	Verdict
-	PathAndQuery          string         `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLineNumbers []int          `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	PathAndQuery          string         `json:"path"`                  // path and query, which the rules are compared with
+	GroupAgentLineNumbers []int          `json:"group_lines,omitempty"` // the lines of the user-agent values in Group, from 1
 	Matches               []MatchingRule `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool           `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	PaceLines             []string       `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict       *Verdict       `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
+	Exempt                bool           `json:"exempt,omitempty"`      // u is /robots.txt, which no rule can disallow (FETCH-29)
+	// PaceLines are the lines that ask for a pace: "crawl-delay: 2.5", then those of
+	// Rules.RateAndVisitTimeLines.
+	PaceLines []string `json:"pace,omitempty"`
+	// IndexingVerdict is the verdict for the operator's main robot, if Verdict has
+	// DisallowedForMainRobot.
+	IndexingVerdict *Verdict `json:"indexer,omitempty"`
 }
 
-// A MatchingRule is a rule that matches a path, and where.
+// A MatchingRule is a rule that matches a path, and the parts of the path that it matches.
 type MatchingRule struct {
-	Rule          string       `json:"rule"`                // as Verdict.Rule
-	Line          int          `json:"line"`                // in the file, counted from 1
-	RuleLength    int          `json:"octets"`              // the length that ranks it (PREC-16)
-	LosingReason  LosingReason `json:"lost,omitempty"`      // why it does not decide; empty if it does
-	Span          PathSpan     `json:"span"`                // what of the path it matches, without the "*" implied at its end
-	WildcardSpans []PathSpan   `json:"wildcards,omitempty"` // what each of the rule's wildcards matches, in order
+	Rule         string       `json:"rule"`           // as in Verdict.Rule
+	Line         int          `json:"line"`           // its line number in the file, from 1
+	RuleLength   int          `json:"octets"`         // the length that ranks it (PREC-16)
+	LosingReason LosingReason `json:"lost,omitempty"` // why it does not decide; empty if it decides
+	// Span is the part of the path that the rule matches, without the "*" implied at its end.
+	Span          PathSpan   `json:"span"`
+	WildcardSpans []PathSpan `json:"wildcards,omitempty"` // the part that each wildcard of the rule matches, in order
 }
 
-// A PathSpan is a part of a path, as offsets in bytes: Start is in it, End is not.
+// A PathSpan is the part path[Start:End] of a path, as offsets in bytes.
 type PathSpan struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
 }
 
-// A LosingReason is why a rule that matches does not decide.
+// A LosingReason says why a matching rule does not decide.
 type LosingReason string
 
-// The losses.
+// The losing reasons.
 const (
 	LostShorter  LosingReason = "shorter"  // a longer rule matches (PREC-01)
 	LostTie      LosingReason = "tie"      // an allow rule of the same length matches (PREC-02)
-	LostRepeated LosingReason = "repeated" // a rule of the same kind and length stands before it
+	LostRepeated LosingReason = "repeated" // a rule of the same kind and length precedes it
 )
 
-// Explain judges u as Check does, and says why. It is for people: it is much
-// slower than Check, linear in the number of rules.
+// Explain returns the verdict of Check for u and the rules that lead to it. It takes time linear in
+// the number of rules and is much slower than Check: it is meant for people, not for a crawl.
 func (r *Rules) Explain(u decorum.URL) Explanation {
 	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
@@ -56,6 +61,7 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	if e.Exempt = e.PathAndQuery == "/robots.txt"; e.Exempt || e.PathAndQuery == "" {
 		return e
 	}
+	// The first match is the rule that decides; the others lose to it.
 	matches := r.ruleSet.MatchingRules(e.PathAndQuery)
 	for i, m := range matches {
 		match := MatchingRule{Rule: m.Text, Line: m.Line, RuleLength: m.Length, Span: PathSpan{m.Span.Start, m.Span.End}}
@@ -70,7 +76,7 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	return e
 }
 
-// losingReason says why m does not decide, but winner does.
+// losingReason returns why winner decides and m does not.
 func losingReason(m, winner *match.RuleMatch) LosingReason {
 	switch {
 	case m.Length < winner.Length:
@@ -81,7 +87,7 @@ func losingReason(m, winner *match.RuleMatch) LosingReason {
 	return LostRepeated
 }
 
-// paceLines returns all lines that ask for a pace.
+// paceLines returns the Crawl-delay in effect as a line, then the lines of RateAndVisitTimeLines.
 func (r *Rules) paceLines() []string {
 	lines := r.RateAndVisitTimeLines()
 	if delay, ok := r.CrawlDelay(); ok {

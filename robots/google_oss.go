@@ -7,20 +7,19 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// The google-oss dialect is Google's published C++ parser (google/robotstxt)
-// to the letter. This file reads lines as its RobotsTxtParser does: what it
-// takes for a field is wider than the standard, and how it treats odd bytes is
-// part of its verdicts.
+// This file implements the google-oss dialect, which reproduces Google's published C++ parser
+// (google/robotstxt). The first half parses lines as its RobotsTxtParser does: it recognises more
+// spellings of fields than the standard, and its treatment of unusual bytes affects its verdicts.
 
-// maxGoogleOSSLineBytes is how many bytes of a line are read; the rest of the line is
+// maxGoogleOSSLineBytes is the number of bytes of a line that are read; the rest of the line is
 // ignored.
 const maxGoogleOSSLineBytes = 2083*8 - 1
 
-// googleOSSBlankChars is what is trimmed off the ends of lines, names and values.
+// googleOSSBlankChars are the characters that are trimmed from lines, names and values.
 const googleOSSBlankChars = " \t\n\v\f\r"
 
-// googleOSSFieldPrefixes are the beginnings of field names, in any case: what follows them
-// plays no part, so that "Disallowed" is Disallow. Common typos are among them.
+// googleOSSFieldPrefixes are prefixes of field names, in any case, and include common typos. The rest
+// of the name does not matter: "Disallowed" is Disallow.
 var googleOSSFieldPrefixes = [...]struct {
 	prefix string
 	field  syntax.FieldKind
@@ -32,8 +31,7 @@ var googleOSSFieldPrefixes = [...]struct {
 	{"sitemap", syntax.Sitemap}, {"site-map", syntax.Sitemap},
 }
 
-// skipBOM skips a UTF-8 byte order mark at the start of text, or as much of
-// one as there is: each of its bytes is skipped for itself.
+// skipBOM removes a UTF-8 byte order mark, or the beginning of one, from the start of text.
 func skipBOM(text string) string {
 	const bom = "\ufeff"
 	n := 0
@@ -43,7 +41,8 @@ func skipBOM(text string) string {
 	return text[n:]
 }
 
-// parseGoogleOSSLine reads a line. A NUL ends it, as it ends every text in C.
+// parseGoogleOSSLine parses a line and reports whether its field is known. A NUL ends the line, as it
+// ends strings in C.
 func parseGoogleOSSLine(s string) (syntax.Line, bool) {
 	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
@@ -60,8 +59,8 @@ func parseGoogleOSSLine(s string) (syntax.Line, bool) {
 	return syntax.Line{Field: f, Value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
-// cutMissingColon cuts a line whose author forgot the colon: it has two words, no
-// more, with spaces and tabs between them. s is trimmed.
+// cutMissingColon cuts a line without a colon into field and value. It reports false unless the line
+// consists of two words with spaces or tabs between them. s must be trimmed.
 func cutMissingColon(s string) (name, value string, ok bool) {
 	i := strings.IndexAny(s, syntax.BlankChars)
 	if i < 0 {
@@ -71,8 +70,8 @@ func cutMissingColon(s string) (name, value string, ok bool) {
 	return s[:i], value, !strings.ContainsAny(value, syntax.BlankChars)
 }
 
-// parseGoogleOSSFieldName returns the field that name begins with. The extensions, which
-// that parser does not know, are spelt in full.
+// parseGoogleOSSFieldName returns the field whose prefix name begins with. Names of extensions, which
+// Google's parser does not know, must be complete.
 func parseGoogleOSSFieldName(name string) (syntax.FieldKind, bool) {
 	for _, known := range googleOSSFieldPrefixes {
 		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
@@ -82,22 +81,20 @@ func parseGoogleOSSFieldName(name string) (syntax.FieldKind, bool) {
 	return syntax.ParseFieldKind(name)
 }
 
-// equalFoldASCII reports whether s equals ascii, which has no other characters,
-// without regard to the case of ASCII letters. With equal lengths folding
-// stays within ASCII: no letter beyond it that folds to one of these is a
-// single byte.
+// equalFoldASCII reports whether s equals ascii without regard to the case of ASCII letters. ascii
+// must be ASCII. Because the lengths are equal, case folding stays within ASCII: every other letter
+// that folds to an ASCII letter takes more than one byte.
 func equalFoldASCII(s, ascii string) bool {
 	return len(s) == len(ascii) && strings.EqualFold(s, ascii)
 }
 
-// This file chooses groups and reads URLs as the RobotsMatcher of Google's published
-// parser does. Package match compiles its patterns.
+// The second half chooses groups and reads URLs as the RobotsMatcher of Google's published parser
+// does. Package match compiles its patterns.
 
-// googleOSSMatchRank returns how specifically a user-agent line names a for the
-// google-oss dialect. The parser knows one name, without wider tokens, and
-// reads only letters, "_" and "-" of a value: a name with anything else in it
-// is never met, and an empty name is met by values that begin with none of
-// them. A "*" with white space after it is still for everybody.
+// googleOSSMatchRank returns the rank of a user-agent value for a in the google-oss dialect. The
+// parser compares one name, without wider tokens, and reads only the leading letters, "_" and "-" of
+// a value. Therefore no value matches a name with other characters, and an empty name matches values
+// that begin with none of these. A "*" followed by white space also addresses all agents.
 func (a Agent) googleOSSMatchRank(value string) agentRank {
 	if strings.HasPrefix(value, "*") && (len(value) == 1 || strings.IndexByte(googleOSSBlankChars, value[1]) >= 0) {
 		return 1
@@ -118,29 +115,31 @@ func googleOSSToken(value string) string {
 	return value
 }
 
-// googleOSSPath cuts the path with its query out of a URL as it stands, whether or
-// not that is one. A path that does not begin with a slash gets one; a URL
-// without any has the path "/".
+// googleOSSPath returns path and query of a URL that is neither parsed nor normalized, and need not
+// be valid. It adds a slash to a path that does not begin with one, and returns "/" for a URL without
+// a path.
 func googleOSSPath(url string) string {
 	if rest, ok := strings.CutPrefix(url, "//"); ok {
 		url = rest
 	}
-	const starts = "/?;"
+	const starts = "/?;" // the characters that can begin path and query
 	page, _, _ := strings.Cut(url, "#")
+	// Skip the scheme.
 	i := strings.Index(url, "://")
 	if early := strings.IndexAny(url, starts); i < 0 || early >= 0 && early < i {
-		i = 0 // what stands before :// is no scheme
+		i = 0 // the text before :// is not a scheme
 	} else {
 		i += len("://")
 	}
 	if i > len(page) {
 		return "/"
 	}
+	// Skip the host.
 	start := strings.IndexAny(page[i:], starts)
 	if start < 0 {
 		return "/"
 	}
-	path, _, _ := strings.Cut(page[i+start:], "\x00") // it is read as a text of C
+	path, _, _ := strings.Cut(page[i+start:], "\x00") // the parser reads it as a C string
 	if path[0] != '/' {
 		path = "/" + path
 	}

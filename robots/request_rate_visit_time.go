@@ -8,19 +8,20 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Request-rate and Visit-time come from "An Extended Standard for Robot
-// Exclusion" (S. Conner, 1996). Neither Google nor Yandex knows them; they are
-// read as extensions, in every dialect, and shape no groups (GRP-08).
+// Request-rate and Visit-time come from "An Extended Standard for Robot Exclusion" (S. Conner, 1996).
+// Neither Google nor Yandex knows them. Every dialect reads them as extensions, and they do not shape
+// groups (GRP-08).
 
-// A rateAndVisitTimes is what the Request-rate and Visit-time lines of a record ask for.
+// A rateAndVisitTimes contains the Request-rate and Visit-time lines that bind an agent, without
+// repetitions. Each list has at most maxTimeRanges elements.
 type rateAndVisitTimes struct {
-	rates      []syntax.TimedDelay
-	visitTimes []syntax.TimeOfDayRange
+	rates      []syntax.TimedDelay     // at most one per time of day
+	visitTimes []syntax.TimeOfDayRange // empty: visits are allowed at any time
 }
 
-// DelayAt returns how long the agent is asked to pause between two requests at
-// the moment t: the longest of Crawl-delay and of the Request-rate lines that
-// are in force then. It is never negative and at most a year.
+// DelayAt returns the delay between two requests that the file demands of the agent at time t: the
+// longest of Crawl-delay and the Request-rate lines in force at that time. It is never negative and
+// at most a year.
 func (r *Rules) DelayAt(t time.Time) time.Duration {
 	delay := r.delay
 	for _, rate := range r.rateAndVisitTimes.rates {
@@ -31,9 +32,9 @@ func (r *Rules) DelayAt(t time.Time) time.Duration {
 	return delay
 }
 
-// NextAllowedTime returns the first moment from t on at which Visit-time lets the agent
-// come: t itself if it does, or if the file says nothing of it. Of several
-// lines each names hours in which it may come.
+// NextAllowedTime returns the first time, not before t, at which Visit-time permits a visit. It
+// returns t if visits are permitted then, or if no Visit-time line binds the agent. Each of several
+// lines permits additional hours.
 func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 	var earliest time.Time
 	for _, d := range r.rateAndVisitTimes.visitTimes {
@@ -47,9 +48,9 @@ func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 	return earliest
 }
 
-// RateAndVisitTimeLines returns the Request-rate and Visit-time lines that bind the agent,
-// as DelayAt and NextAllowedTime read them: "request-rate: 1/300s 0800-1300", "visit-time:
-// 0600-0845". What is said twice is there once.
+// RateAndVisitTimeLines returns the Request-rate and Visit-time lines that bind the agent, in the
+// form in which DelayAt and NextAllowedTime apply them: "request-rate: 1/300s 0800-1300",
+// "visit-time: 0600-0845". Repeated lines appear once.
 func (r *Rules) RateAndVisitTimeLines() []string {
 	var lines []string
 	for _, rate := range r.rateAndVisitTimes.rates {
@@ -65,8 +66,8 @@ func (r *Rules) RateAndVisitTimeLines() []string {
 	return lines
 }
 
-// newRateAndVisitTimes returns what Request-rate and Visit-time lines ask for. Of what is
-// said twice one is kept, so that a file cannot make a question of the rules long.
+// newRateAndVisitTimes parses Request-rate and Visit-time lines. It keeps one of several equal lines
+// and at most maxTimeRanges of each kind, so that a file cannot make DelayAt and NextAllowedTime slow.
 func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 	var p rateAndVisitTimes
 	for _, l := range lines {
@@ -84,10 +85,11 @@ func newRateAndVisitTimes(lines []syntax.Line) rateAndVisitTimes {
 	return p
 }
 
-// maxTimeRanges is how many different hours of one kind are kept. Of further rates
-// the pause is kept for the whole day; of further visits nothing is.
+// maxTimeRanges is how many different times of day are kept for each of the two fields. Further
+// Request-rate lines apply to the whole day; further Visit-time lines are ignored.
 const maxTimeRanges = 32
 
+// addRate adds a rate. Of two rates for the same time of day it keeps the longer delay.
 func (p *rateAndVisitTimes) addRate(r syntax.TimedDelay) {
 	if len(p.rates) >= maxTimeRanges {
 		r.During = syntax.TimeOfDayRange{}

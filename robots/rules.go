@@ -9,44 +9,44 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Rules are what one file says to one agent. They are immutable and safe for
-// concurrent use.
+// Rules are the rules of one file for one agent. They are immutable and safe for concurrent use. The
+// zero Rules allow every URL.
 type Rules struct {
 	ruleSet               match.RuleSet
-	groupAgents           string
-	groupAgentLineNumbers []int // the lines of the user-agent values in group
+	groupAgents           string // see Verdict.Group
+	groupAgentLineNumbers []int  // the lines of the user-agent values in groupAgents
 	delay                 time.Duration
-	hasDelay              bool // a delay is given
+	hasDelay              bool // a Crawl-delay line, perhaps of 0, binds the agent
 	rateAndVisitTimes     rateAndVisitTimes
-	indexingRobotRules    *Rules // of the robot without which nothing is indexed; nil: the agent itself
-	disallowByDefault     bool   // what no rule decides is disallowed
-	isGoogleOSS           bool   // CheckRawURL compares URLs as they stand
+	indexingRobotRules    *Rules // of the robot whose rules decide about indexing; nil: these rules decide
+	disallowByDefault     bool   // URLs that no rule matches are disallowed
+	isGoogleOSS           bool   // CheckRawURL compares URLs without normalizing them
 }
 
 // A Verdict says whether a URL may be visited, and why.
 type Verdict struct {
 	Allowed bool   `json:"allowed"`
 	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
-	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
-	Group   string `json:"group"`          // the user-agent values of its group, with commas; empty: no group
-	// DisallowedForMainRobot marks what the agent may fetch and the main robot of its
-	// operator may not: it is never to be indexed (EXC-06). Only agents that are
-	// IgnoresStarRules have another main robot.
+	Line    int    `json:"line,omitempty"` // the line number of Rule in the file, from 1; 0 if no rule decided
+	Group   string `json:"group"`          // the user-agent values of the agent's group, with commas; empty: no group
+	// DisallowedForMainRobot marks a URL that the agent may fetch and its operator's main robot may
+	// not: the page must never be indexed (EXC-06). Only agents that IgnoresStarRules reports have
+	// another main robot.
 	DisallowedForMainRobot bool `json:"not_for_indexing,omitempty"`
 }
 
-// AllowAll returns rules that allow everything.
+// AllowAll returns rules that allow every URL.
 func AllowAll() *Rules { return &Rules{} }
 
-// DisallowAll returns rules that allow nothing but /robots.txt.
+// DisallowAll returns rules that allow only /robots.txt.
 func DisallowAll() *Rules { return &Rules{disallowByDefault: true} }
 
-// Check judges u: the longest rule that matches wins, allow wins a tie
-// (PREC-01, PREC-02), and without one u is allowed. /robots.txt is never
-// disallowed, whatever the dialect (FETCH-29), the zero URL always. Check allocates
-// nothing. Its time grows with the logarithm of the number of rules without
-// wildcards, and at worst with the length of each other rule times the length
-// of u.
+// Check returns the verdict for u. The longest matching rule decides, and allow wins a tie (PREC-01,
+// PREC-02). If no rule matches, u is allowed, except by DisallowAll. In every dialect /robots.txt is
+// allowed (FETCH-29) and the zero URL is disallowed.
+//
+// Check does not allocate. Its time is logarithmic in the number of rules without wildcards; for
+// each other rule it adds at worst the length of the rule times the length of u.
 func (r *Rules) Check(u decorum.URL) Verdict {
 	path := u.PathAndQuery()
 	if path == "" || path == "/robots.txt" {
@@ -57,10 +57,9 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	return v
 }
 
-// CheckRawURL judges a URL as it is written. In the GoogleOSS dialect the string
-// is compared as it stands, whatever it is: the verdict is that of Google's
-// parser, which makes no exception for /robots.txt either. In others the URL
-// is brought into canonical form and checked as by Check; what is no URL is
+// CheckRawURL returns the verdict for a URL in any spelling. The GoogleOSS dialect compares the
+// string without normalizing or validating it, and does not exempt /robots.txt, so that the verdict
+// equals that of Google's parser. The other dialects parse the URL and call Check; an invalid URL is
 // disallowed.
 func (r *Rules) CheckRawURL(url string) Verdict {
 	if r.isGoogleOSS {
@@ -73,7 +72,7 @@ func (r *Rules) CheckRawURL(url string) Verdict {
 	return r.Check(u)
 }
 
-// verdictOfRule returns the verdict of the rule that wins, nil if none matches.
+// verdictOfRule returns the verdict if the rule best decides; a nil best means that no rule matches.
 func (r *Rules) verdictOfRule(best *match.Rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.disallowByDefault, Group: r.groupAgents}
@@ -81,12 +80,12 @@ func (r *Rules) verdictOfRule(best *match.Rule) Verdict {
 	return Verdict{Allowed: best.Allow, Rule: best.Text, Line: best.Line, Group: r.groupAgents}
 }
 
-// CrawlDelay returns the pause that the file asks the agent to make, and false
-// if it asks for none. It is never negative and at most a year.
+// CrawlDelay returns the Crawl-delay that binds the agent, the longest of several, and false if there
+// is none. It is never negative and at most a year.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
-// Lines returns the allow and disallow lines that bind the agent, in the order of the
-// file. In the Yandex dialect an empty line is there as what it means.
+// Lines returns the allow and disallow lines that bind the agent, in the order of the file. In the
+// Yandex dialect a line without a path appears as the line that it stands for.
 func (r *Rules) Lines() []Line {
 	rules := r.ruleSet.Rules()
 	lines := make([]Line, len(rules))
@@ -97,15 +96,15 @@ func (r *Rules) Lines() []Line {
 	return lines
 }
 
-// newRuleList makes a rule of each line, without the length that its pattern
-// tells. Their texts are cut from one string.
+// newRuleList returns a rule for each line, without Rule.Length, which match.NewRuleSet sets. The
+// texts of the rules share one allocation.
 func newRuleList(lines []syntax.Line) []match.Rule {
 	size := 0
 	for _, l := range lines {
 		size += len(l.Field.String()) + len(": ") + len(l.Value)
 	}
 	var b strings.Builder
-	b.Grow(size) // so that what has been written stays where it is
+	b.Grow(size) // the texts below refer to the buffer, which must not move
 	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()

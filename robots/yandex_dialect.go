@@ -8,12 +8,12 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// MaxYandexFileBytes is the size in bytes beyond which a robots.txt restricts nobody
-// in the Yandex dialect (FMT-10).
+// MaxYandexFileBytes is the maximum size of a robots.txt in the Yandex dialect, in bytes. A larger
+// file restricts nothing (FMT-10).
 const MaxYandexFileBytes = 32 << 10
 
-// invertEmptyRule returns l as Yandex reads it: a rule without a path says the
-// opposite about everything (SYN-12, SYN-13).
+// invertEmptyRule returns l as Yandex reads it: a disallow line without a path allows everything, an
+// allow line without a path disallows everything (SYN-12, SYN-13).
 func invertEmptyRule(l syntax.Line) syntax.Line {
 	switch {
 	case l.Value != "":
@@ -25,8 +25,9 @@ func invertEmptyRule(l syntax.Line) syntax.Line {
 	return l
 }
 
-// yandexMatchRank is rank for Yandex: a value names the agent if it holds one of
-// the tokens anywhere, and everybody if it holds "*" (AGENT-09 to AGENT-12).
+// yandexMatchRank returns the rank of a user-agent value for a in the Yandex dialect: a value names
+// the agent if it contains one of its tokens, and all agents if it contains "*" (AGENT-09 to
+// AGENT-12).
 func (a Agent) yandexMatchRank(value string) agentRank {
 	for i, t := range a.tokens {
 		if containsAgentToken(value, t) {
@@ -39,13 +40,12 @@ func (a Agent) yandexMatchRank(value string) agentRank {
 	return rankNoMatch
 }
 
-// containsAgentToken reports whether value holds the token in any case of letters, and
-// not as the beginning of another robot's name: no letter or digit follows it
-// (AGENT-13).
+// containsAgentToken reports whether value contains token, in any case. A letter or digit after the
+// token makes it the beginning of another robot's name, which does not count (AGENT-13).
 func containsAgentToken(value, token string) bool {
 	for ; len(value) >= len(token); value = value[1:] {
-		// A letter beyond ASCII that folds to one of the token's takes more
-		// bytes than that, so with equal lengths folding stays within ASCII.
+		// Because the lengths are equal, case folding stays within ASCII: every other letter that
+		// folds to an ASCII letter takes more than one byte.
 		if !strings.EqualFold(value[:len(token)], token) {
 			continue
 		}

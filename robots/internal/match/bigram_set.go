@@ -1,10 +1,10 @@
 package match
 
-// BigramSet is the set of pairs of neighbouring bytes of a string, as a Bloom
-// filter of one word. A path that lacks a pair of a pattern cannot match it:
-// that settles most patterns without looking at them.
+// A BigramSet is the set of pairs of neighbouring bytes in a string, as a Bloom filter of 64 bits. A
+// path that lacks a pair of a pattern cannot match it, so comparing two sets rules most patterns out.
 type BigramSet uint64
 
+// BigramsOf returns the pairs of neighbouring bytes in s.
 func BigramsOf(s string) BigramSet {
 	var p BigramSet
 	for i := 1; i < len(s); i++ {
@@ -13,8 +13,8 @@ func BigramsOf(s string) BigramSet {
 	return p
 }
 
-// Bigrams returns the pairs that every path has that p matches. What a mark is
-// spelled like is not known, so literals with marks have no say.
+// Bigrams returns pairs that occur in every path that p matches. It leaves out literals with optional
+// escapes, because a path may spell these in two ways.
 func (p *Pattern) Bigrams() BigramSet {
 	all := p.head.bigrams()
 	for _, l := range p.tail {

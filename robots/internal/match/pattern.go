@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A Pattern is the path of a rule, cut at its wildcards. It matches a path
-// that begins with head and holds the literals of tail after it, in order.
+// A Pattern is the path of a rule, cut at its wildcards. It matches a path that begins with head and
+// contains the literals of tail after it, in order.
 type Pattern struct {
 	head     literal
-	tail     []literal
-	anchored bool // the last literal ends the path
-	Length   int  // as PREC-16 counts
+	tail     []literal // the literals after each wildcard, none of them empty
+	anchored bool      // the path must end with the last literal
+	Length   int       // the length that ranks the rule, in octets (PREC-16)
 }
 
 // CompilePattern compiles the value of an allow or disallow line.
@@ -21,7 +21,7 @@ func CompilePattern(path string) Pattern {
 	head, length := newLiteral(part)
 	p := Pattern{head: head, anchored: anchored, Length: length}
 	if anchored {
-		p.Length++ // a final $ counts one
+		p.Length++ // the final $
 	}
 	for more {
 		part, path, more = strings.Cut(path, "*")
@@ -34,18 +34,19 @@ func CompilePattern(path string) Pattern {
 	return p
 }
 
-// CompileLiteral returns the pattern of the paths that begin with path, in which "*" and
-// "$" are characters.
+// CompileLiteral returns a pattern that matches the paths that begin with path, in which "*" and "$"
+// are ordinary characters.
 func CompileLiteral(path string) Pattern {
 	head, length := newLiteral(path)
 	return Pattern{head: head, Length: length}
 }
 
-// NumWildcards returns how many wildcards p has that stand before a literal.
+// NumWildcards returns the number of wildcards in p that precede a literal.
 func (p *Pattern) NumWildcards() int { return len(p.tail) }
 
-// trimEndWildcardsAndAnchor removes what means nothing at the end of a pattern, "*" and "*$"
-// (MATCH-08, MATCH-19), and a "$" that means the end of the path (MATCH-18).
+// trimEndWildcardsAndAnchor removes "*" and "*$" at the end of a pattern, which have no effect
+// (MATCH-08, MATCH-19). It also removes a final "$", which stands for the end of the path (MATCH-18),
+// and reports it as anchored.
 func trimEndWildcardsAndAnchor(path string) (trimmed string, anchored bool) {
 	if inner, ok := strings.CutSuffix(path, "$"); ok {
 		if !strings.HasSuffix(inner, "*") {
@@ -56,16 +57,15 @@ func trimEndWildcardsAndAnchor(path string) (trimmed string, anchored bool) {
 	return strings.TrimRight(path, "*"), false
 }
 
-// isPrefix reports whether p is no more than the beginning of a path. Of
-// prefixes the longest wins, so one that counts for more than its length, as
-// "/a**" does in the google-oss dialect, is none.
+// isPrefix reports whether p is a plain prefix, which can go into a prefixIndex. There the longest
+// prefix wins. A pattern whose Length exceeds its text, such as "/a**" in the google-oss dialect,
+// therefore does not qualify.
 func (p *Pattern) isPrefix() bool {
 	return len(p.tail) == 0 && !p.anchored && !p.head.hasOptionalEscapes && p.Length == len(p.head.text)
 }
 
-// Matches reports whether p matches path. Each literal is taken where it first
-// occurs; that leaves the most of the path to those after it, so no choice is
-// ever undone (MATCH-26).
+// Matches reports whether p matches path. It takes each literal at its first occurrence, which leaves
+// the longest rest of the path to the literals after it, so it never has to backtrack (MATCH-26).
 func (p *Pattern) Matches(path string) bool {
 	n := p.head.matchedPrefixLen(path)
 	if n < 0 {
@@ -85,8 +85,9 @@ func (p *Pattern) Matches(path string) bool {
 	return !p.anchored || path == ""
 }
 
-// compileGoogleOSSRulePatterns compiles the value of an allow or disallow line. An Allow of an
-// index page opens its folder as well, by a pattern of its own.
+// compileGoogleOSSRulePatterns compiles the value of an allow or disallow line in the google-oss
+// dialect. An allow line for an index page also allows its directory, by the second pattern dir; dir
+// is nil for other lines.
 func compileGoogleOSSRulePatterns(path string, allow bool) (p Pattern, dir *Pattern) {
 	path = EscapeGoogleOSS(path)
 	slash := strings.LastIndexByte(path, '/')
@@ -97,8 +98,8 @@ func compileGoogleOSSRulePatterns(path string, allow bool) (p Pattern, dir *Patt
 	return compileGoogleOSSPattern(path), dir
 }
 
-// compileGoogleOSSPattern compiles a pattern whose literals are compared byte by byte. It
-// counts as long as it is written, with every "*" and a final "$".
+// compileGoogleOSSPattern compiles a pattern whose literals are compared byte by byte. Its Length is
+// that of path, with every "*" and a final "$".
 func compileGoogleOSSPattern(path string) Pattern {
 	p := Pattern{Length: len(path)}
 	path, p.anchored = trimEndWildcardsAndAnchor(path)
@@ -113,12 +114,12 @@ func compileGoogleOSSPattern(path string) Pattern {
 	return p
 }
 
-// EscapeGoogleOSS escapes the bytes of a pattern beyond ASCII and brings the hex
-// digits of its escapes to upper case. All else stays as it is, as do URLs: a
-// rule that spells a URL differently does not match it.
+// EscapeGoogleOSS escapes the bytes of a pattern outside ASCII and brings the hex digits of its
+// escapes to upper case. It does not normalize the rest, and the google-oss dialect does not
+// normalize URLs, so a rule matches only URLs in its own spelling.
 func EscapeGoogleOSS(path string) string {
 	var b strings.Builder
-	done := 0 // what of path is in b
+	done := 0 // path[:done] is in b
 	for i := 0; i < len(path); i++ {
 		c, size := decodeOctet(path[i:])
 		if c < 0x80 && size == 1 {
@@ -135,8 +136,8 @@ func EscapeGoogleOSS(path string) string {
 	return b.String() + path[done:]
 }
 
-// Key returns what two patterns have in common that match and count the same. No
-// literal has a space, nor a tab.
+// Key returns a string that is equal for two patterns that match the same paths and have the same
+// Length. Spaces and tabs can separate its parts because literals contain neither.
 func (p *Pattern) Key() string {
 	parts := []string{strconv.Itoa(p.Length), p.head.text}
 	for _, l := range p.tail {

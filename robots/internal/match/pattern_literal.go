@@ -6,26 +6,25 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// A literal is a part of a pattern without a wildcard, in the form that paths
-// have (see decorum.ParseURL): unreserved characters are bare, octets that may
-// not stand in a URL are escaped, escapes are in upper case (MATCH-04,
-// MATCH-22, FMT-14).
+// A literal is a part of a pattern without wildcards, in the canonical form of paths (see
+// decorum.ParseURL): unreserved characters are bare, octets that a URL may not contain are escaped,
+// and escapes are in upper case (MATCH-04, MATCH-22, FMT-14).
 //
-// Only marks are always bare, and a path may spell them either way. These are
-// "*" and "$", which a pattern must escape to mean the character (MATCH-25),
-// and those that are bare or escaped in a URL depending on where they stand.
+// The characters in optionallyEscaped are always bare in a literal, but match both spellings in a
+// path. They are "*" and "$", which a pattern must escape to mean the character (MATCH-25), and those
+// that ParseURL escapes in one part of a URL and leaves bare in another.
 type literal struct {
 	text               string
-	hasOptionalEscapes bool // text has at least one
+	hasOptionalEscapes bool // text contains at least one optionallyEscaped octet
 }
 
-// optionallyEscaped are the octets that a path may have bare or escaped.
+// optionallyEscaped are the octets that a path may contain bare or escaped.
 const optionallyEscaped = "*$'\\^`{|}"
 
 func isOptionallyEscaped(c byte) bool { return strings.IndexByte(optionallyEscaped, c) >= 0 }
 
-// newLiteral makes a literal of a part of a pattern. It also returns how many
-// octets the part has as PREC-16 counts: with reserved characters as written.
+// newLiteral returns the literal for a part of a pattern, and the length of the part as PREC-16
+// counts it, in octets: in canonical form, but with optionallyEscaped characters as written.
 func newLiteral(part string) (l literal, octets int) {
 	plain := 0
 	for plain < len(part) && unescapedBytes[part[plain]] {
@@ -54,8 +53,8 @@ func newLiteral(part string) (l literal, octets int) {
 	return l, octets
 }
 
-// decodeOctet returns the first octet of s, unescaped, and how much of s spells it.
-// A percent sign that begins no escape stands for itself.
+// decodeOctet returns the first octet of s, unescaped, and the number of bytes that spell it. A
+// percent sign that does not begin an escape stands for itself.
 func decodeOctet(s string) (c byte, size int) {
 	if s[0] == '%' && len(s) >= len("%2F") && isHex(s[1]) && isHex(s[2]) {
 		return hexValue(s[1])<<4 | hexValue(s[2]), len("%2F")
@@ -63,14 +62,14 @@ func decodeOctet(s string) (c byte, size int) {
 	return s[0], 1
 }
 
-// endsInPartialEscape reports whether a hex digit after text could complete an escape
-// that nobody wrote: "%%341" is not "%41".
+// endsInPartialEscape reports whether a hex digit appended to text could complete an escape that the
+// pattern does not contain: "%%341" is not "%41".
 func endsInPartialEscape(text []byte) bool {
 	n := len(text)
 	return n >= 1 && text[n-1] == '%' || n >= 2 && text[n-2] == '%' && isHex(text[n-1])
 }
 
-// matchedPrefixLen returns where the literal ends in s if s begins with it, and -1 if not.
+// matchedPrefixLen returns the index in s at which the literal ends if s begins with it, otherwise -1.
 func (l *literal) matchedPrefixLen(s string) int {
 	if !l.hasOptionalEscapes {
 		if strings.HasPrefix(s, l.text) {
@@ -93,7 +92,8 @@ func (l *literal) matchedPrefixLen(s string) int {
 	return n
 }
 
-// indexEnd returns where the literal first ends in s, and -1 if s does not hold it.
+// indexEnd returns the index in s at which the first occurrence of the literal ends, -1 if s does not
+// contain it.
 func (l *literal) indexEnd(s string) int {
 	if !l.hasOptionalEscapes {
 		if i := strings.Index(s, l.text); i >= 0 {
@@ -122,8 +122,8 @@ func (l *literal) isSuffixOf(s string) bool {
 	return false
 }
 
-// unescapedBytes tells the octets that stand in a literal as they are. The percent sign
-// is none of them: what follows it decides.
+// unescapedBytes is the set of octets that a literal always contains bare and that match one spelling
+// only. The percent sign is not in it, because the bytes after it decide.
 var unescapedBytes = func() (set [256]bool) {
 	for c := byte('!'); c <= '~'; c++ {
 		set[c] = !isOptionallyEscaped(c) && strings.IndexByte("\"#%<>", c) < 0

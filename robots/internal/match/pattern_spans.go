@@ -1,10 +1,10 @@
 package match
 
-// A Span is a part of a path, as offsets in bytes: start is in it, end is not.
+// A Span is the part path[Start:End] of a path, as offsets in bytes.
 type Span struct{ Start, End int }
 
-// matchSpans returns what of path, which p matches, p takes, and what of it each
-// wildcard before a literal stands for. It takes literals where matches does.
+// matchSpans returns the part of path that p matches, and the part that each wildcard before a
+// literal matches. p must match path. It takes each literal at the same place as Matches.
 func (p *Pattern) matchSpans(path string) (whole Span, wildcards []Span) {
 	at := p.head.matchedPrefixLen(path)
 	for i := range p.tail {
@@ -14,6 +14,7 @@ func (p *Pattern) matchSpans(path string) (whole Span, wildcards []Span) {
 		} else {
 			end = at + l.indexEnd(path[at:])
 		}
+		// The literal ends at end; the wildcard before it matches up to start.
 		start := at
 		for l.matchedPrefixLen(path[start:end]) != end-start {
 			start++

@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// prefixIndex finds the longest of many keys that a path begins with, in time
-// logarithmic in their number.
+// A prefixIndex finds the longest of many keys that a path begins with, in time logarithmic in their
+// number.
 //
-// The keys are sorted. The last key not after the path need not be a prefix of
-// it, but all prefixes of the path are that key or prefixes of that key: a key
-// between a prefix and the path begins with the prefix itself. So each key
-// knows the longest other key that is a prefix of it, and the answer is the
-// first along that chain that is no longer than what key and path share.
+// The keys are sorted. Let k be the last key that does not sort after the path. k need not be a
+// prefix of the path, but every key that is a prefix of the path is k or a prefix of k: all keys that
+// sort between such a prefix and the path begin with it. longestPrefixIndexes therefore links each
+// key to the longest other key that is its prefix, and the result is the first key along the links
+// from k that is not longer than the common beginning of k and the path.
 type prefixIndex struct {
 	keys                 []string
-	longestPrefixIndexes []int32 // the longest key that is a proper prefix of this one; -1 if none
-	rules                []*Rule
+	longestPrefixIndexes []int32 // by key: the index of the longest key that is a proper prefix of it; -1 if none
+	rules                []*Rule // by key
 }
 
-// prefixRule is a rule and the prefix that it matches.
+// A prefixRule is a rule and the prefix that it matches.
 type prefixRule struct {
 	key  string
 	rule *Rule
 }
 
-// newPrefixIndex makes the table; of rules with the same key it keeps the one
-// that wins.
+// newPrefixIndex returns an index of the entries. Of several rules with the same key it keeps the one
+// that takes precedence.
 func newPrefixIndex(entries []prefixRule) prefixIndex {
-	order := make([]sortKeyChunk, len(entries)) // sorting numbers is faster than sorting pointers
+	// Sort indexes with numeric keys, which is faster than sorting the entries.
+	order := make([]sortKeyChunk, len(entries))
 	for i := range order {
 		order[i].entryIndex = int32(i)
 	}
@@ -43,8 +44,9 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 		e := &entries[o.entryIndex]
 		j := int32(len(p.keys)) - 1
 		if j >= 0 && p.keys[j] == e.key {
-			continue
+			continue // a rule with the same key takes precedence
 		}
+		// The longest prefix of this key is the key before it, or is on that key's links.
 		for j >= 0 && !strings.HasPrefix(e.key, p.keys[j]) {
 			j = p.longestPrefixIndexes[j]
 		}
@@ -53,10 +55,10 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 	return p
 }
 
-// longestMatch returns the rule with the longest key that path begins with, nil if
-// there is none.
+// longestMatch returns the rule with the longest key that path begins with, nil if there is none.
 func (p *prefixIndex) longestMatch(path string) *Rule {
-	low, high := 0, len(p.keys) // keys before low are not after path, those from high on are
+	// Find the last key that does not sort after path: keys[:low] do not, keys[high:] do.
+	low, high := 0, len(p.keys)
 	for low < high {
 		if mid := int(uint(low+high) / 2); p.keys[mid] <= path {
 			low = mid + 1
@@ -67,6 +69,7 @@ func (p *prefixIndex) longestMatch(path string) *Rule {
 	if low == 0 {
 		return nil
 	}
+	// Follow the links to the first key that is a prefix of path.
 	i := int32(low - 1)
 	shared := sharedPrefixLen(p.keys[i], path)
 	for i >= 0 && len(p.keys[i]) > shared {
@@ -89,21 +92,22 @@ func sharedPrefixLen(a, b string) int {
 	return n
 }
 
-// A sortKeyChunk is eight bytes of an entry's key.
+// A sortKeyChunk is eight bytes of the key of an entry.
 type sortKeyChunk struct {
-	bytes      uint64
+	bytes      uint64 // big endian, zeros after the end of the key
 	entryIndex int32
 }
 
-// sortPrefixRuleKeys sorts order by key, and equal keys by rank. It compares eight bytes
-// at a time, which it has at hand, and those after them only where they are
-// equal: that is faster than comparing strings, as the paths of a site begin
-// alike. All keys of order have their first depth bytes in common.
+// sortPrefixRuleKeys sorts order by key, and equal keys by Rule.compare. All keys of order must have
+// their first depth bytes in common. It sorts by the next eight bytes, and recursively by those after
+// them where these are equal. That is faster than comparing strings, because the paths of a site
+// begin alike.
 func sortPrefixRuleKeys(entries []prefixRule, order []sortKeyChunk, depth int) {
 	for i := range order {
 		order[i].bytes = eightBytesAt(entries[order[i].entryIndex].key, depth)
 	}
 	radixSort(order)
+	// Sort each run of equal chunks by the bytes that follow.
 	for len(order) > 0 {
 		n := 1
 		for n < len(order) && order[n].bytes == order[0].bytes {
@@ -111,7 +115,7 @@ func sortPrefixRuleKeys(entries []prefixRule, order []sortKeyChunk, depth int) {
 		}
 		switch same := order[:n]; {
 		case n == 1:
-		case byte(same[0].bytes) == 0: // no key has this byte, so these end here
+		case byte(same[0].bytes) == 0: // keys do not contain NUL, so these end here and are equal
 			slices.SortFunc(same, func(a, b sortKeyChunk) int { return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule) })
 		default:
 			sortPrefixRuleKeys(entries, same, depth+8)
@@ -120,11 +124,11 @@ func sortPrefixRuleKeys(entries []prefixRule, order []sortKeyChunk, depth int) {
 	}
 }
 
-// minRadixSortLen is from how many on sorting by counting pays.
+// minRadixSortLen is the length from which on a radix sort is faster than comparing.
 const minRadixSortLen = 100
 
-// radixSort sorts by the eight bytes: many by counting, from the last byte to
-// the first, as no branch of that depends on the data.
+// radixSort sorts order by its eight bytes. For long slices it uses a radix sort from the last byte
+// to the first, which is fast because its branches do not depend on the data.
 func radixSort(order []sortKeyChunk) {
 	if len(order) < minRadixSortLen {
 		slices.SortFunc(order, sortKeyChunk.compare)
@@ -132,12 +136,13 @@ func radixSort(order []sortKeyChunk) {
 	}
 	from, to := order, make([]sortKeyChunk, len(order))
 	for shift := 0; shift < 64; shift += 8 {
-		var next [256]int // where the next word with this byte goes
+		// Count the words per byte value, then turn the counts into the index of the next word.
+		var next [256]int
 		for _, w := range from {
 			next[byte(w.bytes>>shift)]++
 		}
 		if next[byte(from[0].bytes>>shift)] == len(from) {
-			continue // they all have the same
+			continue // all words have the same byte
 		}
 		sum := 0
 		for b, n := range next {
@@ -153,7 +158,7 @@ func radixSort(order []sortKeyChunk) {
 	copy(order, from)
 }
 
-// compare is cmp.Compare, which costs more as it knows of NaN.
+// compare compares the bytes of a and b as cmp.Compare does, which is slower because it handles NaN.
 func (a sortKeyChunk) compare(b sortKeyChunk) int {
 	if a.bytes < b.bytes {
 		return -1
@@ -164,8 +169,8 @@ func (a sortKeyChunk) compare(b sortKeyChunk) int {
 	return 0
 }
 
-// eightBytesAt returns the eight bytes of s from i on, as a number that compares as
-// they do; zeros where s ends.
+// eightBytesAt returns s[i:i+8] as a big-endian number, so that numbers compare as the bytes do. It
+// pads with zeros after the end of s.
 func eightBytesAt(s string, i int) uint64 {
 	var b [8]byte
 	copy(b[:], s[min(i, len(s)):])

@@ -8,12 +8,12 @@ import (
 // A Rule is an allow or disallow line.
 type Rule struct {
 	Text   string // the field in lower case and the path, as in "disallow: /x"
-	Line   int    // in the file, counted from 1
-	Length int    // of the pattern, as PREC-16 counts; NewRuleSet sets it
-	Allow  bool
+	Line   int    // its line number in the file, from 1
+	Length int    // the length of the pattern, in octets (PREC-16); NewRuleSet sets it
+	Allow  bool   // it is an allow line
 }
 
-// Path returns the value of the line, which stands after its field in Text.
+// Path returns the value of the line: the part of Text after the field.
 func (r *Rule) Path() string {
 	if r.Allow {
 		return r.Text[len("allow: "):]
@@ -21,8 +21,8 @@ func (r *Rule) Path() string {
 	return r.Text[len("disallow: "):]
 }
 
-// compare orders rules so that the one that wins comes first. Of equals the
-// first of the file stands for all.
+// compare orders rules by precedence, the highest first: by length, then allow before disallow, then
+// by line.
 func (r *Rule) compare(o *Rule) int {
 	if c := cmp.Compare(o.Length, r.Length); c != 0 {
 		return c
@@ -36,17 +36,17 @@ func (r *Rule) compare(o *Rule) int {
 	return cmp.Compare(r.Line, o.Line)
 }
 
-// A RuleSet finds which of an agent's rules decides on a path. It is immutable and
-// safe for concurrent use. The zero RuleSet has no rules.
+// A RuleSet contains the rules of an agent and finds the rule that decides about a path. It is
+// immutable and safe for concurrent use. The zero RuleSet has no rules.
 type RuleSet struct {
-	rules         []Rule // in the order of the file, those that lose to an equal too
+	rules         []Rule // in the order of the file, including rules that never decide
 	prefixRules   prefixIndex
 	wildcardRules wildcardRules
-	isGoogleOSS   bool // patterns are compiled as Google's parser does
+	isGoogleOSS   bool // patterns are compiled as in Google's published parser
 }
 
-// NewRuleSet compiles rules, which it keeps and whose Length it sets. googleOSS says that
-// patterns mean what Google's published parser makes of them.
+// NewRuleSet compiles rules, sets the Length of each, and keeps the slice. googleOSS says that the
+// patterns have the meaning of Google's published parser.
 func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 	s := RuleSet{rules: rules, isGoogleOSS: googleOSS}
 	keys := make([]prefixRule, 0, len(rules))
@@ -69,8 +69,8 @@ func NewRuleSet(rules []Rule, googleOSS bool) RuleSet {
 // Rules returns the rules in the order of the file. The caller must not change them.
 func (s *RuleSet) Rules() []Rule { return s.rules }
 
-// compileRule calls add with r and its pattern, and with a copy of r for a second pattern
-// that some rules of Google's parser stand for.
+// compileRule calls add with the pattern of r and r. If r has a second pattern in Google's parser (see
+// compileGoogleOSSRulePatterns), it calls add again with that pattern and a copy of r.
 func compileRule(r *Rule, googleOSS bool, add func(Pattern, *Rule)) {
 	if !googleOSS {
 		add(CompilePattern(r.Path()), r)
@@ -84,22 +84,21 @@ func compileRule(r *Rule, googleOSS bool, add func(Pattern, *Rule)) {
 	}
 }
 
-// DecidingRule returns the rule that decides on a path, nil if none matches. It
-// allocates nothing.
+// DecidingRule returns the rule that decides about path, nil if no rule matches. It does not allocate.
 func (s *RuleSet) DecidingRule(path string) *Rule {
 	return s.wildcardRules.bestMatch(path, s.prefixRules.longestMatch(path))
 }
 
-// A RuleMatch is a rule that matches a path, and where.
+// A RuleMatch is a rule that matches a path, and the parts of the path that it matches.
 type RuleMatch struct {
 	Rule
-	Span          Span   // what of the path it matches, without the "*" implied at its end
-	WildcardSpans []Span // what each of its wildcards matches, in order
+	Span          Span   // the part that the rule matches, without the "*" implied at its end
+	WildcardSpans []Span // the part that each of its wildcards matches, in order
 }
 
-// MatchingRules returns all rules that match path, the one that decides first. Its
-// time is linear in the number of rules. A rule that stands for two patterns is there
-// for each that matches.
+// MatchingRules returns all rules that match path, in order of precedence, so that the first one
+// decides. A rule with two patterns appears once for each pattern that matches. The time is linear in
+// the number of rules.
 func (s *RuleSet) MatchingRules(path string) []RuleMatch {
 	var found []RuleMatch
 	add := func(p Pattern, r *Rule) {
@@ -117,18 +116,18 @@ func (s *RuleSet) MatchingRules(path string) []RuleMatch {
 	return found
 }
 
-// wildcardRules are rules that are more than a prefix, in the order of
-// Rule.compare.
+// wildcardRules are the rules that are not plain prefixes, in the order of Rule.compare.
 type wildcardRules []wildcardRule
 
+// A wildcardRule is a rule that is not a plain prefix, with its pattern.
 type wildcardRule struct {
-	requiredBigrams BigramSet // of the pattern's literals
+	requiredBigrams BigramSet // the pairs of bytes that occur in every path it matches
 	rule            *Rule
 	pattern         Pattern
 }
 
-// bestMatch returns the first rule that matches path and beats best, and best if
-// there is none.
+// bestMatch returns the first rule that matches path and takes precedence over best, or best if there
+// is no such rule. best may be nil.
 func (ws wildcardRules) bestMatch(path string, best *Rule) *Rule {
 	if len(ws) == 0 {
 		return best
