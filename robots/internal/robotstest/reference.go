@@ -2,36 +2,34 @@ package robotstest
 
 import "strings"
 
-// The reference decides as the requirements are worded, one rule after the
-// other and one character after the other, however long that takes. It shares
-// no code with what it is compared with.
+// The reference implements the wording of the requirements directly: one rule after the other, one
+// character after the other, without regard to speed. It shares no code with package match.
 
-// A patternChar is one character of a pattern: a "*" that stands for anything, or all
-// the ways in which a path may spell it.
+// A patternChar is one character of a pattern: a wildcard, or all spellings of a character in a path.
 type patternChar struct {
 	star      bool
-	spellings []string
+	spellings []string // the first one counts for the length of the rule
 }
 
-// A ReferenceRule is an allow or disallow line as the reference sees it.
+// A ReferenceRule is an allow or disallow line in the reference.
 type ReferenceRule struct {
 	Allow    bool
 	Path     string
 	Line     int
-	Length   int // as PREC-16 counts
+	Length   int // in octets (PREC-16)
 	units    []patternChar
-	anchored bool // the pattern ends where the path ends
+	anchored bool // the pattern must match the path to its end
 }
 
-// NewReferenceRule reads the pattern from left to right and then takes off the end
-// what means nothing there.
+// NewReferenceRule compiles a pattern: it reads it from left to right and then removes the characters
+// at the end that have no effect.
 func NewReferenceRule(allow bool, path string, line int) ReferenceRule {
 	r := ReferenceRule{Allow: allow, Path: path, Line: line}
 	if strings.HasSuffix(path, "$") {
 		r.anchored = true
 		path = path[:len(path)-1]
 	}
-	before := "" // since the last star
+	before := "" // the pattern since the last star, as first spelt
 	for path != "" {
 		u, size := nextUnit(before, path)
 		r.units = append(r.units, u)
@@ -40,6 +38,7 @@ func NewReferenceRule(allow bool, path string, line int) ReferenceRule {
 			before = ""
 		}
 	}
+	// A star at the end has no effect, and takes the effect of a "$" after it.
 	for n := len(r.units); n > 0 && r.units[n-1].star; n = len(r.units) {
 		r.units, r.anchored = r.units[:n-1], false
 	}
@@ -56,8 +55,8 @@ func NewReferenceRule(allow bool, path string, line int) ReferenceRule {
 	return r
 }
 
-// nextUnit returns the first unit of s, and how much of s it takes; before is
-// what was read before it. The spelling that counts for the length comes first.
+// nextUnit returns the first character of the pattern s and the number of bytes that spell it. before
+// is the part of the pattern before s.
 func nextUnit(before, s string) (patternChar, int) {
 	c := s[0]
 	if c == '*' {
@@ -81,13 +80,13 @@ func nextUnit(before, s string) (patternChar, int) {
 		return patternChar{spellings: []string{esc}}, 3
 	case len(before) > 0 && IsEscape(before[len(before)-1:]+bare+"0"),
 		len(before) > 1 && IsEscape(before[len(before)-2:]+bare):
-		return patternChar{spellings: []string{esc}}, 3 // bare it would complete a stray percent sign
+		return patternChar{spellings: []string{esc}}, 3 // unescaped it would complete a stray percent sign
 	default:
 		return patternChar{spellings: []string{bare}}, 3
 	}
 }
 
-// optionallyEscaped lists what a path may have bare or escaped.
+// optionallyEscaped lists the characters that a path may contain bare or escaped.
 const optionallyEscaped = "*$'\\^`{|}"
 
 const upperHex = "0123456789ABCDEF"
@@ -108,8 +107,8 @@ func isUnreserved(c rune) bool {
 	return strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", c)
 }
 
-// Matches reports whether the rule matches a path. It fills a table: ok[i][j] says whether the units from the i-th on
-// match the path from its j-th octet on.
+// Matches reports whether the rule matches a path. It fills a table from the end: ok[i][j] says
+// whether units[i:] matches path[j:].
 func (r *ReferenceRule) Matches(path string) bool {
 	ok := make([][]bool, len(r.units)+1)
 	for i := len(r.units); i >= 0; i-- {

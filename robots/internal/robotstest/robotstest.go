@@ -1,6 +1,3 @@
-// Package robotstest has what the tests of the packages below robots share: URLs, files of
-// examples, and a reference that decides as the requirements are worded. It imports nothing
-// of what they test.
 package robotstest
 
 import (
@@ -13,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// URL parses a URL, and fails the test if it is none.
+// URL parses a URL. It fails the test if the URL is invalid.
 func URL(tb testing.TB, s string) decorum.URL {
 	tb.Helper()
 	u, err := decorum.ParseURL(s)
@@ -23,19 +20,20 @@ func URL(tb testing.TB, s string) decorum.URL {
 	return u
 }
 
-// An Example is one line of testdata/robots-examples.jsonl. Fields that are
-// nil are not checked.
+// An Example is one line of testdata/robots-examples.jsonl: a robots.txt and the results that are
+// expected for it. Results that are nil are not checked.
 type Example struct {
-	Req        string
-	Dialect    string
-	Extensions *bool
-	Robots     string
-	Base64     []byte `json:"robots_base64"`
+	Req        string // the code of the requirement, as in "MATCH-12"
+	Dialect    string // see DialectNames
+	Extensions *bool  // nil: on
+	Robots     string // the body, unless Base64 has it
+	Base64     []byte `json:"robots_base64"` // a body that JSON cannot express as text
 	Agent      string
 	URL        string
 
+	// The expected results.
 	Allowed    *bool
-	Rule       *string
+	Rule       *string         // as in robots.Verdict.Rule
 	CrawlDelay json.RawMessage `json:"crawl_delay_seconds"` // a number or null
 	Sitemaps   *[]string
 	Host       json.RawMessage // a string or null
@@ -43,8 +41,8 @@ type Example struct {
 	Note       string
 }
 
-// DialectNames returns the names of the dialects in which an example of the named one is
-// run. Those of "classic", the format of 1994, are for lint alone.
+// DialectNames returns the names of the dialects in which the tests run an example whose Dialect is
+// name. It returns nil for "classic", the format of 1994, whose examples only robots/lint runs.
 func DialectNames(name string) []string {
 	switch name {
 	case "classic":
@@ -55,8 +53,8 @@ func DialectNames(name string) []string {
 	return []string{name}
 }
 
-// Decode reads a line of an example file, and fails the test if there is a field
-// that nobody would check.
+// Decode decodes a line of an example file. It fails the test if the line has an unknown field, which
+// no test would check.
 func Decode(t testing.TB, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -66,7 +64,7 @@ func Decode(t testing.TB, text string, into any) {
 	}
 }
 
-// Lines returns the lines of a file, comments and empty lines left out.
+// Lines returns the lines of the file name, without comments and empty lines.
 func Lines(t testing.TB, name string) []string {
 	t.Helper()
 	f, err := os.Open(name)

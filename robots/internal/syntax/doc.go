@@ -1,9 +1,9 @@
-// Package syntax reads the lines of a robots.txt and the values of its fields.
+// Package syntax parses the lines of a robots.txt and the values of its fields.
 //
-// Begin reading at ParseLine. The package says what a line states and whether its value is
-// correct. It does not say to whom the line speaks or what follows from it: package robots
-// decides that. The value of each field has a function of its own, such as ParseCrawlDelay,
-// so that the linter calls incorrect what robots ignores.
+// Begin reading at ParseLine in line.go. The package decides what a line says and whether its value
+// is valid. Package robots decides which agents the line addresses and what effect it has. Each field
+// has its own function, such as ParseCrawlDelay, which both robots and robots/lint call: therefore
+// lint reports as invalid exactly the values that robots ignores.
 //
-// Packages below robots call it. It starts no goroutine, has no locks and keeps no state.
+// The robots packages call it. It starts no goroutine, holds no lock and keeps no state.
 package syntax

@@ -2,9 +2,10 @@ package syntax
 
 import "strings"
 
-// A FieldKind is what a line is about. Those from CrawlDelay on are extensions.
+// A FieldKind is the field of a line. CrawlDelay and the kinds after it are extensions.
 type FieldKind uint8
 
+// The fields that decorum knows. The order matters: see IsUnknownToGoogle.
 const (
 	UserAgent FieldKind = iota
 	Allow
@@ -19,8 +20,7 @@ const (
 	VisitTime
 )
 
-// FieldNames holds the fields as they are written, in lower case. Typos are
-// not accepted (SYN-08).
+// FieldNames are the names of the fields, in lower case. Misspelt names are not accepted (SYN-08).
 var FieldNames = [...]string{
 	UserAgent:     "user-agent",
 	Allow:         "allow",
@@ -42,19 +42,18 @@ func (f FieldKind) String() string { return FieldNames[f] }
 // IsUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
 func (f FieldKind) IsUnknownToGoogle() bool { return f >= CrawlDelay }
 
-// A Line is one that means something: a known field and its value, without
-// comment and outer space.
+// A Line is a line with a known field.
 type Line struct {
-	Value  string
-	Number int32 // counted from 1
+	Value  string // without comment and surrounding blanks
+	Number int32  // its line number in the file, from 1
 	Field  FieldKind
 }
 
-// BlankChars is the white space that counts: space and tab (SYN-03).
+// BlankChars are the characters that count as white space: space and tab (SYN-03).
 const BlankChars = " \t"
 
-// CutLine returns the first line of text and what follows it. Lines end in LF,
-// CR LF or CR, also mixed (FMT-02).
+// CutLine returns the first line of text, without its line end, and the text after it. Lines end in
+// LF, CR LF or CR, also mixed (FMT-02).
 func CutLine(text string) (first, rest string) {
 	for i := range len(text) {
 		switch text[i] {
@@ -67,7 +66,8 @@ func CutLine(text string) (first, rest string) {
 	return text, ""
 }
 
-// ParseLine reads "field: value # comment" (SYN-01 to SYN-05).
+// ParseLine parses "field: value # comment" (SYN-01 to SYN-05). It reports false if the line has no
+// colon or an unknown field. The caller sets Number.
 func ParseLine(s string) (Line, bool) {
 	if comment := strings.IndexByte(s, '#'); comment >= 0 {
 		s = s[:comment]
@@ -80,7 +80,8 @@ func ParseLine(s string) (Line, bool) {
 	return Line{Field: f, Value: trimBlanks(s[colon+1:])}, ok
 }
 
-// trimBlanks removes outer space. strings.Trim would do, at three times the cost.
+// trimBlanks removes blanks around s. strings.Trim gives the same result and takes three times as
+// long.
 func trimBlanks(s string) string {
 	for s != "" && isSpaceOrTab(s[0]) {
 		s = s[1:]
@@ -93,10 +94,11 @@ func trimBlanks(s string) string {
 
 func isSpaceOrTab(c byte) bool { return c == ' ' || c == '\t' }
 
+// ParseFieldKind returns the field called name, in any case, and false if the field is unknown.
 func ParseFieldKind(name string) (FieldKind, bool) {
 	for f, known := range FieldNames {
-		// With equal lengths folding stays within ASCII: no letter beyond it
-		// that folds to one of these is a single byte.
+		// Because the lengths are equal, case folding stays within ASCII: every other letter that
+		// folds to an ASCII letter takes more than one byte.
 		if len(name) == len(known) && strings.EqualFold(name, known) {
 			return FieldKind(f), true
 		}
@@ -104,14 +106,17 @@ func ParseFieldKind(name string) (FieldKind, bool) {
 	return 0, false
 }
 
+// Digits are the ASCII digits.
 const Digits = "0123456789"
 
+// IsAlphanumeric reports whether c is an ASCII letter or digit.
 func IsAlphanumeric(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
+// IsDigit reports whether c is an ASCII digit.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// LeadingToken returns what of s is a token; text after it does not belong to
-// the name (AGENT-02).
+// LeadingToken returns the product token at the beginning of s, which may be empty. The text after it
+// does not belong to the name of the agent (AGENT-02).
 func LeadingToken(s string) string {
 	for i := range len(s) {
 		if !IsTokenByte(s[i]) {
@@ -121,4 +126,5 @@ func LeadingToken(s string) string {
 	return s
 }
 
+// IsTokenByte reports whether c may occur in a product token: a letter, a digit, "_" or "-".
 func IsTokenByte(c byte) bool { return IsAlphanumeric(c) || c == '_' || c == '-' }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SplitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
-// whole site.
+// SplitPathAndPreferences splits the value "[path] preferences". A value without a path applies to the
+// whole site and gets the path "/".
 func SplitPathAndPreferences(value string) (path, list string) {
 	if !BeginsWithSlashOrStar(value) {
 		return "/", value
@@ -19,31 +19,33 @@ func SplitPathAndPreferences(value string) (path, list string) {
 	return path, value[len(path):]
 }
 
-// MaxCategories is how many categories of one field are kept for a URL; a
-// dozen are known.
+// MaxCategories is how many categories of one field are kept for a URL. About a dozen categories are
+// in use.
 const MaxCategories = 64
 
-// MaxCategoryBytes is how long the name of a category may be, in bytes, as keys
-// of a dictionary may (RFC 9651, section 3.2).
+// MaxCategoryBytes is the maximum length of the name of a category, in bytes: that of a dictionary
+// key (RFC 9651, section 3.2).
 const MaxCategoryBytes = 64
 
-// A Preference is what a site asks about one category of use.
+// A Preference is a site's statement about one category of use.
 type Preference struct {
 	Category string // in lower case
 	Value    PreferenceValue
 }
 
-// A PreferenceValue is what a site asks about a category. More is stricter.
+// A PreferenceValue says whether a site permits a category of use. Higher values are stricter.
 type PreferenceValue int8
 
+// The values of a preference.
 const (
-	PreferenceUnset PreferenceValue = iota // the value says neither
-	PreferenceAllowed
-	PreferenceDisallowed
+	PreferenceUnset      PreferenceValue = iota // neither y nor n
+	PreferenceAllowed                           // y or yes
+	PreferenceDisallowed                        // n or no
 )
 
-// ParsePreferences reads "category=y, category=n". A category named twice has the last
-// value, as in a dictionary of RFC 9651, section 3.2.
+// ParsePreferences parses "category=y, category=n". If a category is repeated, its last value counts,
+// as in a dictionary (RFC 9651, section 3.2). Names longer than MaxCategoryBytes and categories after
+// the first MaxCategories are left out.
 func ParsePreferences(list string) []Preference {
 	var all []Preference
 	for name, value := range dictionaryMembers(list) {
@@ -58,13 +60,13 @@ func ParsePreferences(list string) []Preference {
 	return all
 }
 
-// dictionaryMembers returns the keys of a dictionary (RFC 9651, section 3.2), in lower
-// case, and their values, without parameters, of which none means anything yet.
-// What stands in quotes or parentheses separates nothing, unless they are never
-// closed: then every comma does, so that one slip does not take back what is
-// asked after it.
+// dictionaryMembers returns an iterator over the keys of a dictionary (RFC 9651, section 3.2), in
+// lower case, and their values. It drops parameters, because none is defined yet. Commas within
+// quotes or parentheses do not separate members. If a quote or parenthesis is never closed, every
+// comma separates members, so that one typo does not hide the preferences after it.
 func dictionaryMembers(list string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
+		// closed is false once a quote or parenthesis in list is known to stay open.
 		for closed := true; list != ""; {
 			end := -1
 			if closed {
@@ -92,14 +94,14 @@ func parseDictionaryMember(member string) (key, value string) {
 	}
 	value, isValue := strings.CutPrefix(value, "=")
 	if !isValue {
-		value = "" // there are parameters alone
+		value = "" // the key has only parameters
 	}
 	value, _, _ = strings.Cut(value, ";")
 	return strings.ToLower(trimBlanks(member)), trimBlanks(value)
 }
 
-// dictionaryMemberEnd returns where the first member of a list ends, -1 at its end, and
-// whether all strings and inner lists in it are closed.
+// dictionaryMemberEnd returns the index of the comma after the first member of list, -1 if there is
+// none, and reports whether all strings and inner lists in that member are closed.
 func dictionaryMemberEnd(list string) (end int, closed bool) {
 	quoted, inner := false, false
 	for i := 0; i < len(list); i++ {
@@ -118,7 +120,7 @@ func dictionaryMemberEnd(list string) (end int, closed bool) {
 	return -1, !quoted && !inner
 }
 
-// parsePreferenceValue reads what Content-Usage and Content-Signal write: y and n, or yes and no.
+// parsePreferenceValue parses the values of Content-Usage (y and n) and Content-Signal (yes and no).
 func parsePreferenceValue(value string) PreferenceValue {
 	switch strings.ToLower(value) {
 	case "y", "yes":

@@ -11,20 +11,20 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// BeginsWithSlashOrStar reports whether a rule with this path has an effect: the path
-// begins with the root or a wildcard (SYN-09 to SYN-11).
+// BeginsWithSlashOrStar reports whether a rule with this path has an effect: the path must begin with
+// a slash or a wildcard (SYN-09 to SYN-11).
 func BeginsWithSlashOrStar(path string) bool {
 	return path != "" && (path[0] == '/' || path[0] == '*')
 }
 
-// maxDelay bounds what a file can ask for, so that nobody's sums overflow.
+// maxDelay limits the delays in a file to one year, so that callers can add them without overflow.
 const maxDelay = 365 * 24 * time.Hour
 
-// ParseCrawlDelay reads a number of seconds, with a point or without (DELAY-02,
-// DELAY-11).
+// ParseCrawlDelay parses a number of seconds, with or without a decimal point (DELAY-02, DELAY-11).
+// The result is at most a year.
 func ParseCrawlDelay(s string) (time.Duration, bool) {
 	if strings.Trim(s, Digits+".") != "" {
-		return 0, false // strconv reads signs, exponents and words as well
+		return 0, false // strconv would also accept signs, exponents and words
 	}
 	seconds, err := strconv.ParseFloat(s, 64)
 	if err != nil && !math.IsInf(seconds, 1) {
@@ -36,9 +36,8 @@ func ParseCrawlDelay(s string) (time.Duration, bool) {
 	return time.Duration(math.Round(seconds * float64(time.Second))), true
 }
 
-// ParseAbsoluteURL returns the URL that s is, and false if it lacks a scheme or a host
-// (SMAP-02): where browsers make a host of what should be the path, as in
-// "http:///sitemap.xml", the author meant another.
+// ParseAbsoluteURL parses a URL. It returns false if the URL lacks a scheme or a host (SMAP-02). It
+// therefore rejects "http:///sitemap.xml", in which browsers take the path for the host.
 func ParseAbsoluteURL(s string) (decorum.URL, bool) {
 	scheme, rest, _ := strings.Cut(s, "://")
 	if strings.ContainsAny(scheme, `/\`) || rest == "" || strings.IndexByte(`/\?#`, rest[0]) >= 0 {
@@ -48,18 +47,18 @@ func ParseAbsoluteURL(s string) (decorum.URL, bool) {
 	return u, err == nil
 }
 
-// MaxCleanParamWildcards is how many wildcards the path of a Clean-param line may have, one
-// at its end not counted. A line with more is ignored.
+// MaxCleanParamWildcards is how many wildcards the path of a Clean-param line may have, not counting
+// one at its end. A line with more wildcards is ignored.
 const MaxCleanParamWildcards = 16
 
-// A TimedDelay asks for a pause during some time of the day.
+// A TimedDelay is a delay between requests that applies at some time of the day.
 type TimedDelay struct {
-	Delay  time.Duration
-	During TimeOfDayRange
+	Delay  time.Duration  // at most a year
+	During TimeOfDayRange // the zero value: the whole day
 }
 
-// A TimeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
-// it, to is not. It runs over midnight if to comes before from; the zero
+// A TimeOfDayRange is a part of each day in UTC, in minutes from midnight. It includes fromMinute and
+// excludes toMinute. If toMinute is before fromMinute, the range continues over midnight. The zero
 // TimeOfDayRange is the whole day.
 type TimeOfDayRange struct{ fromMinute, toMinute int }
 
@@ -75,7 +74,7 @@ func (d TimeOfDayRange) Contains(t time.Time) bool {
 	return d.fromMinute <= now || now < d.toMinute
 }
 
-// Next returns the first moment from t on that is in the range.
+// Next returns the first time in the range that is not before t.
 func (d TimeOfDayRange) Next(t time.Time) time.Time {
 	if d.Contains(t) {
 		return t
@@ -86,20 +85,23 @@ func (d TimeOfDayRange) Next(t time.Time) time.Time {
 	return t.Truncate(time.Minute).Add(time.Duration(wait) * time.Minute)
 }
 
-// String returns the range as the lines write it.
+// String returns the range in the form of a Visit-time line: "0600-0845".
 func (d TimeOfDayRange) String() string {
 	return fmt.Sprintf("%02d%02d-%02d%02d", d.fromMinute/60, d.fromMinute%60, d.toMinute/60, d.toMinute%60)
 }
 
-// ParseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
-// seconds, minutes, hours or days. A rate of no documents says nothing.
+// ParseRequestRate parses "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300. The units are s, m, h
+// and d; without a unit the time is in seconds. It returns false for invalid values, and for a rate
+// of zero documents, which has no meaning.
 func ParseRequestRate(s string) (TimedDelay, bool) {
+	// Split the value and parse the number of documents.
 	rate, during, timed := strings.Cut(strings.ReplaceAll(s, "\t", " "), " ")
 	documents, span, ok := strings.Cut(rate, "/")
 	n, okN := parseWholeNumber(documents)
 	if !ok || !okN || n == 0 {
 		return TimedDelay{}, false
 	}
+	// Parse the time, whose unit is optional.
 	unit := time.Second
 	if end := len(span) - 1; end > 0 {
 		if u, known := rateUnits[span[end]|0x20]; known {
@@ -107,6 +109,7 @@ func ParseRequestRate(s string) (TimedDelay, bool) {
 		}
 	}
 	m, ok := parseWholeNumber(span)
+	// The delay is the time for each document, rounded up to a nanosecond.
 	r := TimedDelay{Delay: maxDelay}
 	if delay := m / n * float64(unit); delay < float64(maxDelay) {
 		r.Delay = time.Duration(math.Ceil(delay))
@@ -120,6 +123,7 @@ func ParseRequestRate(s string) (TimedDelay, bool) {
 // rateUnits are the units of a Request-rate, in lower case.
 var rateUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
 
+// parseWholeNumber parses a number of any length, which is infinite if it exceeds the range of float64.
 func parseWholeNumber(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, Digits) != "" {
 		return 0, false
@@ -128,8 +132,8 @@ func parseWholeNumber(s string) (float64, bool) {
 	return n, err == nil || math.IsInf(n, 1)
 }
 
-// ParseTimeOfDayRange reads "0600-0845"; colons and spaces around the hyphen are
-// forgiven. Hours without length, which nobody can keep to, say nothing.
+// ParseTimeOfDayRange parses "0600-0845". It accepts colons within the times and blanks around the
+// hyphen. It returns false for a range without length, in which no visit could take place.
 func ParseTimeOfDayRange(s string) (TimeOfDayRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
 	from, ok := parseHHMM(trimBlanks(begin))
@@ -137,7 +141,7 @@ func ParseTimeOfDayRange(s string) (TimeOfDayRange, bool) {
 	return TimeOfDayRange{from % minutesPerDay, to}, ok && ok2 && from%minutesPerDay != to
 }
 
-// parseHHMM reads "0845" or "08:45" as minutes from midnight.
+// parseHHMM parses "0845" or "08:45" and returns the minutes since midnight, at most 24 hours.
 func parseHHMM(s string) (int, bool) {
 	if len(s) == len("08:45") && s[2] == ':' {
 		s = s[:2] + s[3:]
@@ -150,9 +154,10 @@ func parseHHMM(s string) (int, bool) {
 	return minutes, n%100 < 60 && minutes <= minutesPerDay
 }
 
-// ParseMainMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
-// Whatever else is in it makes the line incorrect (HOST-10).
+// ParseMainMirror parses the value of a Host line, [https://]name[:port] (HOST-06), and returns it in
+// canonical form. It returns false for every other form (HOST-10).
 func ParseMainMirror(value string) (string, bool) {
+	// Check the form: an optional scheme, a host name and an optional port.
 	address, secure := strings.CutPrefix(value, "https://")
 	scheme := "http://"
 	if secure {
@@ -163,11 +168,12 @@ func ParseMainMirror(value string) (string, bool) {
 		return "", false
 	}
 	if given && strings.Trim(port, "0") == "" {
-		return "", false // no port, or port 0
+		return "", false // an empty port, or port 0
 	}
+	// ParseURL checks the values and gives the canonical form.
 	u, err := decorum.ParseURL(scheme + address)
 	if err != nil || u.Origin().Host() != strings.ToLower(name) {
-		return "", false // a port out of range, broken Punycode, an address in odd notation
+		return "", false // a port out of range, invalid Punycode, an unusual spelling of an IP address
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
 		return "", false
@@ -178,14 +184,14 @@ func ParseMainMirror(value string) (string, bool) {
 	return u.Origin().HostPort(), true
 }
 
-// Limits of host names (RFC 1035, section 2.3.4), in octets.
+// The limits of host names (RFC 1035, section 2.3.4), in octets.
 const (
 	maxHostnameBytes  = 253
 	maxHostLabelBytes = 63
 )
 
-// isHostname reports whether name is one of RFC 952, whose labels may begin with
-// a digit as well (HOST-09, HOST-14).
+// isHostname reports whether name is a host name by RFC 952, except that labels may begin with a digit
+// (HOST-09, HOST-14).
 func isHostname(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > maxHostLabelBytes || label[0] == '-' || label[len(label)-1] == '-' {
