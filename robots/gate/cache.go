@@ -8,44 +8,45 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// An originCache holds the origins in play, at most limit of them but for those
-// whose lookup is under way. What it forgets is in the notes.
+// An originCache caches the states of at most maxOrigins origins. It exceeds that number only if the
+// entries are locked or their robots.txt is being fetched. An evicted state is still in the notes.
 type originCache struct {
-	maxOrigins int
+	maxOrigins int // set before the first use
 
 	mu      sync.RWMutex // guards entries
 	entries map[decorum.Origin]*originEntry
 }
 
-// An originEntry is what a Gate holds in memory of one origin.
+// An originEntry is the data of one origin in an originCache.
 type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read; stored with mu held, loaded without
 
-	// mu guards the fields below, and the notes of the origin while the state is worked out
-	// from them or they are changed.
+	// mu guards inFlightFetch, evicted and stores to state. It also serialises reads and writes of
+	// the notes of the origin with the state that is compiled from them.
 	mu            sync.Mutex
 	inFlightFetch fetchLease
-	evicted       bool // the entry is no longer in originCache.entries: look the origin up again
+	evicted       bool // the entry is no longer in originCache.entries: get the entry again
 }
 
-// A fetchLease is the right to make the current visit of a lookup (FETCH-31). It
-// runs out, so that a worker that died does not close the origin for ever.
+// A fetchLease is the right to make the current request for a robots.txt, which one caller has at a
+// time (FETCH-31). It expires, so that a worker that died does not block the origin forever.
 type fetchLease struct {
-	id            uint64 // 0: nobody has it
+	id            uint64 // the Clearance.fetchID of its holder; 0: no caller has the lease
 	expiresAt     time.Time
-	redirectCount int
+	redirectCount int // see Clearance
 }
 
+// isActive reports whether a caller has the lease at the time now.
 func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
-// entryIfCached returns the origin's entry, nil if it is not in memory.
+// entryIfCached returns the entry of the origin, nil if it is not cached.
 func (m *originCache) entryIfCached(o decorum.Origin) *originEntry {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.entries[o]
 }
 
-// stateIfCached returns the origin's state, nil if it is not in memory.
+// stateIfCached returns the state of the origin, nil if it is not cached.
 func (m *originCache) stateIfCached(o decorum.Origin) *originState {
 	if e := m.entryIfCached(o); e != nil {
 		return e.state.Load()
@@ -53,7 +54,7 @@ func (m *originCache) stateIfCached(o decorum.Origin) *originState {
 	return nil
 }
 
-// getOrCreateLocked returns the origin's entry, locked.
+// getOrCreateLocked returns the entry of the origin with its mu locked; the caller unlocks it.
 func (m *originCache) getOrCreateLocked(o decorum.Origin, now time.Time) *originEntry {
 	for {
 		e := m.getOrCreate(o, now)
@@ -65,6 +66,7 @@ func (m *originCache) getOrCreateLocked(o decorum.Origin, now time.Time) *origin
 	}
 }
 
+// getOrCreate returns the entry of the origin. It evicts another entry if the cache is full.
 func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
 	e := m.entryIfCached(o)
 	if e != nil {
@@ -83,9 +85,9 @@ func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry 
 	return e
 }
 
-// evictOne drops an entry that nobody is using: any will do, for it costs one
-// reading of a note to have it back. m.mu is held; TryLock keeps it from
-// waiting for somebody's I/O.
+// evictOne removes an arbitrary entry that is not in use, if there is one. The choice does not matter,
+// because restoring an entry costs one read of a note. The caller holds m.mu. TryLock keeps evictOne
+// from waiting for the I/O of another goroutine.
 func (m *originCache) evictOne(now time.Time) {
 	for o, e := range m.entries {
 		if !e.mu.TryLock() {
@@ -101,7 +103,7 @@ func (m *originCache) evictOne(now time.Time) {
 	}
 }
 
-// releaseFetchLease ends the fetch lease that c was made for, if c still has it.
+// releaseFetchLease ends the fetch lease of c, unless it has expired and another Clearance has it.
 func (m *originCache) releaseFetchLease(c Clearance) {
 	e := m.entryIfCached(c.origin)
 	if e == nil {

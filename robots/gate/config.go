@@ -10,73 +10,73 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// A Config says how a Gate decides. The zero value of a field means its
-// default.
+// A Config configures a Gate. The zero value of a field means its default.
 type Config struct {
-	// Agent is who crawls. The zero Agent is addressed by "*" alone.
+	// Agent is the crawler whose rules count. Files address the zero Agent only by "*".
 	Agent robots.Agent
-	// UserAgent is the header with which files are fetched: a server may answer
-	// another crawler otherwise. Gates that share notes share what they learn if
-	// it is the same, whatever their Agents (CACHE-03).
+	// UserAgent is the User-Agent header with which the crawl fetches files, because a server may
+	// answer other crawlers differently. Gates that share notes and have the same UserAgent share
+	// their records, whatever their Agents are (CACHE-03).
 	UserAgent string
-	// Dialect and NoExtensions say how files are read: see robots.ParseOptions.
+	// Dialect and NoExtensions are the options for parsing files: see robots.ParseOptions.
 	Dialect      robots.Dialect
 	NoExtensions bool
-	// SessionStart is when the session began, such as one run of a crawl: what was
-	// learnt before is asked for anew, whatever its age (CACHE-08, SESS-01). The
-	// Yandex dialect must have one; in others zero means that answers hold until
-	// they are too old (SESS-03).
+	// SessionStart is when the session, such as one run of a crawl, began. The Gate fetches a
+	// robots.txt again if its answer is older than the session (CACHE-08, SESS-01). The Yandex
+	// dialect requires a SessionStart. In other dialects zero means that answers are valid until
+	// they expire (SESS-03).
 	SessionStart time.Time
-	// Purposes are what the crawl is for, of the constant aiuse.KnownPurposes. A page whose
-	// file asks, by Content-Usage or Content-Signal, not to be used for one of
-	// them is refused. Empty: such wishes are kept, and not enforced.
+	// Purposes are what the crawl is for, from aiuse.KnownPurposes. The Gate disallows a page if
+	// the file forbids, by Content-Usage or Content-Signal, its use for one of them. If Purposes is
+	// empty, the Gate reports such preferences and does not enforce them.
 	Purposes []string
-	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
-	// Within a day, rules hold at least until a page has been cleared by them.
+	// MinTTL and MaxTTL bound how long rules are valid (CACHE-07). Defaults: 1 min, 24 h. New rules
+	// stay in force longer, for at most a day, until they have cleared a page.
 	MinTTL, MaxTTL time.Duration
 	// MaxRedirects is how many redirects of a robots.txt are followed, at least 5
-	// (FETCH-02). Default 5.
+	// (FETCH-02). Default: 5.
 	MaxRedirects int
-	// Backoff503 says when to ask again after a 503, Backoff after any other
-	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
+	// Backoff503 says when to try again after a 503, Backoff after any other failure (FETCH-12).
+	// Defaults: 1 min to 5 min, and 5 min to 1 h.
 	Backoff503, Backoff Backoff
-	// MinOutageForCachedRules is how long a robots.txt must have been unreachable, without a
-	// break, for its last good copy to count again (FETCH-13). Default 30 days.
+	// MinOutageForCachedRules is how long a robots.txt must have been unreachable without
+	// interruption before its last good copy is used again (FETCH-13). Default: 30 days.
 	MinOutageForCachedRules time.Duration
-	// SuspendAfterFailures is how many lookups of an origin must have failed in a row for
-	// nobody to wait for it any more. Default 3.
+	// SuspendAfterFailures is after how many consecutive failed fetches a crawl stops waiting for
+	// the origin. Default: 3.
 	SuspendAfterFailures int
-	// NotFoundPhrases lists what error pages say in any case of letters where they
-	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
-	// Russian, Chinese and Czech.
+	// NotFoundPhrases are phrases by which the Gate recognises the error page of a missing file
+	// that a server sends with a 5xx status (FETCH-17). Case does not matter. Default: "Page not
+	// found" in English, Russian, Chinese and Czech.
 	NotFoundPhrases []string
-	// FetchLeaseTimeout is how long a lookup may take until somebody else may make it, RedirectWaitTimeout
-	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
+	// FetchLeaseTimeout is how long a caller may take to fetch a robots.txt before another caller
+	// may fetch it. RedirectWaitTimeout is how long the target of a redirect may wait until its
+	// host is due. Defaults: 2 min, 15 min.
 	FetchLeaseTimeout, RedirectWaitTimeout time.Duration
-	// MaxVersions is how many files of an origin are kept, the one that counts
-	// included, and MaxArchiveBytes how many bytes the others may have together. The
-	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
-	// that counts.
+	// MaxVersions is how many files of an origin are stored, including the current one.
+	// MaxArchiveBytes limits the total size of the older ones. The oldest are deleted first.
+	// Defaults: 20, 2 MiB. If one of them is negative, only the current file is stored.
 	MaxVersions, MaxArchiveBytes int
-	// MaxCachedOrigins is how many origins' rules are held ready in memory; those of
-	// others are read from the notes when they are needed. Default 10,000.
+	// MaxCachedOrigins is for how many origins compiled rules are kept in memory. For other origins
+	// the Gate reads the notes again when it needs them. Default: 10,000.
 	MaxCachedOrigins int
 }
 
-// A Backoff is how long to wait after a failure: First, then twice as long
-// after each further one in a row, never longer than Max.
+// A Backoff is the wait after a failure: First, doubled after each further consecutive failure, at
+// most Max.
 type Backoff struct{ First, Max time.Duration }
 
-// delayAfter returns the wait after so many failures in a row.
+// delayAfter returns the wait after the given number of consecutive failures.
 func (b Backoff) delayAfter(failures int) time.Duration {
 	return backoff.Delay(b.First, b.Max, failures)
 }
 
-// defaultNotFoundPhrases are those of Q-15.
+// defaultNotFoundPhrases are the phrases of requirement Q-15.
 var defaultNotFoundPhrases = []string{"Page not found", "Страница не найдена", "找不到网页", "Stránka nenalezena"}
 
-// Validate reports settings that make no sense.
+// Validate returns an error for the first invalid setting that it finds, nil if c is valid.
 func (c Config) Validate() error {
+	// Check the fields as they were set, in which zero means the default.
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -92,12 +92,13 @@ func (c Config) Validate() error {
 		return fmt.Errorf("robots gate: %w", err)
 	}
 	if len(c.Purposes) > 0 && c.NoExtensions {
-		return fmt.Errorf("robots gate: purposes are judged by lines that NoExtensions ignores")
+		return fmt.Errorf("robots gate: Purposes need the lines that NoExtensions ignores")
 	}
+	// Check the values that depend on each other with their defaults.
 	c = c.withDefaults()
 	switch {
 	case c.Dialect == robots.Yandex && c.SessionStart.IsZero():
-		return fmt.Errorf("robots gate: the yandex dialect needs to know when the session began")
+		return fmt.Errorf("robots gate: the yandex dialect requires SessionStart")
 	case c.MinTTL > c.MaxTTL:
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
 	case c.MaxRedirects < minRedirects:
@@ -105,14 +106,15 @@ func (c Config) Validate() error {
 	case c.SuspendAfterFailures < 0, c.MaxCachedOrigins < 0:
 		return fmt.Errorf("robots gate: SuspendAfterFailures and MaxCachedOrigins must not be negative")
 	case c.Backoff503.First > c.Backoff503.Max, c.Backoff.First > c.Backoff.Max:
-		return fmt.Errorf("robots gate: a first retry must not wait longer than the longest")
+		return fmt.Errorf("robots gate: Backoff and Backoff503 must not have a First longer than Max")
 	}
 	return nil
 }
 
-// minRedirects is how many redirects must be followed (FETCH-02).
+// minRedirects is the number of redirects that a crawler must follow (FETCH-02).
 const minRedirects = 5
 
+// withDefaults returns c with its default in place of each zero value.
 func (c Config) withDefaults() Config {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)

@@ -10,11 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// Purposes returns what the crawl is for.
+// Purposes returns Config.Purposes. The caller must not change them.
 func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
-// CachedUsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
-// file is in mind: it does no I/O. After Check has judged a URL, it is.
+// CachedUsageSignals returns the preferences of the origin's robots.txt about the use of u. It uses
+// only cached rules and does no I/O; the rules are cached once Check has succeeded for the origin.
 func (g *Gate) CachedUsageSignals(u decorum.URL) aiuse.Signals {
 	if s := g.cache.stateIfCached(u.Origin()); s != nil {
 		return s.usageRules.SignalsForURL(u)
@@ -22,8 +22,8 @@ func (g *Gate) CachedUsageSignals(u decorum.URL) aiuse.Signals {
 	return nil
 }
 
-// PostponedReason says why the origin's pages cannot be visited now; nil if they can,
-// or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
+// PostponedReason returns why the pages of the origin have to wait now. It returns nil if they need
+// not wait, or if the robots.txt should be fetched now. Unlike Check it takes no fetch lease.
 func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*OriginPostponedError, error) {
 	s, err := g.lastKnownState(ctx, o)
 	if err != nil || !s.arePagesPostponed || !now.Before(s.expiresAt) {
@@ -32,13 +32,14 @@ func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Ori
 	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
 }
 
-// Peek returns the error that Check would return for u. If it is nil, Check would clear the visit
-// to u if hasRules is true, and the one to its robots.txt if it is not. Peek claims nothing: nobody
-// else has to wait for a lookup, and rules that hold until a page has been cleared by them go on to.
+// Peek returns the error that Check would return for u. If that is nil, Check would clear u if
+// hasRules is true, otherwise the robots.txt of its origin. Unlike Check, Peek takes no fetch lease,
+// so that no other caller has to wait, and it does not end the time for which new rules stay in force
+// until they have cleared a page.
 func (g *Gate) Peek(ctx context.Context, now time.Time, u decorum.URL) (hasRules bool, err error) {
 	o := u.Origin()
 	if o.IsZero() {
-		return false, newGateError(u, decorum.Invalid, errors.New("no URL"))
+		return false, newGateError(u, decorum.Invalid, errors.New("the URL is empty"))
 	}
 	e := g.cache.getOrCreateLocked(o, now)
 	defer e.mu.Unlock()
@@ -55,9 +56,9 @@ func (g *Gate) Peek(ctx context.Context, now time.Time, u decorum.URL) (hasRules
 	return true, nil
 }
 
-// CheckKnown returns the error of Check for u, as far as it follows from what is known of the
-// robots.txt: a page waits for it, or its rules disallow u, though it may be time to ask for it
-// again. Unlike Check it claims nothing, and knows nothing of lookups that are under way.
+// CheckKnown returns the error of Check for u if it follows from the last known robots.txt: pages wait
+// for the robots.txt, or its rules disallow u, even if these are too old. Unlike Check it takes no
+// fetch lease and ignores fetches in progress.
 func (g *Gate) CheckKnown(ctx context.Context, now time.Time, u decorum.URL) error {
 	s, err := g.lastKnownState(ctx, u.Origin())
 	switch {
@@ -74,19 +75,18 @@ func (g *Gate) CheckKnown(ctx context.Context, now time.Time, u decorum.URL) err
 	return nil
 }
 
-// LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
-// long ago. Its Outcome is OutcomeUnknown if that is nothing.
+// LastFetchSummary returns the result of the last fetch of the origin's robots.txt, whatever its age.
+// Its Outcome is OutcomeUnknown if there was no fetch.
 func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {
 	if s := g.cache.stateIfCached(o); s != nil {
 		return s.fetchSummary, nil
 	}
 	r, err := g.records.loadRecord(ctx, o)
-	return g.compileState(&r, new(robots.File)).fetchSummary, err // what stands in the file makes no difference
+	return g.compileState(&r, new(robots.File)).fetchSummary, err // the summary does not depend on the rules
 }
 
-// ExpiresAt returns until when what the Gate knows of an origin's robots.txt holds:
-// after it, the next who wants to visit the origin makes it ask again. The time
-// is zero if nothing was ever known.
+// ExpiresAt returns until when the Gate's knowledge of the origin's robots.txt is valid. After that
+// time, the next Check for the origin fetches it again. The time is zero for an unknown origin.
 func (g *Gate) ExpiresAt(ctx context.Context, o decorum.Origin) (time.Time, error) {
 	s, err := g.lastKnownState(ctx, o)
 	return s.expiresAt, err

@@ -11,37 +11,39 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// An originState is what a record means to one Gate: the rules compiled for its
-// agent, the body left behind. But for served it is immutable.
+// An originState is an originRecord compiled for the agent of one Gate, without the body of the file.
+// It is immutable except for hasClearedPage.
 type originState struct {
-	rules             *robots.Rules // that pages were last judged by; nil if none are known
-	usageRules        *aiuse.Rules  // of the file of rules
+	rules             *robots.Rules // the last known rules; nil if none are known
+	usageRules        *aiuse.Rules  // from the same file as rules
 	urlCleaner        *robots.URLCleaner
 	fetchSummary      FetchSummary
-	expiresAt         time.Time        // what is said below holds until then; after it, ask again
-	arePagesPostponed bool             // pages wait
-	pendingRedirect   *pendingRedirect // that the lookup waits for
-	failures          int
-	postponedReason   string // pages wait, if they do
+	expiresAt         time.Time        // when the state expires, so that the next Check fetches the robots.txt again
+	arePagesPostponed bool             // pages wait until expiresAt
+	pendingRedirect   *pendingRedirect // the redirect whose target must be visited next; nil if none
+	failures          int              // consecutive failed fetches
+	postponedReason   string           // why pages wait, if arePagesPostponed
 
-	// unusedRulesValidUntil is until when rules that were just learnt decide at least until a
-	// page has been cleared by them, however short they hold: where a host must
-	// rest for longer than that, it would be asked for nothing but robots.txt.
+	// unusedRulesValidUntil is until when new rules stay in force although they have expired, unless
+	// they have cleared a page. Without it, a host whose delay is longer than the validity of its
+	// rules would only ever be asked for its robots.txt.
 	unusedRulesValidUntil time.Time
-	hasClearedPage        atomic.Bool // a page has been cleared
+	hasClearedPage        atomic.Bool // the rules have cleared a page
 }
 
-// maxGrace is no longer than rules hold for whom nothing else is said.
+// maxGrace is for how long unused rules stay in force. It is not longer than the default validity of
+// rules (CACHE-01).
 const maxGrace = day
 
-// hasRulesInForce reports whether the rules decide now. Under a nil state they do not.
+// hasRulesInForce reports whether the rules of s decide at the time now. s may be nil, which means
+// no.
 func (s *originState) hasRulesInForce(now time.Time) bool {
 	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.unusedRulesValidUntil) && !s.hasClearedPage.Load())
 }
 
-// currentState returns the origin's state, and reads the note if memory has none,
-// or it is too old or waits for a hop: another Gate may have learnt more. The
-// lock of e is held.
+// currentState returns the state of the origin. It reads the record again if the state is not cached,
+// has expired or waits for the target of a redirect, because another Gate may have stored a newer
+// one. The caller holds e.mu.
 func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin, e *originEntry) (*originState, error) {
 	s := e.state.Load()
 	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
@@ -59,13 +61,14 @@ func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin
 	return s, nil
 }
 
-// maxClockSkew is how far ahead of the clock a record may be. Beyond it, the clock
-// has been set back, and the record's times would hold for far too long.
+// maxClockSkew is how far ahead of the clock a record may be. If it is further ahead, the clock has
+// been set back, and the record would be valid for far too long.
 const maxClockSkew = time.Hour
 
-// compileState works out what a record means. file is the one that it keeps.
+// compileState compiles the record r for the agent of the Gate. file is the parsed file of r.
 func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 	s := &originState{failures: r.ConsecutiveFailures, pendingRedirect: r.PendingRedirect, arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
+	// The last response gives the rules and their validity.
 	if a := r.LastResponse; a != nil {
 		s.fetchSummary = FetchSummary{SHA256: a.SHA256, FetchedAt: a.FetchedAt, Outcome: OutcomeAllowAll}
 		s.rules = robots.AllowAll()
@@ -73,12 +76,13 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 			s.fetchSummary.Outcome = OutcomeRules
 			s.rules, s.usageRules, s.urlCleaner = file.RulesFor(g.cfg.Agent), aiuse.Compile(file, g.cfg.Agent), file.URLCleaner()
 		}
-		// Another Gate may let rules live longer.
+		// The Gate that stored the record may have a longer MaxTTL.
 		s.expiresAt = timecmp.Earlier(a.ExpiresAt, a.FetchedAt.Add(g.cfg.MaxTTL))
 		if a.FetchedAt.Before(g.cfg.SessionStart) {
 			s.expiresAt = a.FetchedAt // CACHE-08
 		}
 	}
+	// A redirect in progress or an outage postpones pages.
 	switch {
 	case r.PendingRedirect != nil:
 		s.arePagesPostponed, s.expiresAt = true, r.PendingRedirect.Since.Add(g.cfg.RedirectWaitTimeout)
@@ -90,8 +94,8 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 	return s
 }
 
-// applyOutage applies an outage: pages wait (FETCH-09), until it has lasted so long
-// that the last good copy counts again, or nothing does (FETCH-13, FETCH-14).
+// applyOutage applies an outage to s: pages wait (FETCH-09). If the outage is past its limit, the last
+// good copy decides again, or everything is allowed if there is no good copy (FETCH-13, FETCH-14).
 func (s *originState) applyOutage(o *outage) {
 	s.arePagesPostponed, s.expiresAt, s.postponedReason = !o.PastLimit, o.RetryAt, o.Reason
 	switch {
@@ -105,7 +109,7 @@ func (s *originState) applyOutage(o *outage) {
 	}
 }
 
-// parseStoredFile reads the file that a record keeps; an empty one if it keeps none.
+// parseStoredFile parses the file in a record. It returns an empty file if the record has none.
 func (g *Gate) parseStoredFile(r *originRecord) *robots.File {
 	if r.LastResponse == nil || !r.LastResponse.IsRobotsFile {
 		return new(robots.File)

@@ -16,28 +16,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Keys of notes: of an origin's record, of the list of the files that it had
-// before, and, with a number after it, of each of these.
+// The keys of the notes of an origin. recordStore.noteKeyForAgent completes them.
 const (
-	recordNoteKey        = "robots"
-	versionListNoteKey   = "robots-versions"
-	versionNoteKeyPrefix = "robots-version-"
+	recordNoteKey        = "robots"          // an originRecord
+	versionListNoteKey   = "robots-versions" // the list of archivedVersions, in JSON
+	versionNoteKeyPrefix = "robots-version-" // followed by a slot: the bytes of an archivedVersion
 )
 
-// A recordStore keeps what a Gate knows of each origin's robots.txt in notes: the record of the last
-// answers, and the files that the origin had before. It has no lock of
-// its own.
+// A recordStore stores what a Gate knows about the robots.txt of each origin as notes: a record of the
+// last answers, and the earlier files. It has no lock; callers that write hold the originEntry.mu of
+// the origin.
 type recordStore struct {
 	notes           storage.Notes
 	dialect         robots.Dialect
-	userAgent       string // of the requests; empty: not known
-	maxVersions     int    // files of an origin, the present one included
-	maxArchiveBytes int    // bytes of the files that an origin had before
+	userAgent       string // see Config.UserAgent; empty: unknown
+	maxVersions     int    // see Config.MaxVersions
+	maxArchiveBytes int    // see Config.MaxArchiveBytes
 }
 
-// noteKeyForAgent returns the key of a note of the Gate's. Yandex has keys of its own: an
-// answer that means no restriction there closes the origin to others. So has each
-// User-Agent, by a part of its SHA-256.
+// noteKeyForAgent returns the key of the note called name. The Yandex dialect has separate keys,
+// because some answers that restrict nothing there postpone the origin in other dialects. Each
+// User-Agent also has separate keys, which contain the first 8 bytes of its SHA-256.
 func (s *recordStore) noteKeyForAgent(name string) string {
 	name = s.agentlessNoteKey(name)
 	if s.userAgent == "" {
@@ -47,7 +46,7 @@ func (s *recordStore) noteKeyForAgent(name string) string {
 	return name + " " + hex.EncodeToString(sum[:8])
 }
 
-// agentlessNoteKey is key for a Gate that does not know its User-Agent.
+// agentlessNoteKey is noteKeyForAgent for a Gate without a User-Agent.
 func (s *recordStore) agentlessNoteKey(name string) string {
 	if s.dialect == robots.Yandex {
 		return name + "-yandex"
@@ -55,57 +54,59 @@ func (s *recordStore) agentlessNoteKey(name string) string {
 	return name
 }
 
-// An originRecord is all that counts of an origin's robots.txt (CACHE-09). It is
-// tied to no agent (CACHE-03).
+// An originRecord is what a Gate stores about the robots.txt of an origin (CACHE-09). It contains the
+// file itself, not the rules of one agent, so that Gates for several agents can share it (CACHE-03);
+// its key depends on the User-Agent (see noteKeyForAgent).
 type originRecord struct {
 	LastResponse        *storedResponse  `json:"last,omitempty"`
 	Outage              *outage          `json:"outage,omitempty"`
 	PendingRedirect     *pendingRedirect `json:"hop,omitempty"`
-	ConsecutiveFailures int              `json:"attempts,omitempty"` // lookups that failed in a row
-	LastAttempt         time.Time        `json:"asked"`              // when the last answer came, of any kind
+	ConsecutiveFailures int              `json:"attempts,omitempty"` // failed fetches in a row
+	LastAttempt         time.Time        `json:"asked"`              // when the last answer arrived, of any kind
 
-	noteKey string // of the note that it was read from
+	noteKey string // the key of the note from which the record was read; empty: it is new
 }
 
-// A storedResponse is the last one that was no server error. It outlives outages.
+// A storedResponse is the last response that was not a server error. An outage does not remove it.
 type storedResponse struct {
-	Status       int       `json:"status"` // of the last visit of the chain
-	IsRobotsFile bool      `json:"file,omitempty"`
-	SHA256       string    `json:"sha256,omitempty"`
+	Status       int       `json:"status"`           // of the response after all redirects; 0: a failed request (Yandex)
+	IsRobotsFile bool      `json:"file,omitempty"`   // there is a file; otherwise everything is allowed
+	SHA256       string    `json:"sha256,omitempty"` // of body, in hex
 	FetchedAt    time.Time `json:"fetched"`
-	FirstSeen    time.Time `json:"first,omitzero"` // when the file came first; zero in old records
+	FirstSeen    time.Time `json:"first,omitzero"` // when the file was first received; zero in old records
 	ExpiresAt    time.Time `json:"expires"`
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"modified,omitempty"`
-	RedirectedTo string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
+	RedirectedTo string    `json:"at,omitempty"` // the URL after redirects; empty without redirects
 
-	body []byte // if IsRobotsFile
+	body []byte // the file, if IsRobotsFile: see parsableBody
 }
 
-// An outage is a row of server errors that has not ended.
+// An outage is a series of server errors that continues.
 type outage struct {
 	Since     time.Time `json:"since"`
-	RetryAt   time.Time `json:"retry"`          // when to ask again
+	RetryAt   time.Time `json:"retry"`          // when to try again
 	Reason    string    `json:"why"`            // the last failure
-	PastLimit bool      `json:"over,omitempty"` // it lasts too long to keep the origin closed (FETCH-13)
+	PastLimit bool      `json:"over,omitempty"` // it has lasted too long to postpone the origin further (FETCH-13)
 }
 
-// A pendingRedirect is where a redirect led that is still to be visited.
+// A pendingRedirect is a redirect whose target has not been visited yet.
 type pendingRedirect struct {
 	Target string    `json:"url"`
-	Count  int       `json:"count"` // redirects so far
-	Since  time.Time `json:"since"`
+	Count  int       `json:"count"` // redirects since the robots.txt, including this one
+	Since  time.Time `json:"since"` // when the redirect was received
 
 	parsedTarget decorum.URL // Target, parsed
 }
 
-// recordResponse ends the lookup with an answer.
+// recordResponse ends the fetch with a final response and removes redirect, outage and failures.
 func (r *originRecord) recordResponse(now time.Time, a *storedResponse) {
 	*r = originRecord{LastResponse: a, LastAttempt: now, noteKey: r.noteKey}
 }
 
-// recordRedirect waits for the target of a redirect. If one was waited for already, it
-// was not visited in time, and the lookup that began it failed.
+// recordRedirect makes the record wait for the target of a redirect, the count-th one of this fetch.
+// If the record already waits for as many redirects, an earlier fetch did not visit its target in
+// time, and counts as failed.
 func (r *originRecord) recordRedirect(now time.Time, to decorum.URL, count int) {
 	if r.PendingRedirect != nil && r.PendingRedirect.Count >= count {
 		r.ConsecutiveFailures++
@@ -114,11 +115,12 @@ func (r *originRecord) recordRedirect(now time.Time, to decorum.URL, count int) 
 	r.LastAttempt = now
 }
 
-// maxOutageGap is how long nobody may have asked for an outage to be still
-// called continuous: two failures far apart do not make a month (FETCH-15).
+// maxOutageGap is the longest time between two failures of one outage. Failures further apart do not
+// prove that the server was unreachable in between (FETCH-15).
 const maxOutageGap = 7 * day
 
-// recordFailure ends the lookup with a server error, to be made again after wait.
+// recordFailure ends the fetch with a server error. The next attempt is due after wait. limit is the
+// duration after which the outage is past its limit.
 func (r *originRecord) recordFailure(now time.Time, reason string, wait, limit time.Duration) {
 	since := now
 	if r.Outage != nil && now.Sub(r.LastAttempt) <= maxOutageGap {
@@ -130,16 +132,17 @@ func (r *originRecord) recordFailure(now time.Time, reason string, wait, limit t
 	r.LastAttempt = now
 }
 
-// A note is a version byte, a checksum of what follows it, the length of the
-// header, the header in JSON, and the body as it came.
+// A record note consists of a version byte, a checksum of the bytes after it, the length of the
+// header (a varint), the header in JSON, and the body of the file.
 const (
 	noteFormatVersion = 1
 	notePrefixBytes   = 1 + crc32.Size
 )
 
+// errDamagedNote is the error of decodeOriginRecord for all damage. loadRecord does not return it.
 var errDamagedNote = errors.New("damaged robots note")
 
-// encode returns the record as a note.
+// encode returns the record as a note, in the format above.
 func (r *originRecord) encode() ([]byte, error) {
 	header, err := json.Marshal(r)
 	if err != nil {
@@ -158,13 +161,15 @@ func (r *originRecord) encode() ([]byte, error) {
 	return note, nil
 }
 
-// decodeOriginRecord reads a note.
+// decodeOriginRecord decodes a note that encode returned. The body of the record shares its memory.
 func decodeOriginRecord(note []byte) (originRecord, error) {
 	var r originRecord
+	// Check version and checksum before anything is parsed.
 	if len(note) < notePrefixBytes || note[0] != noteFormatVersion ||
 		binary.BigEndian.Uint32(note[1:]) != crc32.ChecksumIEEE(note[notePrefixBytes:]) {
 		return originRecord{}, errDamagedNote
 	}
+	// Split the rest into header and body.
 	size, n := binary.Uvarint(note[notePrefixBytes:])
 	if n <= 0 || size > uint64(len(note)-notePrefixBytes-n) {
 		return originRecord{}, errDamagedNote
@@ -186,9 +191,9 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 	return r, nil
 }
 
-// loadRecord reads the origin's record. A damaged one is as good as none: the file
-// is fetched again, and until then nothing is allowed. Where there is none of the
-// Gate's User-Agent, one counts that was kept before these were told apart.
+// loadRecord reads the record of the origin. A missing or damaged record counts as an empty one: the
+// Gate then fetches the robots.txt again, and allows nothing until then. If there is no record for the
+// User-Agent of the Gate, loadRecord reads one from before keys contained the User-Agent.
 func (s *recordStore) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
 	key := s.noteKeyForAgent(recordNoteKey)
 	note, err := s.readNote(ctx, o, key)
@@ -207,7 +212,8 @@ func (s *recordStore) loadRecord(ctx context.Context, o decorum.Origin) (originR
 	return r, nil
 }
 
-// saveRecord writes the origin's record, in the place of the one that it was read from.
+// saveRecord writes the record of the origin. If it was read from a note with another key, saveRecord
+// deletes that note.
 func (s *recordStore) saveRecord(ctx context.Context, o decorum.Origin, r *originRecord) error {
 	note, err := r.encode()
 	if err != nil {
@@ -220,7 +226,7 @@ func (s *recordStore) saveRecord(ctx context.Context, o decorum.Origin, r *origi
 	return s.writeNote(ctx, o, r.noteKey, nil)
 }
 
-// readNote reads a note.
+// readNote reads the note with the key, nil if there is none. Its error names the origin.
 func (s *recordStore) readNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	note, err := s.notes.ReadNote(ctx, o, key)
 	if err != nil {
@@ -229,7 +235,7 @@ func (s *recordStore) readNote(ctx context.Context, o decorum.Origin, key string
 	return note, nil
 }
 
-// writeNote writes a note; nil deletes it.
+// writeNote writes the note with the key; nil deletes it. Its error names the origin.
 func (s *recordStore) writeNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
 	if err := s.notes.SetNote(ctx, o, key, value); err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)

@@ -7,21 +7,23 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
-// a response, or why there is none. What comes after the fetch lease of c expired and
-// another Clearance got it changes nothing: the RecordFetchResult then says how things stand. An
-// error is one of storage.Notes, or of Kind Invalid for a Clearance that is not for
-// a robots.txt.
+// RecordFetch stores the result of a visit that c cleared, to a robots.txt or to the target of its
+// redirect: the response, or the error of a fetch without one. If the fetch lease of c has expired and
+// another Clearance has it, RecordFetch ignores the result and returns the current state of the
+// origin. Its error comes from storage.Notes, or is of kind Invalid if c is not for a robots.txt.
 func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (RecordFetchResult, error) {
 	if c.gate != g || !c.IsForRobots() {
 		return RecordFetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
 	}
-	now = now.Round(0).UTC() // the wall clock: others do not stand still while we sleep
+	// Use wall clock time, because the monotonic clock stops while the machine sleeps.
+	now = now.Round(0).UTC()
 	if now.Before(g.cfg.SessionStart) {
-		now = g.cfg.SessionStart.Round(0).UTC() // it was set back: what is learnt now is of this session all the same
+		// The clock was set back; the answer still belongs to this session.
+		now = g.cfg.SessionStart.Round(0).UTC()
 	}
 	e := g.cache.getOrCreateLocked(c.origin, now)
 	defer e.mu.Unlock()
+	// Ignore the result of a visit whose fetch lease another Clearance has taken over.
 	if e.inFlightFetch.id != c.fetchID {
 		s, err := g.currentState(ctx, now, c.origin, e)
 		if err != nil {
@@ -32,14 +34,14 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 	return g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, res, fetchErr))
 }
 
-// applyResponse enters a response into the record and ends the fetch lease. The caller
-// holds e.mu.
+// applyResponse stores a response in the record and ends the fetch lease. The caller holds e.mu.
 func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (RecordFetchResult, error) {
 	r, err := g.records.loadRecord(ctx, c.origin)
 	if err != nil {
 		return RecordFetchResult{}, err
 	}
 	recheck := r.LastResponse.recheckResult(&classified)
+	// Update the record, and archive the file that a new one replaces.
 	switch {
 	case classified.finalResponse != nil:
 		if c.redirectCount > 0 {
@@ -57,6 +59,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	if err := g.records.saveRecord(ctx, c.origin, &r); err != nil {
 		return RecordFetchResult{}, err
 	}
+	// Replace the cached state, which also ends the fetch lease.
 	s := g.compileState(&r, g.parseStoredFile(&r))
 	s.unusedRulesValidUntil = now.Add(maxGrace)
 	e.state.Store(s)
@@ -66,7 +69,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	return result, nil
 }
 
-// recheckResult says how a response compares with a, which may be nil.
+// recheckResult compares a response with the stored one, a, which may be nil.
 func (a *storedResponse) recheckResult(classified *classifiedResponse) FileRecheckResult {
 	switch {
 	case a == nil || classified.finalResponse == nil && classified.failure == nil:
@@ -79,7 +82,8 @@ func (a *storedResponse) recheckResult(classified *classifiedResponse) FileReche
 	return ChangedFile
 }
 
-// fetchResult says how things stand.
+// fetchResult returns the state s of the origin as a RecordFetchResult, without RedirectURL and
+// RecheckResult. The caller holds e.mu.
 func (g *Gate) fetchResult(now time.Time, o decorum.Origin, e *originEntry, s *originState) RecordFetchResult {
 	l := RecordFetchResult{Origin: o, Outcome: s.fetchSummary.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
 	if l.HasRulesInForce {

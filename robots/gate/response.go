@@ -18,30 +18,30 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A classifiedResponse is what one response means to a lookup: exactly one field is set.
+// A classifiedResponse is the meaning of one response for a fetch. Exactly one field is set.
 type classifiedResponse struct {
-	finalResponse *storedResponse // the lookup is over
-	redirectURL   decorum.URL     // it goes on there
-	failure       *fetchFailure   // it is to be made again
+	finalResponse *storedResponse // the fetch is complete
+	redirectURL   decorum.URL     // the fetch continues at this URL
+	failure       *fetchFailure   // the fetch must be repeated
 }
 
-// A fetchFailure is a server error, a failed download among them.
+// A fetchFailure is a server error or a failed request.
 type fetchFailure struct {
 	reason        string
 	backoffBounds Backoff
-	retryAfter    time.Duration // what Retry-After asked for
+	retryAfter    time.Duration // from the Retry-After header; 0 if there is none
 }
 
-// retryDelay returns how long to wait after the failure, one of so many in a row.
+// retryDelay returns how long to wait after the failure, which is the failures-th in a row.
 func (f *fetchFailure) retryDelay(failures int) time.Duration {
 	return max(f.backoffBounds.delayAfter(failures), min(f.retryAfter, maxRetryAfter))
 }
 
-// maxRetryAfter bounds what a Retry-After can ask for.
+// maxRetryAfter limits the wait that a Retry-After header can demand.
 const maxRetryAfter = day
 
-// classifyResponse says what a response means, in the order of the FETCH requirements.
-// What is not known to mean anything else is a failure.
+// classifyResponse returns the meaning of a response, by the FETCH requirements in their order. A
+// response without a known meaning is a failure.
 func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Response, err error) classifiedResponse {
 	if g.cfg.Dialect == robots.Yandex {
 		return g.classifyYandexResponse(now, res, err)
@@ -67,7 +67,7 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 	return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
 }
 
-// newFileResponse keeps a 2xx.
+// newFileResponse returns the storedResponse for a response with a file.
 func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	a := g.newNoFileResponse(now, res)
 	a.IsRobotsFile = true
@@ -77,7 +77,7 @@ func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResp
 	return a
 }
 
-// newNoFileResponse keeps an answer that means that there is no valid file.
+// newNoFileResponse returns the storedResponse for a response which means that there is no valid file.
 func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	return &storedResponse{
 		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(res.Header)),
@@ -85,9 +85,10 @@ func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedRe
 	}
 }
 
-// parsableBody returns what of a body is read. One byte beyond the limit shows the
-// parser that there was more. In a body that the fetcher cut before that, the
-// last line may be half a path, which could block or open too much (FMT-11).
+// parsableBody returns the part of a body that is stored and parsed. It is one byte longer than
+// robots.MaxFileBytes, from which the parser sees that the body was longer. If the fetcher cut the
+// body earlier, parsableBody drops its last line, because half a path could disallow or allow too
+// much (FMT-11).
 func parsableBody(body []byte, truncated bool) []byte {
 	if len(body) > robots.MaxFileBytes {
 		return body[:robots.MaxFileBytes+1]
@@ -98,15 +99,16 @@ func parsableBody(body []byte, truncated bool) []byte {
 	return body
 }
 
-// containsAnyPhrase reports whether the head of a page contains one of the phrases, in any case.
+// containsAnyPhrase reports whether the first 64 KiB of a page contain one of the phrases, in any case.
 func containsAnyPhrase(page []byte, phrases []string) bool {
-	const head = 64 << 10 // enough of a page to tell what it is about
+	const head = 64 << 10
 	page = bytes.ToLower(page[:min(len(page), head)])
 	return slices.ContainsFunc(phrases, func(phrase string) bool {
 		return phrase != "" && bytes.Contains(page, []byte(strings.ToLower(phrase)))
 	})
 }
 
+// newServerFailure returns the failure for a response with an error status.
 func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFailure {
 	return &fetchFailure{
 		reason:        fmt.Sprintf("robots.txt: status %d", res.Status),
@@ -115,6 +117,7 @@ func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFai
 	}
 }
 
+// downloadFailureText returns the reason of a failure without a response. err may be nil.
 func downloadFailureText(err error) string {
 	if err == nil {
 		return "robots.txt: no response"
@@ -122,13 +125,13 @@ func downloadFailureText(err error) string {
 	return "robots.txt: " + truncateForStorage(err.Error())
 }
 
-// truncateForStorage bounds what a server can make us keep.
+// truncateForStorage returns at most 512 bytes of s, which bounds the size of stored server texts.
 func truncateForStorage(s string) string {
 	const maxBytes = 512
 	return strings.ToValidUTF8(s[:min(len(s), maxBytes)], "")
 }
 
-// responseTTL returns how long an answer with that header holds.
+// responseTTL returns how long an answer with the header h is valid.
 func (c Config) responseTTL(h http.Header) time.Duration {
 	d, ok := parseMaxAge(h.Values("Cache-Control"))
 	if !ok {
@@ -137,8 +140,8 @@ func (c Config) responseTTL(h http.Header) time.Duration {
 	return min(max(d, c.MinTTL), c.MaxTTL) // CACHE-07
 }
 
-// parseMaxAge returns the shortest life that Cache-Control headers state, and false
-// if they state none (CACHE-04, CACHE-05).
+// parseMaxAge returns the shortest validity in Cache-Control headers, and false if they state none
+// (CACHE-04, CACHE-05).
 func parseMaxAge(headers []string) (age time.Duration, stated bool) {
 	for _, directive := range strings.Split(strings.Join(headers, ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
@@ -156,10 +159,10 @@ func parseMaxAge(headers []string) (age time.Duration, stated bool) {
 	return age, stated
 }
 
-// maxHeaderDelay bounds the seconds that a header states.
+// maxHeaderDelay limits the durations that a header can state.
 const maxHeaderDelay = 365 * day
 
-// parseWholeSeconds reads a whole number of seconds, at most maxHeaderDelay.
+// parseWholeSeconds parses a whole number of seconds. The result is at most maxHeaderDelay.
 func parseWholeSeconds(s string) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {
@@ -172,9 +175,10 @@ func parseWholeSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, true
 }
 
-// classifyYandexResponse says what a response means to Yandex: a text file of at most
-// MaxYandexFileBytes bytes, answered with 200, has rules; all else restricts nobody
-// (FETCH-21 to FETCH-25, FMT-10). A request that never left tells nothing.
+// classifyYandexResponse returns the meaning of a response in the Yandex dialect. A text file of at
+// most MaxYandexFileBytes bytes with the status 200 contains rules; all other answers restrict nothing
+// (FETCH-21 to FETCH-25, FMT-10). A request that was refused or canceled locally proves nothing, and
+// is a failure.
 func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) classifiedResponse {
 	switch {
 	case isLocallyRefusedOrCanceled(err):
@@ -190,22 +194,23 @@ func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err 
 	return classifiedResponse{finalResponse: g.newFileResponse(now, res)}
 }
 
-// newUnrestrictedResponse keeps a failure that restricts nobody. It holds no longer than
-// a server error does (CACHE-10), so that the file counts soon after it is
-// there again.
+// newUnrestrictedResponse returns the storedResponse for a failure that restricts nothing. It is not
+// valid for longer than a server error (CACHE-10), so that the file takes effect soon after the
+// server recovers.
 func (g *Gate) newUnrestrictedResponse(now time.Time, status int, f *fetchFailure) *storedResponse {
 	ttl := min(f.retryDelay(math.MaxInt), g.cfg.MaxTTL)
 	return &storedResponse{Status: status, FetchedAt: now, ExpiresAt: now.Add(ttl)}
 }
 
-// isLocallyRefusedOrCanceled reports whether err says that we refused or broke off the request.
+// isLocallyRefusedOrCanceled reports whether err says that the crawl itself refused or canceled the
+// request.
 func isLocallyRefusedOrCanceled(err error) bool {
 	return errors.Is(err, decorum.Forbidden) || errors.Is(err, decorum.Invalid) ||
 		errors.Is(err, decorum.Unticketed) || errors.Is(err, context.Canceled)
 }
 
-// isTextResponse reports whether the answer is a text file, by its media type and by
-// its body (FMT-13). A Content-Type that names no media type does not count.
+// isTextResponse reports whether the answer is a text file, by its media type and the absence of NUL
+// in its body (FMT-13). A Content-Type without a media type does not count.
 func isTextResponse(res *decorum.Response) bool {
 	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	family, _, named := strings.Cut(strings.TrimSpace(media), "/")

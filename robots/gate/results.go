@@ -8,27 +8,27 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A FetchSummary says what of a robots.txt is known, and since when.
+// A FetchSummary says what is known about a robots.txt, and since when.
 type FetchSummary struct {
-	SHA256    string    // of the bytes that were kept, in hex; empty if the outcome is not of a file
-	FetchedAt time.Time // when the answer came
+	SHA256    string    // of the stored file, in hex; empty if there is no file
+	FetchedAt time.Time // when the answer arrived; zero if there was none
 	Outcome   Outcome
 }
 
-// An Outcome is what became of the lookup of a robots.txt (DEF-05).
+// An Outcome is the result of fetching a robots.txt (DEF-05).
 type Outcome uint8
 
 // The outcomes.
 const (
-	OutcomeUnknown     Outcome = iota // nothing is known yet
-	OutcomeRules                      // the file's rules decide
+	OutcomeUnknown     Outcome = iota // there was no answer yet
+	OutcomeRules                      // the rules of the file decide
 	OutcomeAllowAll                   // there is no file: everything is allowed
 	OutcomeDisallowAll                // the server failed: nothing is allowed for now
-	OutcomeCachedRules                // it failed for so long that the last good copy decides
+	OutcomeCachedRules                // the server has failed for so long that the last good copy decides
 	OutcomeRedirected                 // a redirect is being followed
 )
 
-// String returns the outcome's name.
+// String returns the name of the outcome, as reports and records spell it.
 func (o Outcome) String() string {
 	names := [...]string{"unknown", "rules", "allow_all", "disallow_all", "cached_rules", "following"}
 	if int(o) < len(names) {
@@ -37,15 +37,16 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
-// A Refusal is why a URL is disallowed: the cause of an error of Kind
-// decorum.Disallowed.
+// A Refusal says why a URL is disallowed. It is the cause of an error of kind decorum.Disallowed.
 type Refusal struct {
 	Verdict      robots.Verdict
 	FetchSummary FetchSummary
-	TDMRepSHA256 string // SHA-256, in hex, of the tdmrep.json that the verdict is of; empty: it is of FetchSummary
+	// TDMRepSHA256 is the SHA-256, in hex, of the tdmrep.json that disallows the URL. Empty: the
+	// robots.txt of FetchSummary disallows it.
+	TDMRepSHA256 string
 }
 
-// Error names the rule.
+// Error returns the rule with its line and group.
 func (r *Refusal) Error() string {
 	v := r.Verdict
 	if v.Rule == "" {
@@ -54,58 +55,58 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (line %d, group %s)", v.Rule, v.Line, v.Group)
 }
 
-// OriginPostponedError says that an origin's pages cannot be visited for now, because its
-// rules are not known: the cause of errors of Kind decorum.Pending, while its
-// robots.txt is being looked up, and decorum.Unreachable, after that failed.
+// An OriginPostponedError says that the pages of an origin have to wait because its rules are not
+// known. It is the cause of errors of kind decorum.Pending, while the robots.txt is being fetched, and
+// decorum.Unreachable, after the fetch has failed.
 type OriginPostponedError struct {
-	Until               time.Time // when to ask the Gate again
-	Suspended           bool      // it failed so often that nobody should wait for it
-	ConsecutiveFailures int       // how often it failed in a row
-	Reason              string    // for people
-	// RedirectURL is the redirect of its robots.txt that must be visited first, and
-	// RedirectPendingSince when it has been waited for; zero if there is none.
+	Until               time.Time // when to call Check again
+	Suspended           bool      // the fetch failed so often that a crawl should not wait: see Config.SuspendAfterFailures
+	ConsecutiveFailures int       // failed fetches in a row
+	Reason              string    // a text for people
+	// RedirectURL is the target of a redirect of the robots.txt that must be visited first, and
+	// RedirectPendingSince is when the redirect was received. Both are zero if there is none.
 	RedirectURL          decorum.URL
 	RedirectPendingSince time.Time
 }
 
-// Error says why, and until when.
+// Error returns the reason and the time until which the pages wait.
 func (c *OriginPostponedError) Error() string {
 	return fmt.Sprintf("%s; closed until %s", c.Reason, c.Until.UTC().Format(time.RFC3339))
 }
 
-// A RecordFetchResult is what a Gate made of an answer.
+// A RecordFetchResult is the state of an origin after Gate.RecordFetch.
 type RecordFetchResult struct {
-	Origin  decorum.Origin
+	Origin  decorum.Origin // the origin of the robots.txt
 	Outcome Outcome
-	// RedirectURL is where the robots.txt was redirected to; zero if the lookup is
-	// over. The caller queues it, and comes back with Gate.CheckRobotsRedirect.
+	// RedirectURL is the target of a redirect of the robots.txt; zero if the fetch is complete. The
+	// caller queues it, and calls Gate.CheckRobotsRedirect when its host is due.
 	RedirectURL     decorum.URL
-	HasRulesInForce bool                  // pages may be visited
-	PostponedErr    *OriginPostponedError // why not; nil if HasRulesInForce
-	// RecheckResult is how the answer compares with the one before.
+	HasRulesInForce bool                  // rules decide about pages
+	PostponedErr    *OriginPostponedError // why pages wait; nil if HasRulesInForce
+	// RecheckResult says how the answer compares with the one before.
 	RecheckResult FileRecheckResult
 }
 
-// A FileRecheckResult says what came of looking up again what was known.
+// A FileRecheckResult is the result of fetching a robots.txt again.
 type FileRecheckResult string
 
-// The rechecks.
+// The results of a recheck.
 const (
-	NoRecheck     FileRecheckResult = ""          // it was not known before, or the lookup goes on
-	SameFile      FileRecheckResult = "same"      // as it was; of no file as well
-	ChangedFile   FileRecheckResult = "changed"   // it is another, or there is none any more
-	FailedRecheck FileRecheckResult = "no_answer" // the server failed: what is known may hold on
+	NoRecheck     FileRecheckResult = ""          // there was no answer before, or a redirect is being followed
+	SameFile      FileRecheckResult = "same"      // the file has not changed, or there still is none
+	ChangedFile   FileRecheckResult = "changed"   // the file is new, has changed or no longer exists
+	FailedRecheck FileRecheckResult = "no_answer" // the server failed; the known rules may stay in force
 )
 
-// A RedirectDisallowedError says that a hop ended its chain without a visit, since the known
-// rules of the host it leads to disallow it (FETCH-05): the cause of an error
-// of Kind decorum.Dropped. The caller acts on its FetchResult as on one of RecordFetch.
+// A RedirectDisallowedError says that a fetch of a robots.txt ended without a visit to the target of
+// a redirect, because the known rules of the target's host disallow it (FETCH-05). It is the cause of
+// an error of kind decorum.Dropped. The caller handles FetchResult like a result of RecordFetch.
 type RedirectDisallowedError struct {
 	FetchResult RecordFetchResult
-	Refusal     *Refusal
+	Refusal     *Refusal // the rule that disallows the target
 }
 
-// Error says what disallows the hop.
+// Error returns the rule that disallows the target of the redirect.
 func (e *RedirectDisallowedError) Error() string {
 	return "redirect of a robots.txt leads to a disallowed URL: " + e.Refusal.Error()
 }

@@ -9,16 +9,18 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// CheckRobotsRedirect clears the visit to u, to which the lookup of origin's robots.txt
-// was redirected. The rules of u's own origin are not looked up for it. If they
-// are known and disallow u, that ends the lookup as if there were no file
-// (FETCH-05): the error is of Kind Dropped, with a *RedirectDisallowedError. If the Gate does
-// not wait for that hop any more, it is of Kind Dropped as well, without one.
+// CheckRobotsRedirect returns a Clearance for u, the target of a redirect of origin's robots.txt. It
+// does not have the rules of u's own origin fetched. If these are known and disallow u, the fetch ends
+// as if there were no file (FETCH-05), and the error is of kind Dropped with a
+// *RedirectDisallowedError. If the Gate no longer waits for this redirect, the error is of kind
+// Dropped without one.
 func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
 	if u.IsZero() || origin.IsZero() {
-		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL or no origin"))
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("the URL or the origin is empty"))
 	}
-	disallowed, err := g.knownRefusal(ctx, now, u) // before origin is locked: two origins may redirect to each other
+	// Check the rules of u's origin before locking the entry of origin: two origins may redirect to
+	// each other, and no goroutine may hold the locks of both.
+	disallowed, err := g.knownRefusal(ctx, now, u)
 	if err != nil {
 		return Clearance{}, err
 	}
@@ -28,6 +30,7 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
+	// Another visit may have ended the fetch, or may be in progress for another redirect.
 	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
 		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
@@ -35,6 +38,7 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if disallowed == nil {
 		return c, nil
 	}
+	// The redirect is disallowed: record the robots.txt as missing.
 	notFound := &decorum.Response{URL: u, Status: http.StatusNotFound}
 	result, err := g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, notFound, nil))
 	if err != nil {
@@ -44,12 +48,12 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 }
 
 var (
-	errUnexpectedRedirect = errors.New("nobody waits for this redirect of a robots.txt")
-	errNotRobotsClearance = errors.New("the clearance is not this gate's, or not for a robots.txt")
+	errUnexpectedRedirect = errors.New("no robots.txt fetch waits for this redirect")
+	errNotRobotsClearance = errors.New("the clearance is from another gate, or not for a robots.txt")
 )
 
-// knownRefusal returns why the known rules of u's origin disallow it, nil if they
-// do not or are not known.
+// knownRefusal returns why the rules of u's origin disallow u, nil if they allow it or are not in
+// force.
 func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (*Refusal, error) {
 	o := u.Origin()
 	e := g.cache.getOrCreateLocked(o, now)

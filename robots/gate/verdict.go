@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// VerdictFunc returns how the origin's URLs are judged by the rules that Rules
-// returns: as Check judges them while these hold, purposes included. It is nil
+// VerdictFunc returns a function that gives the verdict for URLs of the origin by its last known
+// rules and the Purposes of the Gate: the verdict of Check while these rules are in force. It is nil
 // if no rules are known.
 func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	s, err := g.lastKnownState(ctx, o)
@@ -19,7 +19,8 @@ func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.
 	return func(u decorum.URL) robots.Verdict { return g.verdict(s, u) }, nil
 }
 
-// verdict is the one place in which a URL is judged.
+// verdict returns the verdict for u by the rules of s. All methods of Gate that need a verdict about a
+// page call it.
 func (g *Gate) verdict(s *originState, u decorum.URL) robots.Verdict {
 	return aiuse.Check(s.rules, s.usageRules, u, g.cfg.Purposes)
 }

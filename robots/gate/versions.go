@@ -13,25 +13,24 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A FileVersion is a robots.txt that an origin has, or had.
+// A FileVersion is the current robots.txt of an origin, or an earlier one.
 type FileVersion struct {
-	SHA256       string    `json:"sha256"`       // of its bytes, in hex
-	Size         int       `json:"bytes"`        // its length
-	FirstSeen    time.Time `json:"first"`        // when it came first, as far back as is known
-	RedirectedTo string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
+	SHA256       string    `json:"sha256"`       // of the file, in hex
+	Size         int       `json:"bytes"`        // the size of the file, in bytes
+	FirstSeen    time.Time `json:"first"`        // when it was first received, as far as is known
+	RedirectedTo string    `json:"at,omitempty"` // the URL after redirects; empty without redirects
 }
 
-// An archivedVersion is a robots.txt that an origin had before. Its bytes are in a note of
-// their own, so that it costs no more to keep many: the key ends with the slot.
+// An archivedVersion is an earlier robots.txt of an origin. Its bytes are in a separate note, whose
+// key ends with Slot, so that a change of the list rewrites only the list and one file.
 type archivedVersion struct {
 	FileVersion
 	Slot int `json:"slot"`
 }
 
-// archiveVersionIfReplaced keeps the old file of an origin if a new answer takes its place, and
-// tells the new one since when it has been known. It writes nothing unless the
-// file has changed. The caller then writes the record: what is lost with that in
-// a crash is retired again.
+// archiveVersionIfReplaced archives the previous file of an origin if current replaces it, and sets
+// current.FirstSeen. It writes nothing unless the file has changed. The caller writes the record
+// afterwards: if a crash prevents that, the next fetch archives the same file again.
 func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
 	if current.IsRobotsFile {
 		current.FirstSeen = current.FetchedAt
@@ -39,6 +38,7 @@ func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Or
 	if previous != nil && !previous.IsRobotsFile {
 		previous = nil
 	}
+	// Most answers do not change the file.
 	switch {
 	case previous != nil && previous.SHA256 == current.SHA256:
 		current.FirstSeen = previous.firstSeen()
@@ -51,10 +51,12 @@ func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Or
 		return err
 	}
 	before := slices.Clone(files)
-	if i := indexOfVersionWithHash(files, current.SHA256); i >= 0 { // an old file is back
+	// If the site has restored an earlier file, that one is current again.
+	if i := indexOfVersionWithHash(files, current.SHA256); i >= 0 {
 		current.FirstSeen = files[i].FirstSeen
 		files = slices.Delete(files, i, i+1)
 	}
+	// Put the previous file first, and delete the oldest beyond the limits.
 	var body []byte
 	if previous != nil && indexOfVersionWithHash(files, previous.SHA256) < 0 {
 		v := FileVersion{SHA256: previous.SHA256, Size: len(previous.body), FirstSeen: previous.firstSeen(), RedirectedTo: previous.RedirectedTo}
@@ -68,17 +70,17 @@ func (s *recordStore) archiveVersionIfReplaced(ctx context.Context, o decorum.Or
 	return s.saveArchivedVersions(ctx, o, before, files, body)
 }
 
-// firstSeen returns when the file came first.
+// firstSeen returns when the file was first received, as far as is known.
 func (a *storedResponse) firstSeen() time.Time {
 	return cmp.Or(a.FirstSeen, a.FetchedAt)
 }
 
-// indexOfVersionWithHash returns where the file with a hash is; -1: nowhere.
+// indexOfVersionWithHash returns the index of the file with the hash, -1 if there is none.
 func indexOfVersionWithHash(files []archivedVersion, hash string) int {
 	return slices.IndexFunc(files, func(f archivedVersion) bool { return f.SHA256 == hash })
 }
 
-// unusedVersionSlot returns a slot that no file has.
+// unusedVersionSlot returns the lowest slot that no file has.
 func unusedVersionSlot(files []archivedVersion) int {
 	for slot := 0; ; slot++ {
 		if !slices.ContainsFunc(files, func(f archivedVersion) bool { return f.Slot == slot }) {
@@ -87,7 +89,7 @@ func unusedVersionSlot(files []archivedVersion) int {
 	}
 }
 
-// selectVersionsToKeep returns the newest files, as many as may be kept.
+// selectVersionsToKeep returns the newest files, which come first, up to the limits of s.
 func (s *recordStore) selectVersionsToKeep(files []archivedVersion) []archivedVersion {
 	total := 0
 	for i, f := range files {
@@ -98,8 +100,10 @@ func (s *recordStore) selectVersionsToKeep(files []archivedVersion) []archivedVe
 	return files
 }
 
-// saveArchivedVersions writes which files there are, and body if it is that of the first.
+// saveArchivedVersions replaces the list before by files. It writes body as the first of files,
+// unless body is nil, and deletes the notes of files that are no longer in the list.
 func (s *recordStore) saveArchivedVersions(ctx context.Context, o decorum.Origin, before, files []archivedVersion, body []byte) error {
+	// Write the list last: after a crash it may name a missing file, which FileBodyByHash detects.
 	for _, f := range before {
 		if indexOfVersionWithHash(files, f.SHA256) < 0 {
 			if err := s.writeNote(ctx, o, s.versionNoteKey(f.Slot), nil); err != nil {
@@ -122,12 +126,13 @@ func (s *recordStore) saveArchivedVersions(ctx context.Context, o decorum.Origin
 	return s.writeNote(ctx, o, s.noteKeyForAgent(versionListNoteKey), note)
 }
 
+// versionNoteKey returns the key of the note with the bytes of the file in the slot.
 func (s *recordStore) versionNoteKey(slot int) string {
 	return s.noteKeyForAgent(versionNoteKeyPrefix + strconv.Itoa(slot))
 }
 
-// archivedVersions returns the files that an origin had before, the newest first. A list
-// that cannot be read is as good as none.
+// archivedVersions returns the earlier files of an origin, the newest first. It treats a damaged list
+// as empty.
 func (s *recordStore) archivedVersions(ctx context.Context, o decorum.Origin) (files []archivedVersion, err error) {
 	note, err := s.readNote(ctx, o, s.noteKeyForAgent(versionListNoteKey))
 	if err != nil || note == nil || json.Unmarshal(note, &files) != nil {
@@ -136,9 +141,9 @@ func (s *recordStore) archivedVersions(ctx context.Context, o decorum.Origin) (f
 	return files, nil
 }
 
-// FileVersions returns the files that an origin has had, each once, the one that it
-// had last first. They are those that the Gate, or one that shares its notes and
-// User-Agent, was answered with: see Config.MaxVersions.
+// FileVersions returns the stored robots.txt files of an origin, the newest first and without
+// repetitions, as far as Config.MaxVersions and MaxArchiveBytes permit. They were received by this
+// Gate or by one that shares its notes and User-Agent.
 func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []FileVersion, err error) {
 	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
@@ -156,9 +161,9 @@ func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []F
 	return versions, err
 }
 
-// FileBodyByHash returns the bytes of the file of an origin with the SHA-256, in hex, or
-// without one of the file that counts; at most robots.MaxFileBytes and one more. They are nil
-// if they are not kept.
+// FileBodyByHash returns the bytes of the file of an origin with the SHA-256 hash, in hex, or of the
+// current file if hash is empty. It returns at most robots.MaxFileBytes + 1 bytes, and nil if the file
+// is not stored.
 func (g *Gate) FileBodyByHash(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
 	r, err := g.records.loadRecord(ctx, o)
 	if err != nil {
@@ -174,7 +179,7 @@ func (g *Gate) FileBodyByHash(ctx context.Context, o decorum.Origin, hash string
 	}
 	body, err := g.records.readNote(ctx, o, g.records.versionNoteKey(files[i].Slot))
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
-		return nil, err // a crash may have parted it from the list
+		return nil, err // after a crash the note may not match the list
 	}
 	return append([]byte{}, body...), err
 }
