@@ -8,14 +8,13 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// KnownPurposes are the uses of content that a crawl can state.
+// KnownPurposes lists the purposes that a crawl can state.
 const KnownPurposes = "search, ai-input, ai-train, archive"
 
-// purposeTerms says which categories and directives speak of each purpose, in the
-// words of Content-Usage and its earlier drafts, of Content-Signal, of the TDM
-// Reservation Protocol, and of directives to robots. Mining text and data
-// includes what models are trained on and what they are given to read. Of
-// noimageai it is for the caller to say whether the content is an image.
+// purposeTerms maps each purpose to the categories and directives that apply to it. The terms come
+// from Content-Usage and its earlier drafts, Content-Signal, the TDM Reservation Protocol, and
+// directives to robots. Text and data mining includes both the training data and the input of
+// models. NoImageAI applies only to images; the caller must leave it out for other content.
 var purposeTerms = map[string][]string{
 	"search":   {"search", "noindex"},
 	"ai-input": {"ai-input", "ai-use", "ai-output", categoryTDM, "noai", NoImageAI},
@@ -23,11 +22,11 @@ var purposeTerms = map[string][]string{
 	"archive":  {"noarchive"},
 }
 
-// categoryBots is the category that earlier drafts of Content-Usage have for all
-// automated processing. It speaks of what the same statement does not name.
+// categoryBots is the category of earlier drafts of Content-Usage for all automated processing. It
+// applies to the purposes that the same statement does not name.
 const categoryBots = "bots"
 
-// ValidatePurposes reports a purpose that is not one of those known.
+// ValidatePurposes returns an error if a purpose is not one of KnownPurposes.
 func ValidatePurposes(purposes []string) error {
 	for _, p := range purposes {
 		if purposeTerms[p] == nil {
@@ -37,10 +36,10 @@ func ValidatePurposes(purposes []string) error {
 	return nil
 }
 
-// Check judges u by rules, for a crawl that states what it is for: where usage,
-// of the same file, asks that u's content not be used for one of the purposes, u is
-// disallowed; but not what is read to know what a site asks: robots.txt and
-// tdmrep.json. See gate.Config.Purposes.
+// Check returns the verdict for u by the rules and the usage preferences of one robots.txt. u is
+// disallowed if the rules disallow it, or if usage forbids the use of its content for one of the
+// purposes of the crawl. Preferences do not disallow robots.txt and tdmrep.json, which a crawl has to
+// read to know them. See gate.Config.Purposes.
 func Check(rules *robots.Rules, usage *Rules, u decorum.URL, purposes []string) robots.Verdict {
 	v := rules.Check(u)
 	if !v.Allowed || len(purposes) == 0 {
@@ -53,18 +52,18 @@ func Check(rules *robots.Rules, usage *Rules, u decorum.URL, purposes []string) 
 	return conflict.verdict(v.Group)
 }
 
-// A DisallowedPurposeError is a signal that asks not to use content for a purpose.
+// A DisallowedPurposeError is a signal that forbids the use of content for a purpose.
 type DisallowedPurposeError struct {
-	Purpose string `json:"purpose"` // one of the constant KnownPurposes
+	Purpose string `json:"purpose"` // one of KnownPurposes
 	Signal
 }
 
-// Error says what asks for it, and where.
+// Error returns the purpose, the signal and its source.
 func (o *DisallowedPurposeError) Error() string {
 	return fmt.Sprintf("not to be used for %s: %s (%s)", o.Purpose, o.ruleText(), o.Source)
 }
 
-// ruleText writes a signal against a use as a rule of a Verdict.
+// ruleText returns a signal that forbids a use in the form of robots.Verdict.Rule.
 func (s Signal) ruleText() string {
 	switch {
 	case s.Category == categoryTDM:
@@ -75,9 +74,9 @@ func (s Signal) ruleText() string {
 	return s.Field + ": " + s.Category
 }
 
-// ConflictWithPurposes returns the first signal that asks not to use the content for one of
-// the purposes, nil if none does. A purpose that nothing speaks of is not
-// objected to, and no signal takes back what another asks.
+// ConflictWithPurposes returns the first signal that forbids the use of the content for one of the
+// purposes, nil if there is none. A purpose that no signal names is permitted. A signal that permits
+// a use does not override one that forbids it.
 func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError {
 	for _, o := range s {
 		if o.Preference != Disallowed {
@@ -92,21 +91,21 @@ func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError
 	return nil
 }
 
-// statementNamesPurpose reports whether the statement that o is of says something of a purpose
-// by its own name.
+// statementNamesPurpose reports whether the statement that contains o has a preference about a
+// category or directive of the purpose.
 func (s Signals) statementNamesPurpose(o Signal, purpose string) bool {
 	return slices.ContainsFunc(s, func(x Signal) bool {
 		return x.Source == o.Source && x.Field == o.Field && x.Preference != Unset && slices.Contains(purposeTerms[purpose], x.Category)
 	})
 }
 
-// verdict returns the verdict that a file's objection is.
+// verdict returns the verdict that disallows a URL because of o, for the group of its file.
 func (o *DisallowedPurposeError) verdict(group string) robots.Verdict {
 	return robots.Verdict{Rule: o.ruleText(), Line: o.Line, Group: group}
 }
 
-// PurposesIncludeTDM reports whether one of the purposes is what the TDM Reservation Protocol
-// speaks of: only then is a site's tdmrep.json of use.
+// PurposesIncludeTDM reports whether the TDM Reservation Protocol applies to one of the purposes, so
+// that the crawl has to read tdmrep.json.
 func PurposesIncludeTDM(purposes []string) bool {
 	return slices.ContainsFunc(purposes, func(p string) bool { return slices.Contains(purposeTerms[p], categoryTDM) })
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Rules are what one robots.txt asks one agent of the use of content. They are
-// immutable and safe for concurrent use; nil ones ask nothing.
+// Rules are the preferences of one robots.txt about the use of content by one agent. They are
+// immutable and safe for concurrent use. Nil Rules have no preferences.
 type Rules struct {
-	byField [len(signalFields)]usageRules
+	byField [len(signalFields)]usageRules // in the order of signalFields
 }
 
-// signalFields are the fields that speak of the use of content.
+// signalFields are the fields with preferences about the use of content.
 var signalFields = [...]string{"content-usage", "content-signal"}
 
-// Compile compiles what a file asks of an agent. It is nil if that is nothing.
+// Compile compiles the preferences of a file for an agent, nil if it has none.
 func Compile(f *robots.File, a robots.Agent) *Rules {
 	lines := f.LinesFor(a, signalFields[:]...)
 	if len(lines) == 0 {
@@ -32,12 +32,12 @@ func Compile(f *robots.File, a robots.Agent) *Rules {
 	return r
 }
 
-// SignalsForURL returns the preferences for u, raw: what a category means, and what
-// follows if it is not named, is for who uses the content. As with rules the
-// longest path that matches counts, for each of the two fields on its own; of
-// lines with equal paths all do, and a category that one of them disallows is
-// disallowed. Its time grows with the number of paths that the file names, not with
-// that of its lines.
+// SignalsForURL returns the preferences for u. It does not interpret them: the user of the content
+// decides what a category means and what a missing category implies.
+//
+// For each of the two fields separately, the longest matching path counts, as with rules. If several
+// lines have that path, all of them count, and a category that one of them disallows is disallowed.
+// The time is linear in the number of different paths in the file, whatever the number of lines.
 func (r *Rules) SignalsForURL(u decorum.URL) Signals {
 	if r == nil {
 		return nil
@@ -50,30 +50,31 @@ func (r *Rules) SignalsForURL(u decorum.URL) Signals {
 	return found
 }
 
-// usageRules are what the lines of one field ask, each path once, the longest
-// first: what is judged by them need not read again what a file repeats.
+// usageRules are the preferences in the lines of one field, one usageRule for each different path, the
+// longest path first. Repeated lines therefore do not make SignalsForURL slower.
 type usageRules []usageRule
 
-// A usageRule is what all lines with one path ask together.
+// A usageRule contains the preferences of all lines with one path.
 type usageRule struct {
-	requiredBigrams match.BigramSet // of the pattern
+	requiredBigrams match.BigramSet // the pairs of bytes that occur in every path that pattern matches
 	pattern         match.Pattern
 	preferences     []categoryPreference
 }
 
-// A categoryPreference is a Signal without what all of a statement share.
+// A categoryPreference is a Signal without Source and Field, in compact form.
 type categoryPreference struct {
 	category   string
 	line       int32
-	strictness int8
+	strictness int8 // the index of the preference in preferencesByStrictness
 }
 
-// newUsageRules reads those of lines that have a field.
+// newUsageRules compiles those of lines that have the field.
 func newUsageRules(lines []robots.Line, field string) usageRules {
 	var all usageRules
-	var strictest []strictestSignals // by each of all
-	index := map[string]int{}        // in all, by pattern
-	names := map[string]string{}     // of categories, each once
+	var strictest []strictestSignals // parallel to all
+	index := map[string]int{}        // the index in all, by Pattern.Key
+	names := map[string]string{}     // one copy of each category name
+	// Merge the preferences of lines with the same path.
 	for _, l := range lines {
 		if l.Field != field {
 			continue
@@ -95,7 +96,8 @@ func newUsageRules(lines []robots.Line, field string) usageRules {
 	return all
 }
 
-// setPreferences keeps what is asked, in little space.
+// setPreferences stores signals in compact form. names contains one copy of each category name, which
+// all rules share.
 func (s *usageRule) setPreferences(signals Signals, names map[string]string) {
 	s.preferences = make([]categoryPreference, len(signals))
 	for i, a := range signals {
@@ -107,8 +109,8 @@ func (s *usageRule) setPreferences(signals Signals, names map[string]string) {
 	}
 }
 
-// signalsForPath returns what is asked of a path, each as the signal as: by the longest
-// pattern that matches, or by all of them that are as long.
+// signalsForPath returns the preferences for a path, each with Source and Field of template: those of
+// the longest matching pattern, or of all matching patterns of that length.
 func (ss usageRules) signalsForPath(path string, template Signal) Signals {
 	if len(ss) == 0 {
 		return nil
@@ -117,6 +119,7 @@ func (ss usageRules) signalsForPath(path string, template Signal) Signals {
 	pathBigrams, longest := match.BigramsOf(path), -1
 	for i := range ss {
 		s := &ss[i]
+		// All further patterns are shorter.
 		if s.pattern.Length < longest {
 			break
 		}

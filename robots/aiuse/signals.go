@@ -9,54 +9,54 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Signals are what is asked of the use of a page's content, in the order in
-// which it was read. They say nothing of whether it may be fetched.
+// Signals are preferences about the use of a page's content, in the order in which they were read.
+// They do not say whether the page may be fetched.
 type Signals []Signal
 
-// A Signal is one preference, of whatever a site writes down preferences in:
-// Content-Usage (draft-ietf-aipref-attach), Content-Signal (contentsignals.org),
-// the TDM Reservation Protocol (W3C Community Group Report of 10 May 2024), or a
-// directive to robots that speaks of use.
+// A Signal is one preference about the use of content. It comes from Content-Usage
+// (draft-ietf-aipref-attach), Content-Signal (contentsignals.org), the TDM Reservation Protocol (W3C
+// Community Group Report of 10 May 2024), or a directive to robots about use.
 type Signal struct {
 	Source Source `json:"source"`
-	// Field is the field, meta element or property that says it, in lower case,
-	// as in "content-usage", "x-robots-tag" or "tdm-reservation".
+	// Field is the field, meta element or property with the preference, in lower case, as in
+	// "content-usage", "x-robots-tag" or "tdm-reservation".
 	Field      string     `json:"field"`
-	Category   string     `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
+	Category   string     `json:"category"` // a category of use in lower case, as in "train-ai", or a directive, as in "noai"
 	Preference Preference `json:"preference"`
-	Line       int        `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
-	TDMPolicy  string     `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
+	Line       int        `json:"line,omitempty"`   // its line number in the file, from 1; 0 if it is not from a file
+	TDMPolicy  string     `json:"policy,omitempty"` // the tdm-policy, unchanged: the address at which a licence is offered
 }
 
-// A Source is where a signal stands.
+// A Source is where a signal was found.
 type Source string
 
 // The sources.
 const (
 	InRobots Source = "robots.txt"
 	InTDMRep Source = "tdmrep.json"
-	InHeader Source = "header" // of the answer
+	InHeader Source = "header" // the header of the answer
 	InPage   Source = "page"   // a meta element
 )
 
-// A Preference is what is wished of a category of use.
+// A Preference says whether a site permits a category of use.
 type Preference string
 
 // The preferences.
 const (
 	Allowed    Preference = "allow"
 	Disallowed Preference = "disallow"
-	Unset      Preference = "unset" // named, but with a value that says neither
+	Unset      Preference = "unset" // the category is named with a value that is neither
 )
 
-// A strictestSignals is what several statements ask, a category once: where two name it
-// the stricter one stays, and of two as strict the one that a file has first.
+// A strictestSignals merges the signals of several statements and keeps one per category: the
+// strictest, and of equally strict ones that of the lowest line. It keeps at most
+// syntax.MaxCategories signals.
 type strictestSignals struct {
 	signals         Signals
-	indexByCategory map[string]int // in all, by category
+	indexByCategory map[string]int // the index in signals, by category
 }
 
-// add adds what a further statement asks.
+// add merges the signals of a further statement into un.
 func (un *strictestSignals) add(more ...Signal) {
 	if un.indexByCategory == nil {
 		un.indexByCategory = make(map[string]int, len(more))
@@ -73,15 +73,16 @@ func (un *strictestSignals) add(more ...Signal) {
 	}
 }
 
-// preferencesByStrictness are the preferences, the strictest last: by wish, too.
+// preferencesByStrictness are the preferences, the strictest last. The index of each equals the
+// syntax.PreferenceValue of the same meaning.
 var preferencesByStrictness = [...]Preference{Unset, Allowed, Disallowed}
 
+// strictness returns the index of p in preferencesByStrictness.
 func (p Preference) strictness() int { return slices.Index(preferencesByStrictness[:], p) }
 
-// HeaderSignals returns what the header of an answer asks of the use of its
-// content by Content-Usage, Content-Signal and tdm-reservation. Each field line
-// is a statement: where they disagree the stricter one stays. Of a field that is
-// not well formed counts what can be read.
+// HeaderSignals returns the preferences in the header of an answer: Content-Usage, Content-Signal and
+// tdm-reservation. Each field line is a statement. If they disagree, the stricter one counts. Of a
+// malformed field, the parts that can be parsed count.
 func HeaderSignals(h http.Header) Signals {
 	var found Signals
 	for _, name := range []string{"Content-Usage", "Content-Signal"} {
@@ -100,7 +101,7 @@ func HeaderSignals(h http.Header) Signals {
 	return append(found, reserved.signals...)
 }
 
-// signalsOfList reads "category=y, category=n", each as the signal template.
+// signalsOfList parses "category=y, category=n" and returns a copy of template for each preference.
 func signalsOfList(list string, template Signal) Signals {
 	var all Signals
 	for _, p := range syntax.ParsePreferences(list) {
@@ -110,11 +111,11 @@ func signalsOfList(list string, template Signal) Signals {
 	return all
 }
 
-// NoImageAI is the directive that speaks of images alone.
+// NoImageAI is the directive that applies only to images.
 const NoImageAI = "noimageai"
 
-// NewDirectiveSignal returns what a directive to robots asks, as a signal: of an
-// X-Robots-Tag field, or of a page's meta elements.
+// NewDirectiveSignal returns the signal for a directive to robots: in an X-Robots-Tag field if in is
+// InHeader, otherwise in a meta element of a page.
 func NewDirectiveSignal(in Source, directive string) Signal {
 	field := "robots"
 	if in == InHeader {

@@ -14,29 +14,30 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// MaxTDMRepBytes is how many bytes of a tdmrep.json are read.
+// MaxTDMRepBytes is the number of bytes of a tdmrep.json that are read.
 const MaxTDMRepBytes = 64 << 10
 
-// maxPolicyBytes is how long the address of a policy may be, in bytes, to be kept.
+// maxPolicyBytes is the maximum length of a policy's address, in bytes. Longer addresses are dropped.
 const maxPolicyBytes = 2048
 
-// Words of the TDM Reservation Protocol.
+// The category and the field of signals from the TDM Reservation Protocol.
 const (
-	categoryTDM         = "tdm" // the category
+	categoryTDM         = "tdm"
 	tdmReservationField = "tdm-reservation"
 )
 
-// A TDMRep is what a site's /.well-known/tdmrep.json says: which of its content
-// may be mined for text and data, by the TDM Reservation Protocol. It is immutable
-// and safe for concurrent use; a nil one says nothing.
+// A TDMRep is a parsed /.well-known/tdmrep.json. It says which content of a site may be mined for text
+// and data, by the TDM Reservation Protocol. It is immutable and safe for concurrent use. A nil TDMRep
+// has no rules.
 type TDMRep struct{ rules []tdmRule }
 
+// A tdmRule is a rule of a tdmrep.json: the signal for the paths that pattern matches.
 type tdmRule struct {
 	pattern match.Pattern
 	signal  Signal
 }
 
-// TDMRepURL returns where the file of an origin is, zero for the zero Origin.
+// TDMRepURL returns the URL of an origin's tdmrep.json, the zero URL for the zero Origin.
 func TDMRepURL(o decorum.Origin) decorum.URL {
 	if o.IsZero() {
 		return decorum.URL{}
@@ -45,22 +46,21 @@ func TDMRepURL(o decorum.Origin) decorum.URL {
 	return u
 }
 
-// ParseTDMRep reads a tdmrep.json, as far as MaxTDMRepBytes. The error says what is
-// wrong with it; what could be read up to there counts all the same. A rule
-// without a location that is a path, or whose tdm-reservation is neither 0 nor 1,
-// says nothing. Its time is linear in the body.
+// ParseTDMRep parses at most MaxTDMRepBytes of a tdmrep.json. If the file is invalid, it returns an
+// error and a TDMRep with the rules before it. It ignores a rule whose location is not a path, or
+// whose tdm-reservation is neither 0 nor 1. Its time is linear in the length of body.
 func ParseTDMRep(body []byte) (*TDMRep, error) {
 	long := len(body) > MaxTDMRepBytes
 	text := bytes.TrimPrefix(body[:min(len(body), MaxTDMRepBytes)], []byte("\ufeff"))
 	file := &TDMRep{}
 	err := file.parseRules(text)
 	if long && err != nil {
-		err = fmt.Errorf("longer than %d bytes, of which the rest is not read", MaxTDMRepBytes)
+		err = fmt.Errorf("longer than %d bytes; the rest is not read", MaxTDMRepBytes)
 	}
 	return file, err
 }
 
-// parseRules reads a list of rules, or one alone.
+// parseRules appends the rules of a list, or a single rule without a list, to t.
 func (t *TDMRep) parseRules(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) == 0 || first[0] != '{' {
@@ -72,7 +72,8 @@ func (t *TDMRep) parseRules(text []byte) error {
 			return errors.New("a list of rules is expected")
 		}
 	}
-	at, line := 0, 1
+	// Decode one rule after the other, and count the lines before each.
+	at, line := 0, 1 // text[at] is in line
 	for d.More() {
 		begins := int(d.InputOffset())
 		begins += len(text[begins:]) - len(bytes.TrimLeft(text[begins:], ", \t\r\n"))
@@ -89,15 +90,15 @@ func (t *TDMRep) parseRules(text []byte) error {
 	return nil
 }
 
-// explainJSONEOF words the end of a file that came too early.
+// explainJSONEOF replaces the error for a file that ends too early by one that says so.
 func explainJSONEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends too early")
+		return errors.New("the file ends too early")
 	}
 	return err
 }
 
-// parseTDMRule reads one rule, and reports whether it says something.
+// parseTDMRule parses one rule, which begins in line, and reports whether it is valid.
 func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 	var rule struct {
 		Location    string          `json:"location"`
@@ -108,14 +109,14 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 		return tdmRule{}, false
 	}
 	policy := ""
-	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
+	_ = json.Unmarshal(rule.Policy, &policy) // a policy that is not a string is ignored
 	s, ok := ParseTDMReservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
 	s.Line = line
 	return tdmRule{match.CompilePattern(rule.Location), s}, ok
 }
 
-// SignalsForURL returns what the file says of u: by the first rule that matches, as its
-// author puts the most specific first. It is at most one signal.
+// SignalsForURL returns the signal of the first rule that matches u, because authors put the most
+// specific rules first. It returns at most one signal.
 func (t *TDMRep) SignalsForURL(u decorum.URL) Signals {
 	if t == nil {
 		return nil
@@ -128,8 +129,8 @@ func (t *TDMRep) SignalsForURL(u decorum.URL) Signals {
 	return nil
 }
 
-// Check judges u for a crawl of the stated purposes. The file has no groups: that
-// of the verdict is InTDMRep.
+// Check returns the verdict for u and the purposes of a crawl. Its Group is InTDMRep, because the file
+// has no groups.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 	if conflict := t.SignalsForURL(u).ConflictWithPurposes(purposes); conflict != nil {
 		return conflict.verdict(string(InTDMRep))
@@ -137,8 +138,8 @@ func (t *TDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 	return robots.Verdict{Allowed: true, Group: string(InTDMRep)}
 }
 
-// ParseTDMReservation reads a tdm-reservation: "1" reserves the right to mine text and
-// data, "0" does not; anything else is unset, and false is returned.
+// ParseTDMReservation parses a tdm-reservation: "1" reserves the right to mine text and data, and "0"
+// permits it. It returns false for all other values. policy is the tdm-policy, which may be empty.
 func ParseTDMReservation(in Source, value, policy string) (Signal, bool) {
 	s := Signal{Source: in, Field: tdmReservationField, Category: categoryTDM}
 	switch strings.TrimSpace(value) {
