@@ -10,19 +10,19 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Bounds of how many rules are compared with each other.
+// Limits on how many rules are compared with each other.
 const (
-	maxComparedAgents = 100
-	maxComparedRules  = 5000
+	maxComparedAgents = 100  // agents that a file names; in Diff, that two files name
+	maxComparedRules  = 5000 // rules of all these agents together
 )
 
-// lintRules compiles the file as crawlers do, for each agent that it names, and
-// looks for rules that can never win and for what a robot of the 1994 standard
-// makes of the others.
+// lintRules compiles the file as crawlers do, for each agent that it names. It reports rules that can
+// never win, and rules that a robot of the 1994 standard reads differently.
 func (l *linter) lintRules(body []byte) {
 	file := l.opts.Parse(body)
 	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]Finding), winningLines: make(map[int]bool)}
-	linted := make(map[string]bool) // sets of rules
+	// Check the rules of each agent, but those that several agents share only once.
+	linted := make(map[string]bool) // by lineNumbers
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
@@ -40,32 +40,34 @@ func (l *linter) lintRules(body []byte) {
 			r.lintRule(token, &set, &rules[i])
 		}
 	}
+	// Report a rule that never wins for any of its agents.
 	for line, f := range r.neverWinsFindings {
 		if !r.winningLines[line] {
 			l.findings = append(l.findings, f)
 		}
 	}
 	for i, reason := range original1994Reasons {
-		r.original1994Findings[i].addFindingIfAny(l, Hint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
+		r.original1994Findings[i].addFindingIfAny(l, Hint, reason.requirement, reason.message, "a robot of the 1994 standard reads it differently", reason.advice)
 	}
 }
 
-// A ruleLinter is what is known of rules, by their lines.
+// A ruleLinter collects what lintRules learns about the rules of all agents.
 type ruleLinter struct {
 	parsed1994File       original1994File
 	lines                []lintLine
-	neverWinsFindings    map[int]Finding // never win for some agent
-	winningLines         map[int]bool    // win for some agent
-	original1994Findings [len(original1994Reasons)]repeatedFinding
+	neverWinsFindings    map[int]Finding                           // by line: rules that never win for some agent
+	winningLines         map[int]bool                              // the lines of rules that can win for some agent
+	original1994Findings [len(original1994Reasons)]repeatedFinding // in the order of original1994Reasons
 }
 
-// lintRule looks at one rule of an agent.
+// lintRule checks the rule rl, which is in set, for the agent with the token.
 func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) {
 	pattern := match.CompilePattern(rl.Path())
 	if f, ok := neverWinsFinding(set, rl, pattern.Skeleton()); ok {
 		l.neverWinsFindings[rl.Line] = f
 		return
 	}
+	// Compare the verdicts for a path that the rule matches.
 	l.winningLines[rl.Line] = true
 	path := pattern.SamplePath("x")
 	best := set.DecidingRule(path)
@@ -74,7 +76,7 @@ func (l *ruleLinter) lintRule(token string, set *match.RuleSet, rl *match.Rule) 
 	}
 }
 
-// compileRules compiles the rules of an agent.
+// compileRules compiles the rules of an agent in the dialect d.
 func compileRules(lines []robots.Line, d robots.Dialect) match.RuleSet {
 	rules := make([]match.Rule, len(lines))
 	for i, l := range lines {
@@ -83,7 +85,7 @@ func compileRules(lines []robots.Line, d robots.Dialect) match.RuleSet {
 	return match.NewRuleSet(rules, d == robots.GoogleOSS)
 }
 
-// lineNumbers returns the numbers of lines, as a key.
+// lineNumbers returns the numbers of lines as a key for maps.
 func lineNumbers(lines []robots.Line) string {
 	numbers := make([]int, len(lines))
 	for i, l := range lines {
@@ -92,34 +94,35 @@ func lineNumbers(lines []robots.Line) string {
 	return fmt.Sprint(numbers)
 }
 
-// neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
-// rule matches also the skeleton of rl's pattern, so that is what is judged.
+// neverWinsFinding returns a finding if one other rule of set beats rl on every URL. Such a rule also
+// matches skeleton, the skeleton of rl's pattern, so checking that path is enough.
 func neverWinsFinding(set *match.RuleSet, rl *match.Rule, skeleton string) (Finding, bool) {
 	best := set.DecidingRule(skeleton)
 	if best == nil || best == rl {
 		return Finding{}, false
 	}
 	f := Finding{rl.Line, Warning, "PREC-01", fmt.Sprintf("%q can never win", truncateForMessage(rl.Text)),
-		fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.Text), best.Line),
-		"take it out"}
+		fmt.Sprintf("wherever it matches, %q on line %d matches too and wins", truncateForMessage(best.Text), best.Line),
+		"remove it"}
 	switch {
 	case best.Allow != rl.Allow:
-		f.Severity, f.Code, f.Advice = Error, "PREC-02", "make it longer than the other, or take one of them out"
+		f.Severity, f.Code, f.Advice = Error, "PREC-02", "make it longer than the other rule, or remove one of them"
 	case best.Length == rl.Length:
 		f.Severity, f.Code, f.Message = Hint, "PREC-09", fmt.Sprintf("%q is there already", truncateForMessage(rl.Text))
 	}
 	return f, true
 }
 
-// original1994Reasons are why a robot of the 1994 standard reads a rule otherwise.
+// original1994Reasons are the reasons why a robot of the 1994 standard reads a rule differently. The
+// first that applies counts: see original1994ReasonIndex.
 var original1994Reasons = [...]struct{ requirement, message, advice string }{
-	{"COMPAT-01", "an allow rule opens what another closes", "such robots know no allow: list what is closed"},
-	{"COMPAT-02", "* in a path is a wildcard", "such robots take it for a character: list directories as well"},
-	{"COMPAT-03", "$ at the end of a path ends it", "such robots take it for a character"},
-	{"COMPAT-04", "the rule is read in another group", "blank lines between groups and nowhere else"},
+	{"COMPAT-01", "an allow rule opens what another rule closes", "such robots do not know allow: list what is closed"},
+	{"COMPAT-02", "* in a path is a wildcard", "such robots read it as a character: list directories as well"},
+	{"COMPAT-03", "$ at the end of a path marks its end", "such robots read it as a character"},
+	{"COMPAT-04", "the rule is read in another group", "put blank lines between groups and nowhere else"},
 }
 
-// original1994ReasonIndex returns the index of the reason that fits the rule.
+// original1994ReasonIndex returns the index of the first reason that applies to the rule.
 func original1994ReasonIndex(r *match.Rule) int {
 	path := r.Path()
 	return slices.Index([]bool{r.Allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)

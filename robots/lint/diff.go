@@ -10,45 +10,45 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// FileChanges are how two versions of a robots.txt differ.
+// FileChanges are the differences between two versions of a robots.txt.
 type FileChanges struct {
-	// AgentChanges are those that either file names, and "*", that now have other
-	// rules or another delay: "*", then in the order of the new file and the old.
+	// AgentChanges are the agents whose rules or delays differ, of those that ComparedAgents returns
+	// and in that order.
 	AgentChanges    []AgentChange `json:"agents,omitempty"`
-	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`   // that only the new file names
-	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"` // that only the old file names
-	// AgentsNotComparedCount is how many agents were not compared: only the first 100 are.
+	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`   // sitemaps that only the new file names
+	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"` // sitemaps that only the old file names
+	// AgentsNotComparedCount is how many agents were not compared. Only the first 100 are compared.
 	AgentsNotComparedCount int `json:"agents_not_compared,omitempty"`
 }
 
-// An AgentChange is what changes for the agent with a token. What counts is
-// what binds it: an agent without a group of its own has the rules of "*".
+// An AgentChange is what changes for one agent. It compares the rules that bind the agent, which are
+// those of "*" if no group names it.
 type AgentChange struct {
-	Agent                    string        `json:"agent"`             // product token in lower case, or "*"
-	AddedRules               []RuleLine    `json:"added,omitempty"`   // as in the new file
-	RemovedRules             []RuleLine    `json:"removed,omitempty"` // as in the old file
+	Agent                    string        `json:"agent"`             // its product token in lower case, or "*"
+	AddedRules               []RuleLine    `json:"added,omitempty"`   // rules that only the new file has, with its line numbers
+	RemovedRules             []RuleLine    `json:"removed,omitempty"` // rules that only the old file has, with its line numbers
 	OldDelay                 OptionalDelay `json:"old_delay"`
 	NewDelay                 OptionalDelay `json:"new_delay"`
-	OldRateAndVisitTimeLines []string      `json:"old_pace,omitempty"` // as Rules.RateAndVisitTimeLines
+	OldRateAndVisitTimeLines []string      `json:"old_pace,omitempty"` // from Rules.RateAndVisitTimeLines
 	NewRateAndVisitTimeLines []string      `json:"new_pace,omitempty"`
 }
 
-// A RuleLine is a rule and where it stands.
+// A RuleLine is a rule and its line.
 type RuleLine struct {
-	Rule string `json:"rule"` // as Verdict.Rule
-	Line int    `json:"line"` // counted from 1
+	Rule string `json:"rule"` // as in Verdict.Rule
+	Line int    `json:"line"` // its line number in the file, from 1
 }
 
-// An OptionalDelay is a pause that rules may ask for.
+// An OptionalDelay is a Crawl-delay that a file may or may not set.
 type OptionalDelay struct {
-	Duration time.Duration // between visits; 0 unless Given
-	Given    bool          // the file says so, though it may be 0
+	Duration time.Duration // between two visits; 0 unless Given
+	Given    bool          // the file sets the delay, perhaps to 0
 }
 
-// MarshalText writes the pause as time.Duration does, "none" if none is given.
+// MarshalText returns what String returns. The error is always nil.
 func (d OptionalDelay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// String returns what MarshalText writes.
+// String returns the delay in the form of time.Duration, or "none" if the file does not set it.
 func (d OptionalDelay) String() string {
 	if !d.Given {
 		return "none"
@@ -56,19 +56,18 @@ func (d OptionalDelay) String() string {
 	return d.Duration.String()
 }
 
-// IsEmpty reports whether nothing differs.
+// IsEmpty reports whether there are no differences.
 func (c FileChanges) IsEmpty() bool {
 	return len(c.AgentChanges)+len(c.SitemapsAdded)+len(c.SitemapsRemoved) == 0
 }
 
-// isEmpty reports whether nothing differs.
+// isEmpty reports whether nothing changes for the agent.
 func (c *AgentChange) isEmpty() bool {
 	return len(c.AddedRules)+len(c.RemovedRules) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
 }
 
-// Diff compares two versions of a file by what they mean: order, comments and
-// spelling make no difference. Its time grows with the number of agents that
-// are named times the number of lines.
+// Diff compares the effects of two versions of a file. Order, comments and spelling do not matter. Its
+// time is linear in the number of compared agents times the number of lines.
 func Diff(old, new *robots.File) FileChanges {
 	var c FileChanges
 	tokens, omitted := ComparedAgents(old, new)
@@ -83,8 +82,8 @@ func Diff(old, new *robots.File) FileChanges {
 	return c
 }
 
-// diffRules compares what two files say to the agent with a token. A rule that is spelt
-// otherwise and means the same is no change.
+// diffRules compares the rules of two files for the agent with the token. Another spelling of a rule
+// with the same meaning is not a change.
 func diffRules(oldFile, newFile *robots.File, token string) AgentChange {
 	a := robots.AgentFromName(token)
 	old, new := oldFile.RulesFor(a), newFile.RulesFor(a)
@@ -97,9 +96,9 @@ func diffRules(oldFile, newFile *robots.File, token string) AgentChange {
 	return c
 }
 
-// ComparedAgents returns the agents that Diff compares: the tokens that either file
-// names, in lower case, and "*", each once: "*", then in the order of the new
-// file and the old. There are at most 100; omitted is how many more there were.
+// ComparedAgents returns the agents that Diff compares, without repetitions: "*", then the tokens that
+// the new file names, then those that the old file names, in lower case. It returns at most 100;
+// omitted is the number of further agents.
 func ComparedAgents(old, new *robots.File) (tokens []string, omitted int) {
 	tokens = slices.Concat([]string{"*"}, new.AgentTokens(), old.AgentTokens())
 	seen := make(map[string]bool)
@@ -112,20 +111,20 @@ func ComparedAgents(old, new *robots.File) (tokens []string, omitted int) {
 	return tokens[:compared], len(tokens) - compared
 }
 
-// A canonicalRule is what two rules have in common that always do the same.
+// A canonicalRule is the meaning of a rule: two rules with equal meanings always have the same effect.
 type canonicalRule struct {
 	allow         bool
 	length        int
 	canonicalPath string
 }
 
-// A comparedRule is a rule, and what it means.
+// A comparedRule is a rule with its meaning.
 type comparedRule struct {
 	RuleLine
 	meaning canonicalRule
 }
 
-// canonicalRules returns what each of the rules of an agent means, in their order.
+// canonicalRules returns the rules of an agent with their meanings, in the same order.
 func canonicalRules(lines []robots.Line, d robots.Dialect) []comparedRule {
 	rules := make([]comparedRule, len(lines))
 	for i, l := range lines {
@@ -140,8 +139,8 @@ func canonicalRules(lines []robots.Line, d robots.Dialect) []comparedRule {
 	return rules
 }
 
-// rulesNotIn returns those of rules that others do not have, in the order of the file,
-// each meaning once.
+// rulesNotIn returns the rules whose meaning no rule in others has, in the order of the file and one
+// for each meaning.
 func rulesNotIn(rules, others []comparedRule) []RuleLine {
 	has := make(map[canonicalRule]bool, len(others))
 	for _, o := range others {
@@ -157,6 +156,7 @@ func rulesNotIn(rules, others []comparedRule) []RuleLine {
 	return lines
 }
 
+// sortedSitemaps returns the sitemaps that f names, sorted.
 func sortedSitemaps(f *robots.File) []string {
 	var all []string
 	for _, u := range f.Sitemaps() {
@@ -166,7 +166,7 @@ func sortedSitemaps(f *robots.File) []string {
 	return all
 }
 
-// sortedDifference returns what sorted all has and sorted others has not.
+// sortedDifference returns the strings in all that are not in others. Both are sorted.
 func sortedDifference(all, others []string) []string {
 	var rest []string
 	for _, s := range all {

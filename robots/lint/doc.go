@@ -1,12 +1,15 @@
-// Package lint tells the author of a robots.txt what is wrong with it, and what a new
-// version of it changes.
+// Package lint reports what is wrong with a robots.txt, and what a new version of it changes. Its
+// findings are texts for the owners of sites.
 //
-// Begin reading at Check, which returns the Findings of one file, and at Diff, which compares
-// two files by what they mean to each agent. Both read a file with the parsers of package
-// robots and of its internal packages, so that a line is incorrect here if and only if
-// crawlers ignore it. Check also reads the file as a robot of the 1994 standard does.
+//	for _, f := range lint.Check(body, robots.ParseOptions{}) {
+//		fmt.Printf("line %d, %v: %s; %s\n", f.Line, f.Severity, f.Message, f.Advice)
+//	}
 //
-// The decorum robots commands call it. It decides nothing of a crawl, never fails, starts no
-// goroutine and has no locks. What it compares is bounded: see maxComparedAgents and
-// maxComparedRules.
+// Begin reading at Check in lint.go, which returns the Findings about one file, and at Diff in
+// diff.go, which compares the rules of two files for each agent. Both use the parsers of package
+// robots and its internal packages, so that they call a value invalid if and only if crawlers ignore
+// it. Check also reads the file as a robot of the 1994 standard does (original1994_parser.go).
+//
+// The decorum robots commands call it. It has no influence on a crawl, never fails, starts no
+// goroutine and holds no lock. maxComparedAgents and maxComparedRules bound its time.
 package lint

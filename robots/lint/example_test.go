@@ -15,17 +15,17 @@ Crawl-delay: 2
 Sitemap: https://shop.example/sitemap.xml
 `
 
-// The author of a file asks what is wrong with it.
+// The author of a file checks it.
 func ExampleCheck() {
 	for _, f := range lint.Check([]byte("User-agent: *\nDisalow: /cart\n"), robots.ParseOptions{}) {
 		fmt.Printf("line %d, %s: %s; %s\n", f.Line, f.Severity, f.Message, f.Advice)
 	}
 	// Output:
-	// line 1, hint: the last group, of "*", has no rules; "Allow: /" says it to whoever reads the file
+	// line 1, hint: the last group, of "*", has no rules; "Allow: /" says so explicitly
 	// line 2, error: unknown field "disalow"; probably "disallow"
 }
 
-// A site's owner asks what a new version changes.
+// The owner of a site compares a new version of the file with the old one.
 func ExampleDiff() {
 	before := robots.Parse([]byte(file), robots.Google)
 	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)

@@ -10,18 +10,19 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// hostDirectiveProblem says what is wrong with the value of a Host line, empty if nothing
-// is (HOST-06 to HOST-10, HOST-14).
+// hostDirectiveProblem returns what is wrong with the value of a Host line, "" if it is valid (HOST-06
+// to HOST-10, HOST-14).
 func hostDirectiveProblem(value string) string {
 	if _, ok := syntax.ParseMainMirror(value); ok {
 		return ""
 	}
+	// Check what surrounds the name, then the port and each label.
 	name := strings.TrimPrefix(value, "https://")
 	switch {
 	case value == "":
 		return "it is empty"
 	case strings.HasPrefix(name, "http://"):
-		return "only https:// may stand before the name"
+		return "only https:// may precede the name"
 	case strings.ContainsAny(name, ", \t"):
 		return "more than one name"
 	case strings.ContainsAny(name, "/?"):
@@ -32,7 +33,7 @@ func hostDirectiveProblem(value string) string {
 		return "the port is not a number from 1 to 65535"
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
-		return "an IP address is no name"
+		return "an IP address is not a name"
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		switch {
@@ -52,8 +53,8 @@ const (
 	hostnameChars = letters + syntax.Digits + "-"
 )
 
-// cleanParamProblem says what is wrong with the value of a Clean-param line, empty if
-// nothing is (CLEAN-02, CLEAN-10, CLEAN-14, CLEAN-22).
+// cleanParamProblem returns what is wrong with the value of a Clean-param line, "" if it is valid
+// (CLEAN-02, CLEAN-10, CLEAN-14, CLEAN-22).
 func cleanParamProblem(value string) string {
 	params, path, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
 	path = strings.Trim(path, " ")

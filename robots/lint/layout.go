@@ -2,13 +2,12 @@ package lint
 
 import "fmt"
 
-// lintLayout looks at blank lines, which end records for robots of the 1994
-// standard, and at where Host and Crawl-delay stand (LINT-02, LINT-03). Each
-// is reported once, where it first occurs.
+// lintLayout checks blank lines, which end records for robots of the 1994 standard, and the positions
+// of Host and Crawl-delay (LINT-02, LINT-03). It reports each problem once, at its first line.
 func (l *linter) lintLayout() {
 	var inside, missing, misplaced repeatedFinding
-	var before *lintLine // the last line that is no comment and not blank
-	blanks := 0          // after before
+	var before *lintLine // the last line with a colon
+	blanks := 0          // the number of blank lines after before
 	hasRule := false     // the group has a rule
 	for i := range l.lines {
 		s := &l.lines[i]
@@ -37,24 +36,26 @@ func (l *linter) lintLayout() {
 		}
 		before, blanks = s, 0
 	}
+	// Yandex follows the 1994 format, so the problems matter more there.
 	severity := Hint
 	if l.usesYandexDialect() {
 		severity = Warning
 	}
-	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group", "the rules are kept; robots of the 1994 standard take it for the end of the group",
-		"blank lines only between groups")
+	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group", "most crawlers ignore it; for robots of the 1994 standard it ends the group",
+		"put blank lines only between groups")
 	missing.addFindingIfAny(l, severity, "LINT-02", "no blank line before a new group", "robots of the 1994 standard ignore this user-agent line",
-		"a blank line before it")
+		"put a blank line before it")
 	misplaced.addFindingIfAny(l, severity, "LINT-03", "host or crawl-delay not right after the rules of a group", "Yandex and this crawler find it; stricter robots may not",
 		"put it after the last rule of a group")
 }
 
-// A repeatedFinding counts lines of which only the first is reported.
+// A repeatedFinding counts the lines with one problem, of which only the first is reported.
 type repeatedFinding struct {
 	firstLine *lintLine
 	count     int
 }
 
+// addOccurrence counts a line with the problem.
 func (t *repeatedFinding) addOccurrence(s *lintLine) {
 	if t.firstLine == nil {
 		t.firstLine = s
@@ -62,6 +63,8 @@ func (t *repeatedFinding) addOccurrence(s *lintLine) {
 	t.count++
 }
 
+// addFindingIfAny adds a finding to l if there is a line with the problem. The message says how many
+// more lines have it.
 func (t *repeatedFinding) addFindingIfAny(l *linter, s Severity, requirement, message, effect, advice string) {
 	switch t.count {
 	case 0:

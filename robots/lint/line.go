@@ -11,9 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
+// effectIgnored is the effect of most invalid lines.
 const effectIgnored = "crawlers ignore the line"
 
-// lintLines looks at each line on its own (LINT-05).
+// lintLines checks each line separately (LINT-05).
 func (l *linter) lintLines() {
 	for i := range l.lines {
 		s := &l.lines[i]
@@ -32,23 +33,23 @@ func (l *linter) lintLines() {
 		case s.fieldName == "host":
 			if problem := hostDirectiveProblem(s.value); problem != "" {
 				l.addFinding(s.number, Error, "HOST-10", fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
-					"one host name, with https:// before it if it has no other scheme and :port after it if need be")
+					"one host name, with https:// before it if the site has only https, and :port after it if needed")
 			}
 		case s.fieldName == "clean-param":
 			if problem := cleanParamProblem(s.value); problem != "" {
 				l.addFinding(s.number, Error, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
-					"parameters joined by &, and a path after a space if need be, as in \"sid&sort /forum/*.php\"")
+					"parameters joined by &, and a path after a space if needed, as in \"sid&sort /forum/*.php\"")
 			}
 		case s.fieldName == "content-usage", s.fieldName == "content-signal":
 			l.lintUsagePreferences(s)
 		case s.fieldName == "request-rate":
 			if _, ok := syntax.ParseRequestRate(s.value); !ok {
 				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
-					"documents/time, and hours in UTC if need be, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
+					"documents/time, and hours in UTC if needed, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
 			}
 		case s.fieldName == "visit-time":
 			if _, ok := syntax.ParseTimeOfDayRange(s.value); !ok {
-				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", truncateForMessage(s.value)), effectIgnored,
+				l.addFinding(s.number, Error, "SYN-15", fmt.Sprintf("visit-time %q is not a range of hours", truncateForMessage(s.value)), effectIgnored,
 					"hours in UTC, as in 0600-0845")
 			}
 		default:
@@ -57,10 +58,10 @@ func (l *linter) lintLines() {
 	}
 }
 
-// lintMissingColon looks at a line without one.
+// lintMissingColon reports a line without a colon, and guesses the field that was meant.
 func (l *linter) lintMissingColon(s *lintLine) {
 	if l.isHTML {
-		return // one finding says it all
+		return // lintEncodingAndHTML has reported the whole file
 	}
 	word, rest, _ := strings.Cut(strings.ReplaceAll(s.text, "\t", " "), " ")
 	if near := nearestField(strings.TrimRight(strings.ToLower(word), ";=,.")); near != "" {
@@ -71,7 +72,7 @@ func (l *linter) lintMissingColon(s *lintLine) {
 	l.addFinding(s.number, Warning, "SYN-01", fmt.Sprintf("no colon in %q", truncateForMessage(s.text)), effectIgnored, "begin a comment with #")
 }
 
-// lintUnknownField looks at a field that crawlers do not know.
+// lintUnknownField reports a field that crawlers do not know, and guesses the field that was meant.
 func (l *linter) lintUnknownField(s *lintLine) {
 	if l.isHTML {
 		return
@@ -88,7 +89,7 @@ func (l *linter) lintUnknownField(s *lintLine) {
 	l.addFinding(s.number, Hint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored, advice)
 }
 
-// lintUserAgent looks at the value of a user-agent line.
+// lintUserAgent checks the value of a user-agent line.
 func (l *linter) lintUserAgent(s *lintLine) {
 	token := syntax.LeadingToken(s.value)
 	switch {
@@ -96,7 +97,7 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	case s.value == "":
 		l.addFinding(s.number, Error, "SYN-19", "user-agent without a name", "it names no crawler", "\"*\" means all crawlers")
 	case token == "":
-		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q begins with no name", truncateForMessage(s.value)), "it names no crawler",
+		l.addFinding(s.number, Error, "AGENT-02", fmt.Sprintf("user-agent %q does not begin with a name", truncateForMessage(s.value)), "it names no crawler",
 			"\"*\" alone means all crawlers; a name has letters, digits, _ and - only")
 	default:
 		l.addFinding(s.number, Hint, "AGENT-02", fmt.Sprintf("user-agent %q is more than a name", truncateForMessage(s.value)),
@@ -104,8 +105,9 @@ func (l *linter) lintUserAgent(s *lintLine) {
 	}
 }
 
-// lintRulePath looks at the path of a rule.
+// lintRulePath checks the path of a rule.
 func (l *linter) lintRulePath(s *lintLine) {
+	// A rule without an effect gets one finding only.
 	switch {
 	case s.value == "":
 		l.lintEmptyRule(s)
@@ -128,18 +130,18 @@ func (l *linter) lintRulePath(s *lintLine) {
 	}
 }
 
-// lintEmptyRule looks at a rule without a path, which the dialects read in opposite
-// ways (LINT-04; C-05, C-06).
+// lintEmptyRule reports a rule without a path. The dialects give it opposite meanings (LINT-04; C-05,
+// C-06).
 func (l *linter) lintEmptyRule(s *lintLine) {
 	if s.fieldName == "disallow" {
-		l.addFinding(s.number, Hint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" says it to all")
+		l.addFinding(s.number, Hint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" means the same to all crawlers")
 		return
 	}
 	l.addFinding(s.number, Warning, "LINT-04", "allow without a path", "Google ignores it, Yandex reads \"Disallow: /\" and stays away",
 		"probably \"Allow: /\"")
 }
 
-// lintSitemap looks for a complete URL (SMAP-02).
+// lintSitemap reports a value that is not an absolute URL (SMAP-02).
 func (l *linter) lintSitemap(s *lintLine) {
 	if _, ok := syntax.ParseAbsoluteURL(s.value); !ok {
 		l.addFinding(s.number, Error, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", truncateForMessage(s.value)), effectIgnored,
@@ -147,7 +149,7 @@ func (l *linter) lintSitemap(s *lintLine) {
 	}
 }
 
-// lintCrawlDelay looks for a number of seconds (DELAY-11).
+// lintCrawlDelay reports a value that is not a number of seconds (DELAY-11).
 func (l *linter) lintCrawlDelay(s *lintLine) {
 	if _, ok := syntax.ParseCrawlDelay(s.value); ok {
 		return
@@ -161,17 +163,18 @@ func (l *linter) lintCrawlDelay(s *lintLine) {
 	l.addFinding(s.number, Error, "DELAY-11", fmt.Sprintf("crawl-delay %q is not a number", truncateForMessage(s.value)), effectIgnored, advice)
 }
 
-// lintUsagePreferences looks for preferences that say nothing.
+// lintUsagePreferences reports a Content-Usage or Content-Signal line without a valid preference.
 func (l *linter) lintUsagePreferences(s *lintLine) {
 	_, list := syntax.SplitPathAndPreferences(s.value)
 	hasPreference := slices.ContainsFunc(syntax.ParsePreferences(list), func(p syntax.Preference) bool { return p.Value != syntax.PreferenceUnset })
 	if !hasPreference {
-		l.addFinding(s.number, Warning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
+		l.addFinding(s.number, Warning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "crawlers cannot tell what it permits",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")
 	}
 }
 
-// truncateForMessage shortens s to what fits in a message, without what a terminal would act on.
+// truncateForMessage returns at most 60 bytes of s for a message, without control characters, on which
+// a terminal could act.
 func truncateForMessage(s string) string {
 	const maxBytes = 60
 	end := ""
@@ -186,12 +189,11 @@ func truncateForMessage(s string) string {
 	}, s) + end
 }
 
-// separatorRemover takes out of a name what makes no difference to nearestField.
+// separatorRemover removes the characters of a name that nearestField ignores.
 var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
 
-// nearestField returns the field that name probably is a misspelling of, empty
-// if it is like none. Space, "_" and "-" make no difference, nor do two letters
-// in a long name or one in a short.
+// nearestField returns the field of which name is probably a misspelling, "" if there is none. It
+// ignores blanks, "_" and "-", and accepts one wrong letter for every four letters of the field.
 func nearestField(name string) string {
 	name = separatorRemover.Replace(name)
 	for _, f := range syntax.FieldNames {
@@ -203,12 +205,13 @@ func nearestField(name string) string {
 	return ""
 }
 
-// editDistance returns how many letters must be put in, taken out or changed to
-// make a of b; 100 if the lengths tell that it is many.
+// editDistance returns how many letters must be inserted, removed or changed to turn b into a
+// (Levenshtein distance). It returns 100 if the lengths differ by more than two.
 func editDistance(a, b string) int {
 	if len(a) > len(b)+2 || len(b) > len(a)+2 {
 		return 100
 	}
+	// row[j] is the distance between the letters of a so far and b[:j].
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -10,11 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// Check reads a robots.txt for its author and returns what is wrong with it or
-// not what it seems, in the order of the file (LINT-02 to LINT-08). The whole
-// body is looked at, also what lies beyond the limits of crawlers. It never
-// fails; rules are compared with each other for the first hundred agents and
-// five thousand rules only, so that its time is bounded.
+// Check returns what is wrong or misleading in a robots.txt, in the order of the file (LINT-02 to
+// LINT-08). It reads the whole body, including the part beyond the limits of crawlers. It never
+// fails. To bound its time, it compares rules with each other only for the first 100 agents and 5000
+// rules.
 func Check(body []byte, o robots.ParseOptions) []Finding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
 	l := linter{opts: o, text: text, bomBytes: len(body) - len(text), countByRequirement: map[string]int{}}
@@ -30,33 +29,32 @@ func Check(body []byte, o robots.ParseOptions) []Finding {
 	return l.findings
 }
 
-// A linter looks at one file.
+// A linter checks one file.
 type linter struct {
 	opts               robots.ParseOptions
-	text               string // without a BOM
-	bomBytes           int    // the length of the BOM, in bytes
+	text               string // the body without its byte order mark
+	bomBytes           int    // the length of the byte order mark, in bytes
 	lines              []lintLine
-	isHTML             bool // a page in place of a robots.txt
+	isHTML             bool // the file is an HTML page
 	findings           []Finding
-	countByRequirement map[string]int // findings, by requirement
+	countByRequirement map[string]int // the number of findings, by Finding.Code
 }
 
-// A lintLine is a line of the file, whether or not it means something. The
-// fields of all dialects count: name says which it is, in lower case.
+// A lintLine is a line of the file, whether or not crawlers know its field.
 type lintLine struct {
-	number    int
-	text      string // as written, without outer space
-	fieldName string // before the colon
-	value     string // after it, without comment and outer space
+	number    int    // from 1
+	text      string // as written, without surrounding blanks
+	fieldName string // the text before the colon, in lower case
+	value     string // the text after the colon, without comment and surrounding blanks
 	hasColon  bool
-	isComment bool // the line has a comment and nothing else
+	isComment bool // the line consists of a comment
 }
 
 func (s *lintLine) isEmpty() bool     { return s.text == "" }
 func (s *lintLine) isUserAgent() bool { return s.fieldName == "user-agent" }
 func (s *lintLine) isRule() bool      { return s.fieldName == "allow" || s.fieldName == "disallow" }
 
-// parseLines cuts the text into lines.
+// parseLines splits the text into lines.
 func (l *linter) parseLines() {
 	for rest := l.text; rest != ""; {
 		var raw string
@@ -74,13 +72,14 @@ func (l *linter) parseLines() {
 	}
 }
 
-// usesYandexDialect reports whether the file is looked at as Yandex reads it.
+// usesYandexDialect reports whether the file is checked for the Yandex dialect.
 func (l *linter) usesYandexDialect() bool { return l.opts.Dialect == robots.Yandex }
 
-// maxFindingsPerRequirement is how many findings of one requirement are told one by one.
+// maxFindingsPerRequirement is how many findings about one requirement are reported separately.
 const maxFindingsPerRequirement = 100
 
-// addFinding adds a finding. Of many that are alike the last stands for the rest.
+// addFinding adds a finding. After maxFindingsPerRequirement findings about one requirement, it adds
+// one that represents all others, and ignores the rest.
 func (l *linter) addFinding(line int, s Severity, requirement, message, effect, advice string) {
 	switch n := l.countByRequirement[requirement]; {
 	case n > maxFindingsPerRequirement:
@@ -92,24 +91,24 @@ func (l *linter) addFinding(line int, s Severity, requirement, message, effect, 
 	l.findings = append(l.findings, Finding{line, s, requirement, message, effect, advice})
 }
 
-// A Finding is something in a robots.txt that its author should know.
+// A Finding is a problem in a robots.txt, or something that its author may not expect.
 type Finding struct {
-	Line     int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
+	Line     int      `json:"line,omitempty"` // the line number, from 1; 0 if the finding is about the whole file
 	Severity Severity `json:"severity"`
-	Code     string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
-	Message  string   `json:"message"`          // what is there
-	Effect   string   `json:"effect"`           // what a crawler does with it
-	Advice   string   `json:"advice,omitempty"` // what to do about it
+	Code     string   `json:"requirement"`      // the requirement, which identifies the kind of finding, as in "LINT-05"
+	Message  string   `json:"message"`          // what the file contains
+	Effect   string   `json:"effect"`           // what crawlers do with it
+	Advice   string   `json:"advice,omitempty"` // how to mend it
 }
 
-// A Severity says how much a finding matters. More is worse.
+// A Severity says how much a finding matters. Higher values are worse.
 type Severity uint8
 
 // The severities.
 const (
-	Hint    Severity = iota // works here, but not everywhere, or says nothing
-	Warning                 // works, though hardly as the author thinks
-	Error                   // does not work, or does the opposite
+	Hint    Severity = iota // it works here but not everywhere, or has no effect
+	Warning                 // it works, but probably not as the author expects
+	Error                   // it does not work, or does the opposite
 )
 
 // String returns "hint", "warning" or "error".
@@ -121,5 +120,5 @@ func (s Severity) String() string {
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }
 
-// MarshalText writes the severity as String does.
+// MarshalText returns what String returns. The error is always nil.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

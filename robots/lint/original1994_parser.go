@@ -8,22 +8,23 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// An original1994File is a file as a robot of the 1994 standard reads it. It serves to
-// warn authors (LINT-04) and never to crawl.
+// An original1994File is a file as a robot of the 1994 standard reads it. It serves to warn authors
+// (LINT-04); a crawl does not use it.
 type original1994File []original1994Record
 
+// An original1994Record is a record of the 1994 standard: agents and what they must not visit.
 type original1994Record struct {
 	agents     []string
-	disallowed []match.Pattern // paths; the standard has no other rules (COMPAT-01)
+	disallowed []match.Pattern // the standard has no allow rules (COMPAT-01)
 }
 
-// parseOriginal1994 reads text as the standard of 1994 asks: blank lines separate
-// records, lines with a comment alone do not, and a user-agent line after rules
-// is ignored unless a blank line stands before it (COMPAT-04, COMPAT-05).
+// parseOriginal1994 parses text by the 1994 standard: blank lines separate records, lines that consist
+// of a comment do not, and a user-agent line after rules is ignored unless a blank line precedes it
+// (COMPAT-04, COMPAT-05).
 func parseOriginal1994(text string) original1994File {
 	var c original1994File
 	var r original1994Record
-	hasRule := false // r has a rule, if only one that closes nothing
+	hasRule := false // r has a rule, perhaps one without a path
 	endRecord := func() {
 		if len(r.agents) > 0 {
 			c = append(c, r)
@@ -45,7 +46,8 @@ func parseOriginal1994(text string) original1994File {
 		case l.Field == syntax.Disallow && len(r.agents) > 0:
 			hasRule = true
 			if l.Value != "" {
-				r.disallowed = append(r.disallowed, match.CompileLiteral(l.Value)) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
+				// "*" and "$" are ordinary characters (COMPAT-02, COMPAT-03).
+				r.disallowed = append(r.disallowed, match.CompileLiteral(l.Value))
 			}
 		}
 	}
@@ -53,8 +55,8 @@ func parseOriginal1994(text string) original1994File {
 	return c
 }
 
-// allows reports whether the agent may visit path: as the first record that
-// names it says, else as the first one for "*" does.
+// allows reports whether the agent may visit path: by the first record that names the agent, otherwise
+// by the first record for "*".
 func (c original1994File) allows(agent, path string) bool {
 	r := c.recordFor(agent)
 	if r == nil {
@@ -66,6 +68,7 @@ func (c original1994File) allows(agent, path string) bool {
 	return !slices.ContainsFunc(r.disallowed, func(p match.Pattern) bool { return p.Matches(path) })
 }
 
+// recordFor returns the first record that names the agent, nil if there is none.
 func (c original1994File) recordFor(agent string) *original1994Record {
 	named := func(value string) bool { return value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) }
 	for i := range c {
