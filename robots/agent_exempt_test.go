@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestNotForIndexing: what an agent that "*" does not bind may fetch, and the main
-// robot of its operator may not, is marked, however the two verdicts come about
+// TestNotForIndexing proves that a verdict is marked if an agent that ignores the rules for "*" may
+// fetch the URL and its operator's main robot may not, whichever rules lead to the two verdicts
 // (EXC-06).
 func TestNotForIndexing(t *testing.T) {
 	const all, bot, direct, family = "User-agent: *\nDisallow: /a\n", "User-agent: YandexBot\nDisallow: /a\n",
@@ -45,14 +45,14 @@ func TestNotForIndexing(t *testing.T) {
 			})
 		}
 	}
-	// Google's parser knows no such agents.
+	// Google's parser has no such agents.
 	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(robotstest.URL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
 		t.Errorf("in google-oss: %+v", v)
 	}
 }
 
-// TestExemptionIsOfRulesAlone: what a file asks of everybody's pace and use of
-// content binds those too whom its rules for everybody do not bind (EXC-09).
+// TestExemptionIsOfRulesAlone proves that an agent that ignores the rules for "*" is still bound by
+// the lines for "*" about pace and about the use of content (EXC-09).
 func TestExemptionIsOfRulesAlone(t *testing.T) {
 	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
 	f, agent := Parse([]byte(file), Yandex), AgentFromName("YandexDirect")
@@ -68,8 +68,8 @@ func TestExemptionIsOfRulesAlone(t *testing.T) {
 	}
 }
 
-// TestConfigured: a crawl is the well-known crawler whose name it has, unless it
-// says otherwise; no other is exempt from the rules for everybody (EXC-10).
+// TestConfigured proves that PresetOrNewAgent returns the preset of that name unless fallbacks are
+// given, and that only presets ignore the rules for "*" (EXC-10).
 func TestConfigured(t *testing.T) {
 	for _, test := range []struct {
 		dialect            Dialect

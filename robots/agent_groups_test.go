@@ -12,7 +12,7 @@ func TestGroup(t *testing.T) {
 	for _, test := range []struct {
 		name, body, agent string
 		group             string
-		blocks            string // the one of /a /b /c /d that is disallowed; empty if none is
+		blocks            string // which of /a /b /c /d is disallowed; empty: all are allowed
 	}{
 		{"GRP-06/combined", "user-agent: X\ndisallow: /a\nuser-agent: y\ndisallow: /b\nuser-agent: X", "x", "X", "/a"},
 		{"GRP-06/spelt differently", "user-agent: X\nuser-agent: x/2\ndisallow: /a", "x", "X, x/2", "/a"},
@@ -48,7 +48,7 @@ func TestCrawlDelay(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, test := range []struct {
 		name, body string
-		want       time.Duration // negative for none
+		want       time.Duration // negative: no delay
 	}{
 		{"DELAY-02/fraction", "crawl-delay: 0.5", 500 * time.Millisecond},
 		{"DELAY-02/without a leading digit", "crawl-delay: .25", 250 * time.Millisecond},
@@ -78,7 +78,7 @@ func TestCrawlDelay(t *testing.T) {
 	}
 }
 
-// TestNoExtensions pins DELAY-07: switched off, Crawl-delay is no line at all.
+// TestNoExtensions proves DELAY-07: without extensions, a Crawl-delay line has no effect at all.
 func TestNoExtensions(t *testing.T) {
 	f := ParseOptions{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: http://h/"))
 	rules := f.RulesFor(AgentFromName("x"))
@@ -90,8 +90,8 @@ func TestNoExtensions(t *testing.T) {
 	}
 }
 
-// TestCrawlDelaySplitsGroups pins the setting of Q-05, for files such as this one, which
-// block everybody by the letter of the standard.
+// TestCrawlDelaySplitsGroups tests the option of Q-05, for files such as this one, which by the wording
+// of the standard disallow everything for all agents.
 func TestCrawlDelaySplitsGroups(t *testing.T) {
 	body := []byte("User-agent: *\nCrawl-delay: 10\nUser-agent: badbot\nDisallow: /")
 	for _, ends := range []bool{false, true} {

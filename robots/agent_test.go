@@ -24,8 +24,7 @@ func TestNewAgent(t *testing.T) {
 	}
 }
 
-// TestNewAgentKeepsNothing pins that an agent does not change with the slice
-// that it was made from.
+// TestNewAgentKeepsNothing proves that an agent does not change with the slice from which it was made.
 func TestNewAgentKeepsNothing(t *testing.T) {
 	fallbacks := []string{"family"}
 	a, err := NewAgent("bot", fallbacks...)
@@ -38,8 +37,7 @@ func TestNewAgentKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestAgentByName pins which user-agent values name an agent, the most specific
-// first.
+// TestAgentByName lists which user-agent values name an agent, the most specific first.
 func TestAgentByName(t *testing.T) {
 	for _, test := range []struct {
 		req, name string

@@ -10,9 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// benchFile generates a robots.txt of n rules as shops have them: directories,
-// some of them inside others, and one rule in every wildcards with a "*".
-// Zero means no wildcards.
+// benchFile generates a robots.txt with n rules like those of shops: directories, some of them nested.
+// Every wildcards-th rule contains a "*"; 0 means no wildcards.
 func benchFile(n, wildcards int) []byte {
 	words := []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "img", "old", "en"}
 	random := rand.New(rand.NewPCG(uint64(n), uint64(wildcards)))

@@ -7,8 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestExplainClean: what is said to be taken off is what Clean takes off, and by
-// the first line that does.
+// TestExplainClean proves that ExplainURLCleaning names the parameters that CleanURL removes, and the
+// first line that removes each.
 func TestExplainClean(t *testing.T) {
 	f := Parse([]byte("User-agent: *\nClean-param: ref&sid /shop\nClean-param: bad /shop extra\nDisallow: /x\nClean-param: sid\n"), Google)
 	for _, tt := range []struct {

@@ -58,7 +58,7 @@ func TestCleanNothing(t *testing.T) {
 	}
 }
 
-// TestCleanAllocates pins that a URL with nothing to take off costs nothing.
+// TestCleanAllocates proves that CleanURL does not allocate for a URL without parameters to remove.
 func TestCleanAllocates(t *testing.T) {
 	c := Parse([]byte("Clean-param: s&ref /shop/*.php\nClean-param: sid /forum"), Google).URLCleaner()
 	for _, path := range []string{"/shop/a.php", "/shop/a.php?page=1&sort=2", "/news?s=1&ref=2", "/forum/x?s=1"} {
@@ -69,7 +69,7 @@ func TestCleanAllocates(t *testing.T) {
 	}
 }
 
-// TestCleanLimits pins how many lines count, and how many wildcards a line may have.
+// TestCleanLimits proves how many lines are applied, and how many wildcards a line may have.
 func TestCleanLimits(t *testing.T) {
 	var b strings.Builder
 	for i := range 10 * maxCleanParamLines {
@@ -88,9 +88,9 @@ func TestCleanLimits(t *testing.T) {
 	}
 }
 
-// TestCleanHostile counts what a hostile file makes of a URL: the parts of places that
-// are looked for in its path, and the numbers of lines that are looked at. A file does
-// neither with names that the URL lacks, and none allocates.
+// TestCleanHostile limits the work that a hostile file causes per URL: the literals searched in its
+// path, and the line numbers read. Names that the URL lacks must cause no work, and no URL that stays
+// unchanged may cause allocations.
 func TestCleanHostile(t *testing.T) {
 	for _, h := range hostileCleanParams {
 		c := Parse([]byte(h.file), Google).URLCleaner()
@@ -103,7 +103,7 @@ func TestCleanHostile(t *testing.T) {
 			t.Errorf("%s: %d numbers of lines are looked at, want at most %d", h.name, numbers, limit)
 		}
 		if clean := c.CleanURL(u); clean != u {
-			continue // a URL was made
+			continue // a new URL was allocated
 		}
 		if n := testing.AllocsPerRun(10, func() { c.CleanURL(u) }); n > 0 {
 			t.Errorf("%s: %v allocations", h.name, n)
@@ -111,8 +111,8 @@ func TestCleanHostile(t *testing.T) {
 	}
 }
 
-// countCleanWork returns how many literals Clean looks for in the path of u, and how many
-// numbers of lines, or words of a set, it looks at for the parameters.
+// countCleanWork returns how many literals CleanURL searches in the path of u, and how many line
+// numbers, or words of a set, it reads for the parameters.
 func countCleanWork(c *URLCleaner, u decorum.URL) (literals, numbers int) {
 	if c == nil {
 		return 0, 0
@@ -135,7 +135,8 @@ func countCleanWork(c *URLCleaner, u decorum.URL) (literals, numbers int) {
 	return literals, numbers
 }
 
-// TestCleanManyNames pins that a name in more lines than a list holds is found in each.
+// TestCleanManyNames proves that a parameter is found in each of its lines, even if they are more than
+// linesNamingParam.list may have.
 func TestCleanManyNames(t *testing.T) {
 	var b strings.Builder
 	for i := range 200 {
@@ -154,9 +155,8 @@ func TestCleanManyNames(t *testing.T) {
 	}
 }
 
-// TestCleanProperties pins CLEAN-21 on random files and URLs: to clean twice is
-// to clean once; the order of parameters, and of lines, does not matter; what
-// is left is as it was.
+// TestCleanProperties proves CLEAN-21 on random files and URLs: CleanURL is idempotent, the order of
+// parameters and of lines does not matter, and the remaining parameters do not change.
 func TestCleanProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	names := []string{"a", "b", "ab", "A", "", "sid", "x%20y", "é"}
@@ -188,8 +188,8 @@ func TestCleanProperties(t *testing.T) {
 	}
 }
 
-// remainingParams returns the parameters that are left of a URL. That must not change
-// when it is cleaned again, and must be what was there, in order.
+// remainingParams cleans a URL and returns its remaining parameters. It fails the test if cleaning the
+// result changes it, or if the parameters are not among those of the URL, in the same order.
 func remainingParams(t *testing.T, c *URLCleaner, path string, parameters []string) []string {
 	t.Helper()
 	u := robotstest.URL(t, "https://example.com"+path+"?"+strings.Join(parameters, "&"))
@@ -217,8 +217,8 @@ func remainingParams(t *testing.T, c *URLCleaner, path string, parameters []stri
 	return remaining
 }
 
-// FuzzClean checks, on any line and URL, what TestCleanProperties checks on
-// random ones, and the result against a plain reading of the line.
+// FuzzClean proves for any line and URL that CleanURL is idempotent, and that its result equals that of
+// refClean.
 func FuzzClean(f *testing.F) {
 	f.Add("s&ref /forum*/showthread.php", "/forum_old/showthread.php", "s=681498605&t=8243&ref=1311")
 	f.Add("a%", "/", "a%&41=2&a")
@@ -240,7 +240,7 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// refClean is Clean, slow and obvious, for one line.
+// refClean is a slow and simple CleanURL for one line.
 func refClean(value, url string) string {
 	fields := strings.Split(strings.Trim(strings.ReplaceAll(value, "\t", " "), " "), " ")
 	fields = slices.DeleteFunc(fields, func(s string) bool { return s == "" })
@@ -269,7 +269,7 @@ func refClean(value, url string) string {
 	return page + "?" + strings.Join(remaining, "&")
 }
 
-// refPathMatches reports whether a path begins with the place that a line names.
+// refPathMatches reports whether the path pattern of a line matches the beginning of a path.
 func refPathMatches(pattern, path string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-/*_"
 	if strings.Trim(pattern, letters) != "" || pattern[0] != '/' && pattern[0] != '*' {
@@ -305,8 +305,8 @@ func BenchmarkClean(b *testing.B) {
 	}
 }
 
-// hostileCleanParams are files of about 500 KB whose lines are as costly as they may be, and
-// pages that they are costly for.
+// hostileCleanParams are files of about 500 KB whose lines are as costly as the limits permit, with
+// URLs that cause the cost.
 var hostileCleanParams = []struct{ name, file, path string }{
 	{"wildcards, other names", costlyCleanParamLines(func(i int) string {
 		return fmt.Sprintf("p%d /%sb", i, strings.Repeat("*a", 200))
@@ -322,7 +322,7 @@ var hostileCleanParams = []struct{ name, file, path string }{
 	}), "/p?" + strings.Repeat("t&", 900)},
 }
 
-// costlyCleanParamLines returns 1100 lines.
+// costlyCleanParamLines returns 1100 lines, more than maxCleanParamLines.
 func costlyCleanParamLines(line func(i int) string) string {
 	var b strings.Builder
 	for i := range 1100 {

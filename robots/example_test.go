@@ -15,7 +15,7 @@ Crawl-delay: 2
 Sitemap: https://shop.example/sitemap.xml
 `
 
-// A file is parsed once, compiled once for an agent, and asked for every URL.
+// A crawl parses a file once, compiles its rules once for its agent, and checks every URL.
 func Example() {
 	agent, err := robots.NewAgent("examplebot")
 	if err != nil {

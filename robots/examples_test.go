@@ -14,7 +14,7 @@ import (
 // An example is one line of testdata/robots-examples.jsonl.
 type example robotstest.Example
 
-// exampleDialects returns those in which an example of the named one is run.
+// exampleDialects returns the dialects in which an example with the given dialect runs.
 func exampleDialects(t *testing.T, name string) (dialects []Dialect) {
 	t.Helper()
 	for _, n := range robotstest.DialectNames(name) {
@@ -27,8 +27,8 @@ func exampleDialects(t *testing.T, name string) (dialects []Dialect) {
 	return dialects
 }
 
-// TestExamples runs the examples of rules, groups, delays, sitemaps, Host and
-// Clean-param, each in every dialect that it is for.
+// TestExamples runs the examples of rules, groups, delays, sitemaps, Host and Clean-param, each in all
+// its dialects.
 func TestExamples(t *testing.T) {
 	for i, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
 		var e example
@@ -58,7 +58,7 @@ func (e *example) check(d Dialect) error {
 	return nil
 }
 
-// checkRules checks what the file says to the agent.
+// checkRules checks the results of the example that depend on its agent.
 func (e *example) checkRules(rules *Rules) error {
 	if e.CrawlDelay != nil {
 		if got := formatSeconds(rules.CrawlDelay()); got != string(e.CrawlDelay) {
@@ -82,7 +82,7 @@ func (e *example) checkRules(rules *Rules) error {
 	return nil
 }
 
-// checkFile checks what the file says to everybody.
+// checkFile checks the results of the example that are the same for all agents.
 func (e *example) checkFile(file *File) error {
 	if e.Sitemaps != nil {
 		if got := urlStrings(file.Sitemaps()); !slices.Equal(got, *e.Sitemaps) {
@@ -111,7 +111,7 @@ func (e *example) checkFile(file *File) error {
 	return nil
 }
 
-// formatSeconds writes a delay as the examples do.
+// formatSeconds returns a delay in the form of the examples.
 func formatSeconds(d time.Duration, ok bool) string {
 	if !ok {
 		return "null"

@@ -49,7 +49,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Everything that the file asks of the agent's pace is told, Crawl-delay first.
+// TestExplainTellsThePace proves that an explanation lists all lines about the agent's pace, the
+// Crawl-delay first.
 func TestExplainTellsThePace(t *testing.T) {
 	for rules, want := range map[string][]string{
 		"Disallow: /a":                      nil,
@@ -75,8 +76,8 @@ func TestExplainNamesTheGroup(t *testing.T) {
 	}
 }
 
-// TestExplainIsCheck pins that the explanation is the verdict, that the first
-// match is what decides, and that spans hold what their rules say.
+// TestExplainIsCheck proves that an explanation has the verdict of Check, that its first match decides,
+// and that the spans of each match fit its rule.
 func TestExplainIsCheck(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	word := func(alphabet string, n int) string {
@@ -116,8 +117,7 @@ func TestExplainIsCheck(t *testing.T) {
 	}
 }
 
-// patternFromSpans writes the pattern that spans show: what is matched, with a star for
-// each wildcard.
+// patternFromSpans returns the part of path that m matches, with a star in place of each wildcard.
 func patternFromSpans(m MatchingRule, path string) string {
 	var b strings.Builder
 	at := 0
@@ -129,15 +129,15 @@ func patternFromSpans(m MatchingRule, path string) string {
 	return b.String() + escape.Replace(path[at:m.Span.End])
 }
 
-// hasSameSpans reports whether a pattern matches path where m does.
+// hasSameSpans reports whether a pattern matches path with the spans of m.
 func hasSameSpans(pattern string, m MatchingRule, u decorum.URL) bool {
 	again := rulesOf("Disallow: " + pattern).Explain(u).Matches
-	// A final "$" is not seen in spans: its literal may be found later.
+	// Spans do not show a final "$", with which a literal may match at a later place.
 	return len(again) == 1 && (strings.HasSuffix(m.Rule, "$") || again[0].Span == m.Span && reflect.DeepEqual(again[0].WildcardSpans, m.WildcardSpans))
 }
 
-// TestExplainGoogleOSS: in that dialect a rule may mean two things, and the
-// explanation knows both.
+// TestExplainGoogleOSS proves that an explanation contains both patterns of a rule that has two in the
+// google-oss dialect.
 func TestExplainGoogleOSS(t *testing.T) {
 	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).RulesFor(AgentFromName("anybot"))
 	for path, want := range map[string]string{"/a/": "allow: /a/index.html", "/a/x": "disallow: /a", "/b": "disallow: /b*", "/": ""} {

@@ -14,7 +14,7 @@ import (
 
 func TestLimit(t *testing.T) {
 	const head, rule = "User-agent: *\n", "Disallow: /private"
-	// upTo returns a file whose rule ends where the limit, plus beyond, is.
+	// upTo returns a file whose rule ends beyond bytes after the limit.
 	upTo := func(limit, beyond int) string {
 		padding := limit + beyond - len(head) - len(rule) - 1
 		return head + strings.Repeat("#", padding) + "\n" + rule
@@ -74,7 +74,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestBodyMayBeReused pins that neither file nor rules look at the body again.
+// TestBodyMayBeReused proves that neither File nor Rules read the body again.
 func TestBodyMayBeReused(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /a\nDisallow: /*b\nSitemap: http://h/s\n")
 	f := Parse(body, Google)
@@ -110,8 +110,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// FuzzParse pins what holds of every file: no panic, the same result each
-// time, nothing that grows faster than the body, no effect of how lines end.
+// FuzzParse proves for every file that parsing does not panic and gives the same result each time, that
+// the result does not grow faster than the body, and that the kind of line ends does not matter.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "\ufeff", "User-agent: *\nDisallow: /\n", "user-agent:a\ruser-agent:b\r\nallow:/*$\ncrawl-delay:.5",
@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkRules pins what holds of the rules of any file.
+// checkRules checks what must hold for the rules of every file.
 func checkRules(t *testing.T, file *File, a Agent) {
 	rules := file.RulesFor(a)
 	if d, ok := rules.CrawlDelay(); d < 0 || d > 365*24*time.Hour || !ok && d != 0 {
@@ -160,7 +160,7 @@ func checkRules(t *testing.T, file *File, a Agent) {
 	}
 }
 
-// testLine returns the line of a file.
+// testLine returns a parsed line.
 func testLine(value string, number int32, field syntax.FieldKind) syntax.Line {
 	return syntax.Line{Value: value, Number: number, Field: field}
 }

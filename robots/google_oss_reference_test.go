@@ -9,13 +9,12 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// ossReference decides as the published parser is built: it reads the file
-// once for one URL, line by line, and keeps for named and general groups the
-// longest match of either kind. It shares no code with what it is compared
-// with, but for the reading of lines.
+// An ossReference decides in the way of Google's published parser: it reads the file once per URL,
+// line by line, and keeps the longest match of each kind for named and for general groups. Apart from
+// parsing lines, it shares no code with the package.
 type ossReference struct {
 	agent, path                              string
-	inStarGroup, inNamedGroup, sawNamedGroup bool // groups that the current line is in, and were met
+	inStarGroup, inNamedGroup, sawNamedGroup bool // the groups of the current line; whether there was a named group
 	agentRunEnded                            bool // a rule has ended the run of user-agent lines
 	allowLength, disallowLength              int  // lengths of the longest matches, of general groups
 	allowLengthNamed, disallowLengthNamed    int
@@ -69,7 +68,8 @@ func (r *ossReference) addRule(allow bool, pattern string) {
 	*longest = max(*longest, len(pattern))
 }
 
-// refOSSMatch keeps all places of the path that the pattern may have led to.
+// refOSSMatch reports whether pattern matches path. It keeps the set of all indexes in path that the
+// pattern read so far can reach.
 func refOSSMatch(pattern, path string) bool {
 	places := map[int]bool{0: true}
 	for i, c := range []byte(pattern) {
@@ -106,7 +106,7 @@ func refOSSEscape(s string) string {
 	return b.String()
 }
 
-// refLower puts ASCII letters in lower case.
+// refLower returns s with its ASCII letters in lower case.
 func refLower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -117,7 +117,7 @@ func refLower(s string) string {
 	return string(b)
 }
 
-// FuzzOSS pins that compiled rules decide as the reference does.
+// FuzzOSS proves that compiled rules decide as the reference does.
 func FuzzOSS(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"", "", ""},

@@ -68,7 +68,7 @@ func TestOSSLimit(t *testing.T) {
 func TestOSSGroup(t *testing.T) {
 	for _, test := range []struct {
 		name, body, agent string
-		blocks            string // the one of /a /b /c that is disallowed; empty if none is
+		blocks            string // which of /a /b /c is disallowed; empty: all are allowed
 	}{
 		{"own group first", "user-agent: *\ndisallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
 		{"own group without rules", "user-agent: *\ndisallow: /a\nuser-agent: x", "x", ""},
@@ -187,7 +187,7 @@ func TestOSSPath(t *testing.T) {
 	}
 }
 
-// TestCheckRaw pins what CheckRawURL and Check make of the same URL.
+// TestCheckRaw compares CheckRawURL and Check on the same URLs, in each dialect.
 func TestCheckRaw(t *testing.T) {
 	for _, d := range []Dialect{Google, GoogleOSS} {
 		rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: /robots"), d).RulesFor(Agent{})

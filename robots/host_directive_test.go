@@ -9,7 +9,7 @@ func TestHost(t *testing.T) {
 	label := strings.Repeat("a", 63)                                     // as long as may be
 	long := strings.Join([]string{label, label, label, label[:61]}, ".") // as long as may be
 	for _, test := range []struct {
-		name, value, want string // no want: the line is incorrect
+		name, value, want string // an empty want: the line is invalid
 	}{
 		{"HOST-06", "https://myhost.ru:8443", "https://myhost.ru:8443"},
 		{"HOST-06/another scheme", "ftp://myhost.ru", ""},

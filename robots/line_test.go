@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// TestLines has lines be numbered as verdicts number them, in whatever way they
-// end.
+// TestLines proves that Lines numbers lines as verdicts do, whatever the line ends are.
 func TestLines(t *testing.T) {
 	text := "# a\r\rUser-agent: *\n\r\nDisallow: /x\r\nDisallow: /y"
 	u, err := decorum.ParseURL("https://a.example/y")

@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// FuzzMatch compares verdicts with those of the reference. Each line of
-// patterns is the path of a rule, allow if it begins with "+".
+// FuzzMatch compares verdicts with those of the reference. Each line of patterns is the path of a rule,
+// which is an allow rule if it begins with "+".
 func FuzzMatch(f *testing.F) {
 	for _, seed := range []struct{ patterns, path string }{
 		{"/fish\n/fish*.php\n+/fish/", "/fish/salmon.php?id=1"},
@@ -41,8 +41,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// TestMatchAgainstReference does the same on random patterns over so small an
-// alphabet that they match often, and on more rules than a fuzzer comes up with.
+// TestMatchAgainstReference does the same with random patterns. Their alphabet is small, so that they
+// match often, and there are more rules than a fuzzer generates.
 func TestMatchAgainstReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	word := func(alphabet []string, n int) string {
@@ -61,7 +61,8 @@ func TestMatchAgainstReference(t *testing.T) {
 	}
 }
 
-// compareWithReference checks one URL with the patterns as rules, and with the reference.
+// compareWithReference compares the verdicts of the package and the reference for one URL, with the
+// patterns as rules.
 func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 	t.Helper()
 	file := "User-agent: *\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// timeOfDay returns the time of day in UTC on some day; TestDelayAt tells it in another zone.
+// timeOfDay returns the time of day in UTC on a fixed day. TestDelayAt converts it to another zone.
 func timeOfDay(h, m, s int) time.Time { return time.Date(2026, 7, 1, h, m, s, 0, time.UTC) }
 
 func TestDelayAt(t *testing.T) {
@@ -22,7 +22,7 @@ func TestDelayAt(t *testing.T) {
 	for _, test := range []struct {
 		name, body  string
 		at          time.Time
-		want, delay time.Duration // delay is what CrawlDelay says
+		want, delay time.Duration // of DelayAt and of CrawlDelay
 	}{
 		{"nothing", "disallow: /", timeOfDay(9, 0, 0), 0, 0},
 		{"seconds by default", "request-rate: 1/10", timeOfDay(9, 0, 0), 10 * sec, 0},
@@ -94,7 +94,7 @@ func TestNextOpen(t *testing.T) {
 	}
 }
 
-// TestPaceShapesNoGroups (GRP-08), in no dialect.
+// TestPaceShapesNoGroups proves GRP-08 for Request-rate and Visit-time in every dialect.
 func TestPaceShapesNoGroups(t *testing.T) {
 	body := []byte("user-agent: x\nrequest-rate: 1/5\nvisit-time: 0600-0845\nuser-agent: y\ndisallow: /")
 	for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
@@ -104,7 +104,8 @@ func TestPaceShapesNoGroups(t *testing.T) {
 	}
 }
 
-// TestPaceIsAnExtension, in the Yandex dialect too (SYN-14).
+// TestPaceIsAnExtension proves that NoExtensions ignores Request-rate and Visit-time, also in the
+// Yandex dialect (SYN-14).
 func TestPaceIsAnExtension(t *testing.T) {
 	body := []byte("user-agent: *\ncrawl-delay: 2\nrequest-rate: 1/5\nvisit-time: 0600-0845")
 	for d, want := range map[Dialect]time.Duration{Google: 0, Yandex: 2 * time.Second, GoogleOSS: 0} {
@@ -118,7 +119,7 @@ func TestPaceIsAnExtension(t *testing.T) {
 	}
 }
 
-// TestPaceIsBounded: a file that names thousands of hours.
+// TestPaceIsBounded proves that the rules of a file with thousands of hours stay small.
 func TestPaceIsBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("user-agent: *\n")

@@ -14,10 +14,10 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestRequirements fails if a requirement that has examples is not exercised,
-// or an example is of none: every line of the files is run in at least one
-// dialect, classic apart, and checks something. Of the others it must be known which
-// test is of them, or why none is.
+// TestRequirements proves that each requirement has a test and each example a requirement. Every
+// example must check something and, unless its dialect is classic, run in at least one dialect. For a
+// requirement without examples, testdata/requirements-elsewhere.txt must name a test, or the reason
+// why there is none.
 func TestRequirements(t *testing.T) {
 	exercised := make(map[string]bool)
 	for _, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {
@@ -29,7 +29,7 @@ func TestRequirements(t *testing.T) {
 		exercised[e.Req] = exercised[e.Req] || len(exampleDialects(t, e.Dialect)) > 0
 	}
 	for _, text := range robotstest.Lines(t, "testdata/fetch-examples.jsonl") {
-		var x struct{ Req, Dialect, Want string } // what else there is, package gate reads
+		var x struct{ Req, Dialect, Want string } // package gate reads the other fields
 		if err := json.Unmarshal([]byte(text), &x); err != nil {
 			t.Fatal(err)
 		}
@@ -58,10 +58,10 @@ func TestRequirements(t *testing.T) {
 	checkRequirementNumbers(t, slices.Concat(want, elsewhere))
 }
 
-// requirementsTestedElsewhere returns the requirements that have no examples. It fails the test if
-// the one that is named for one of them does not exist.
+// requirementsTestedElsewhere returns the requirements without examples. It fails the test if a test
+// that is named for one of them does not exist.
 func requirementsTestedElsewhere(t *testing.T) (reqs []string) {
-	sources := map[string]string{} // of tests, by directory
+	sources := map[string]string{} // the sources of the tests, by directory
 	for _, text := range robotstest.Lines(t, "testdata/requirements-elsewhere.txt") {
 		req, where, _ := strings.Cut(text, " ")
 		dir, test, _ := strings.Cut(where, " ")
@@ -79,7 +79,7 @@ func requirementsTestedElsewhere(t *testing.T) (reqs []string) {
 	return reqs
 }
 
-// testSourceIn returns the text of a directory's tests.
+// testSourceIn returns the source of all tests in a directory.
 func testSourceIn(t *testing.T, dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil || len(files) == 0 {
@@ -96,15 +96,15 @@ func testSourceIn(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// checkRequirementNumbers fails the test unless each number from 1 to the highest of its letters
-// stands once.
+// checkRequirementNumbers fails the test unless the numbers of each letter code run from 1 without gaps
+// and repetitions.
 func checkRequirementNumbers(t *testing.T, reqs []string) {
 	count, highest := map[string]int{}, map[string]int{}
 	for _, req := range reqs {
 		letters, digits, _ := strings.Cut(req, "-")
 		n, err := strconv.Atoi(digits)
 		if err != nil {
-			t.Errorf("%q is no requirement", req)
+			t.Errorf("%q is not a requirement code", req)
 		}
 		count[req]++
 		highest[letters] = max(highest[letters], n)

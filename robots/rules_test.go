@@ -79,8 +79,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestNestedPrefixes pins the search among prefixes of which most are prefixes
-// of others, against trying one after the other.
+// TestNestedPrefixes compares the search among many nested prefixes with a linear search.
 func TestNestedPrefixes(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 15 {
@@ -106,7 +105,7 @@ func TestNestedPrefixes(t *testing.T) {
 	}
 }
 
-// TestRulesCheckAllocatesNothing pins it for every way a rule can match.
+// TestRulesCheckAllocatesNothing proves it for every way in which a rule can match.
 func TestRulesCheckAllocatesNothing(t *testing.T) {
 	rules := rulesOf("Disallow: /a\nAllow: /a/b\nDisallow: /*.php$\nDisallow: /file-%2A*x\nDisallow: /*%24$\n")
 	var us []decorum.URL
@@ -123,8 +122,7 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestRulesKeepNoFile pins that rules do not hold on to the text of a file,
-// most of which is not about them.
+// TestRulesKeepNoFile proves that rules do not keep the text of the file in memory.
 func TestRulesKeepNoFile(t *testing.T) {
 	file := Parse([]byte("User-agent: bot\nDisallow: /a\n"+strings.Repeat("# much else\n", 1000)), Google)
 	rules := file.RulesFor(AgentFromName("bot"))
@@ -136,5 +134,5 @@ func TestRulesKeepNoFile(t *testing.T) {
 	}
 }
 
-// sharesMemory reports whether a and b are the same bytes in memory.
+// sharesMemory reports whether a is part of b in memory.
 func sharesMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }

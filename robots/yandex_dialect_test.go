@@ -53,7 +53,7 @@ func FuzzContainsToken(f *testing.F) {
 	})
 }
 
-// TestYandexRank pins which of a file's records speaks to whom.
+// TestYandexRank lists which user-agent values name which agents.
 func TestYandexRank(t *testing.T) {
 	for _, test := range []struct {
 		req, agent string
@@ -96,7 +96,7 @@ func TestYandexLines(t *testing.T) {
 		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []syntax.Line{testLine("a.ru", 1, syntax.Host), testLine("s", 2, syntax.CleanParam), testLine("1", 3, syntax.CrawlDelay)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			// Extensions to Google's format are none to Yandex's.
+			// The extensions of Google's format belong to Yandex's.
 			got := ParseOptions{Dialect: Yandex, NoExtensions: true}.Parse([]byte(test.body)).lines
 			if len(got) != len(test.want) || len(got) > 0 && !reflect.DeepEqual(got, test.want) {
 				t.Errorf("lines = %v, want %v", got, test.want)
@@ -127,7 +127,7 @@ func TestYandexLimit(t *testing.T) {
 	})
 }
 
-// TestNamedOnly pins what binds an agent that rules for "*" do not bind.
+// TestNamedOnly lists which lines bind an agent that ignores the rules for "*".
 func TestNamedOnly(t *testing.T) {
 	u := robotstest.URL(t, "https://example.com/a")
 	const star = "User-agent: *\nDisallow: /\nCrawl-delay: 3\n"

@@ -8,8 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestMatchTime pins MATCH-26: if a star could be tried in more than one place
-// this test would not end.
+// TestMatchTime proves MATCH-26: if matching backtracked over the stars, this test would not end.
 func TestMatchTime(t *testing.T) {
 	path := strings.Repeat("a", 10_000)
 	for _, pattern := range []string{
@@ -55,8 +54,7 @@ func TestNewLiteral(t *testing.T) {
 	}
 }
 
-// FuzzLiteralMeetsURL pins that patterns and URLs meet: a rule matches a link
-// that is written in the same way.
+// FuzzLiteralMeetsURL proves that a rule matches a link with the same spelling.
 func FuzzLiteralMeetsURL(f *testing.F) {
 	for c := range 256 {
 		s := string([]byte{byte(c)})
@@ -83,7 +81,7 @@ func FuzzLiteralMeetsURL(f *testing.F) {
 	})
 }
 
-// TestLength pins what PREC-16 counts.
+// TestLength lists the lengths of patterns as PREC-16 counts them.
 func TestLength(t *testing.T) {
 	for _, test := range []struct {
 		pattern string

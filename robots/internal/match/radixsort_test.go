@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSortByKey pins the order against a plain sort, on keys that share up to
-// many words of eight bytes, are prefixes of each other, or the same.
+// TestSortByKey compares the order with that of a plain sort. The keys have many words of eight bytes
+// in common, are prefixes of each other, or are equal.
 func TestSortByKey(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for range 200 {

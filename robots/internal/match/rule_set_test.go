@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestRuleSetAgainstReference compares the rule that decides with that of the reference, and
-// with the first of those that match.
+// TestRuleSetAgainstReference compares the rule that decides with that of the reference, and with the
+// first of MatchingRules.
 func TestRuleSetAgainstReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	word := func(from []string, n int) (s string) {
@@ -49,7 +49,7 @@ func TestRuleSetAgainstReference(t *testing.T) {
 	}
 }
 
-// TestRuleSetOfGoogleOSS: an Allow of an index page is a rule of its folder, too.
+// TestRuleSetOfGoogleOSS proves that an allow line for an index page also allows its directory.
 func TestRuleSetOfGoogleOSS(t *testing.T) {
 	set := match.NewRuleSet([]match.Rule{{Text: "disallow: /", Line: 1}, {Text: "allow: /a/index.html", Line: 2, Allow: true}}, true)
 	for path, want := range map[string]int{"/a/index.html": 2, "/a/": 2, "/a/b": 1} {
