@@ -97,7 +97,7 @@ func TestExplainIsCheck(t *testing.T) {
 		u := robotstest.URL(t, "http://h/"+word("aab/*$", 12))
 		e := rules.Explain(u)
 		if e.Verdict != rules.Check(u) {
-			t.Fatalf("%s: explained as %+v, judged as %+v\n%s", u, e.Verdict, rules.Check(u), file.String())
+			t.Fatalf("%s: the explanation has %+v, Check returns %+v\n%s", u, e.Verdict, rules.Check(u), file.String())
 		}
 		for i, m := range e.Matches {
 			matches++

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// describeSignals returns signals in short.
+// describeSignals returns signals in a short form.
 func describeSignals(all Signals) []string {
 	var got []string
 	for _, s := range all {
@@ -62,7 +62,7 @@ func TestHeaderSignals(t *testing.T) {
 	}
 }
 
-// What is nested without end takes no longer than what is not.
+// TestHeaderSignalsAreLinear proves that deeply nested lists take no longer than flat ones.
 func TestHeaderSignalsAreLinear(t *testing.T) {
 	const long = 1 << 20
 	for _, list := range []string{"(,", `a="(,`, "a=n,", `\",`, ")(,", `",`} {
@@ -84,7 +84,7 @@ func FuzzHeaderSignals(f *testing.F) {
 		if strings.ContainsAny(list, `"()\`) {
 			return
 		}
-		for _, s := range got { // an independent reading of a plain list
+		for _, s := range got { // compare with an independent parser for plain lists
 			last := Unset
 			for part := range strings.SplitSeq(list, ",") {
 				part, _, _ = strings.Cut(part, ";")

@@ -21,14 +21,14 @@ func TestCheckForPurposes(t *testing.T) {
 	}{
 		{"abot", nil, "/", "", 0},
 		{"abot", []string{"search"}, "/", "", 0},
-		{"abot", []string{"ai-input"}, "/", "", 0}, // nobody names it
+		{"abot", []string{"ai-input"}, "/", "", 0}, // no line names the purpose
 		{"abot", []string{"ai-train"}, "/", "content-signal: ai-train=n", 2},
 		{"abot", []string{"search", "ai-train"}, "/", "content-signal: ai-train=n", 2},
 		{"abot", []string{"ai-train"}, "/closed/x", "content-signal: ai-train=n", 2},
 		{"other", []string{"search"}, "/", "content-signal: search=n", 8},
 		{"other", []string{"ai-train"}, "/", "", 0},
 		{"abot", []string{"ai-train"}, "/robots.txt", "", 0},
-		{"abot", []string{"archive"}, "/closed/x", "", 0}, // there is no category for it
+		{"abot", []string{"archive"}, "/closed/x", "", 0}, // Content-Usage lacks a category for it
 		{"general", []string{"search"}, "/", "", 0},
 		{"general", []string{"archive"}, "/", "content-usage: bots=n", 12},
 		{"general", []string{"search", "ai-train"}, "/", "content-usage: bots=n", 12},
@@ -50,7 +50,7 @@ func TestConflict(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		signals Signals
-		against string // of search, ai-input, ai-train, archive: those that are objected to
+		against string // the purposes that conflict, of search, ai-input, ai-train, archive
 	}{
 		{"nothing", nil, ""},
 		{"allowed", Signals{signal(InHeader, "content-usage", "train-ai", Allowed)}, ""},
@@ -79,7 +79,7 @@ func TestConflict(t *testing.T) {
 			t.Errorf("%s: against %q, want %q", tt.name, got, tt.against)
 		}
 		if tt.signals.ConflictWithPurposes(nil) != nil {
-			t.Errorf("%s: objected to no purpose", tt.name)
+			t.Errorf("%s: a conflict without a purpose", tt.name)
 		}
 	}
 	for want, s := range map[string]Signal{
@@ -93,8 +93,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestExemptAgentIsAskedToo: what a file asks everybody of the use of content binds those
-// too whom its rules for everybody do not bind (EXC-09).
+// TestExemptAgentIsAskedToo proves that an agent that ignores the rules for "*" is still bound by the
+// preferences for "*" about the use of content (EXC-09).
 func TestExemptAgentIsAskedToo(t *testing.T) {
 	f, agent := robots.Parse([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n"), robots.Yandex), robots.AgentFromName("YandexDirect")
 	rules, usage, u := f.RulesFor(agent), Compile(f, agent), robotstest.URL(t, "http://h/a")

@@ -14,20 +14,20 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// compile returns what lines say to everybody.
+// compile returns the rules and the preferences of a file with the lines for "*".
 func compile(lines string) (*robots.Rules, *Rules) {
 	f := robots.Parse([]byte("User-agent: *\n"+lines), robots.Google)
 	return f.RulesFor(robots.Agent{}), Compile(f, robots.Agent{})
 }
 
-// usageRulesOf returns what lines ask of everybody.
+// usageRulesOf returns the preferences of a file with the lines for "*".
 func usageRulesOf(lines string) *Rules {
 	_, usage := compile(lines)
 	return usage
 }
 
-// However often and in however many spellings a file speaks of one path, a check
-// does what it does for a file that speaks of it once.
+// TestCheckForIsBounded proves that a check does not get slower if a file repeats one path many times, in
+// many spellings.
 func TestCheckForIsBounded(t *testing.T) {
 	u := robotstest.URL(t, "http://h/aaaaaaaaaaaaaaaa")
 	for name, line := range map[string]func(i int) string{
@@ -51,8 +51,7 @@ func TestCheckForIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsageAgainstReference compares what is compiled with a reading of one line
-// after the other.
+// TestUsageAgainstReference compares compiled rules with a reference that reads one line after the other.
 func TestUsageAgainstReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
@@ -76,7 +75,7 @@ func compareByField(a, b Signal) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Category, b.Category))
 }
 
-// refUsage reads the lines that compile reads, for each URL anew.
+// refUsage returns the preferences for a URL. It reads all lines for each URL.
 func refUsage(text string, u decorum.URL) (all Signals) {
 	for _, f := range []string{"content-usage", "content-signal"} {
 		longest, best := -1, map[string]Signal{}
@@ -107,7 +106,7 @@ func refUsage(text string, u decorum.URL) (all Signals) {
 	return all
 }
 
-// refPreferences reads a list in which nothing is quoted.
+// refPreferences parses a list without quotes.
 func refPreferences(list string) map[string]Preference {
 	said := map[string]Preference{}
 	for pref := range strings.SplitSeq(list, ", ") {
@@ -124,8 +123,8 @@ func refPreferences(list string) map[string]Preference {
 	return said
 }
 
-// BenchmarkCheckForHostile judges a URL by files that are as long as they may
-// be, of lines that speak of its use.
+// BenchmarkCheckForHostile checks a URL with files of the maximum size that consist of preferences about
+// its use.
 func BenchmarkCheckForHostile(b *testing.B) {
 	many := make([]string, syntax.MaxCategories)
 	for i := range many {
@@ -158,7 +157,7 @@ func BenchmarkCheckForHostile(b *testing.B) {
 	}
 }
 
-// escapedSpelling escapes those letters of a path that the bits of i name.
+// escapedSpelling escapes the letters of a path that correspond to the bits of i.
 func escapedSpelling(path string, i int) string {
 	var b strings.Builder
 	for n, c := range []byte(path) {
@@ -171,8 +170,8 @@ func escapedSpelling(path string, i int) string {
 	return b.String()
 }
 
-// wildcardPath puts three wildcards into a path of one length, at other places for
-// each i below 8000.
+// wildcardPath returns a path of fixed length with three wildcards, at different places for each i below
+// 8000.
 func wildcardPath(i int) string {
 	x, y, z := i%20, i/20%20, i/400%20
 	as := strings.Repeat("a", 60)

@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestSignalsShapeNoGroup pins GRP-08: they are no rules.
+// TestSignalsShapeNoGroup proves GRP-08: signal lines do not end a run of user-agent lines.
 func TestSignalsShapeNoGroup(t *testing.T) {
 	f := robots.Parse([]byte("User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /x\n"), robots.Google)
 	u := robotstest.URL(t, "http://h/x")

@@ -20,7 +20,7 @@ func TestTDMRep(t *testing.T) {
 ]`
 	for _, test := range []struct {
 		name, file, path string
-		want             string // "": nothing
+		want             string // "": no signal
 		line             int
 		damage           string
 	}{
@@ -63,12 +63,12 @@ func TestTDMRep(t *testing.T) {
 				t.Errorf("verdict %+v", v)
 			}
 			if !file.Check(u, []string{"search", "archive"}).Allowed {
-				t.Error("a crawl that does not mine is refused")
+				t.Error("a crawl that does not mine text and data is disallowed")
 			}
 		})
 	}
 	if n := len((*TDMRep)(nil).SignalsForURL(robotstest.URL(t, "http://h/"))); n != 0 {
-		t.Error("no file says something")
+		t.Error("a nil TDMRep has signals")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestTDMRepURL(t *testing.T) {
 		t.Error(got)
 	}
 	if !TDMRepURL(decorum.Origin{}).IsZero() {
-		t.Error("no origin has a file")
+		t.Error("the zero Origin has a tdmrep.json")
 	}
 }
 
@@ -89,7 +89,7 @@ func TestUsesTDM(t *testing.T) {
 		}
 	}
 	if PurposesIncludeTDM(nil) {
-		t.Error("no purpose mines")
+		t.Error("without purposes, PurposesIncludeTDM is true")
 	}
 }
 

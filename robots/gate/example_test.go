@@ -15,8 +15,8 @@ import (
 
 const exampleFile = "User-agent: *\nDisallow: /cart\nAllow: /cart/help\nCrawl-delay: 2\n"
 
-// A Gate says when a robots.txt must be asked for, is told what came back, and
-// clears URLs by it for as long as it holds.
+// A Gate says when a robots.txt must be fetched, stores the answer, and clears URLs by its rules while
+// these are in force.
 func ExampleGate() {
 	agent, err := robots.NewAgent("examplebot")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// A lookupExample is one line of testdata/fetch-examples.jsonl.
+// A lookupExample is one line of testdata/fetch-examples.jsonl: a fetch of a robots.txt with its
+// expected outcome.
 type lookupExample struct {
 	Req             string
 	Dialect         string
@@ -35,7 +36,7 @@ type lookupExample struct {
 	Note string
 }
 
-// A scriptedResponse is what a server is to answer.
+// A scriptedResponse describes the answer of a server.
 type scriptedResponse struct {
 	Status   int
 	Error    string
@@ -46,10 +47,10 @@ type scriptedResponse struct {
 		Prefix, Suffix string
 		PadTo          int `json:"pad_to"`
 	}
-	AgeHours float64 `json:"age_hours"` // of a cached copy
+	AgeHours float64 `json:"age_hours"` // the age of a cached copy
 }
 
-// TestLookupExamples runs the examples of how robots.txt files are had.
+// TestLookupExamples runs the examples of fetching robots.txt.
 func TestLookupExamples(t *testing.T) {
 	for i, text := range robotstest.Lines(t, "../testdata/fetch-examples.jsonl") {
 		var x lookupExample
@@ -68,7 +69,7 @@ func TestLookupExamples(t *testing.T) {
 	}
 }
 
-// run sets the scene, makes the lookup, and compares.
+// run sets up the example, fetches the robots.txt, and compares the results.
 func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 	s := newGateTest(t, Config{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
 	page := robotstest.URL(t, "https://example.com/")
@@ -76,7 +77,7 @@ func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 		page = robotstest.URL(t, x.RobotsURL)
 	}
 	x.setUp(s, page)
-	if x.SessionStart && d == robots.Yandex { // to others a session means nothing
+	if x.SessionStart && d == robots.Yandex { // sessions do not matter in other dialects
 		s.newSession()
 	}
 
@@ -84,7 +85,7 @@ func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 	c, err := s.check(page)
 	for err == nil && c.IsForRobots() {
 		if requests == len(x.Responses) {
-			return fmt.Errorf("asks for %v after %d requests", c.URL(), requests)
+			return fmt.Errorf("fetches %v after %d requests", c.URL(), requests)
 		}
 		result := s.recordFetch(c, x.Responses[requests].responseTo(c.URL()))
 		outcome = result.Outcome
@@ -100,7 +101,7 @@ func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 	}
 	got := outcome.String()
 	if requests == 0 && c.FetchSummary().Outcome == OutcomeRules {
-		got = OutcomeCachedRules.String() // to the examples, a lookup that the cache answers
+		got = OutcomeCachedRules.String() // the examples' word for rules from the cache
 	} else if requests == 0 {
 		got = c.FetchSummary().Outcome.String()
 	}
@@ -113,15 +114,15 @@ func (x *lookupExample) run(t *testing.T, d robots.Dialect) error {
 	return x.checkVerdicts(s)
 }
 
-// checkVerdicts makes the checks, each agent with a Gate of its own that knows
-// what the notes tell (CACHE-03).
+// checkVerdicts compares the expected verdicts. Each agent has a separate Gate, which shares the notes
+// (CACHE-03).
 func (x *lookupExample) checkVerdicts(s *gateTest) error {
 	for _, want := range x.Checks {
 		cfg := s.gate.cfg
 		cfg.Agent = robots.AgentFromName(want.Agent)
 		c, err := New(cfg, s.notes).Check(s.t.Context(), s.now, robotstest.URL(s.t, want.URL))
 		if c.IsForRobots() {
-			return fmt.Errorf("agent %s: robots.txt is asked for again", want.Agent)
+			return fmt.Errorf("agent %s: robots.txt is fetched again", want.Agent)
 		}
 		if allowed := err == nil; allowed != want.Allowed {
 			return fmt.Errorf("agent %s, %s: allowed = %v, want %v (%v)", want.Agent, want.URL, allowed, want.Allowed, err)
@@ -130,7 +131,7 @@ func (x *lookupExample) checkVerdicts(s *gateTest) error {
 	return nil
 }
 
-// setUp brings about what the example says was before.
+// setUp creates the state that the example requires.
 func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 	start := s.now
 	if x.Cached != nil {
@@ -139,11 +140,10 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 			x.Cached.Status = http.StatusOK
 		}
 		s.fetchRobots(page, x.Cached.responseTo)
-		s.restart() // its age alone decides, and not that no page has been cleared by it
+		s.restart() // so that only the age of the copy counts, not whether it has cleared a page
 	}
 	if x.UnreachableDays != nil {
-		// A Gate that trusts nothing for long finds the server failing while
-		// the copy would still hold.
+		// A Gate with a short MaxTTL finds the server failing while the copy would still be valid.
 		shortTTL := *s
 		shortTTL.gate = New(Config{MaxTTL: time.Minute}, s.notes)
 		for days := *x.UnreachableDays; days > 0; days-- {
@@ -158,7 +158,7 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 	}
 }
 
-// responseTo returns the response of a server that is asked for u, nil for none.
+// responseTo returns the response to a request of u, nil for a failed request.
 func (r scriptedResponse) responseTo(u decorum.URL) *decorum.Response {
 	if r.Error != "" {
 		return nil
@@ -177,7 +177,7 @@ func (r scriptedResponse) responseTo(u decorum.URL) *decorum.Response {
 	return res
 }
 
-// A gateTest is a Gate, its notes, and the time.
+// A gateTest is a Gate with its notes and the current time.
 type gateTest struct {
 	t     testing.TB
 	gate  *Gate
@@ -185,10 +185,10 @@ type gateTest struct {
 	now   time.Time
 }
 
-// testStart is when scenes begin.
+// testStart is the time at which each gateTest begins.
 var testStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// newGateTest sets a scene. In the Yandex dialect its session began a month ago.
+// newGateTest returns a gateTest with empty notes. In the Yandex dialect its session began a month ago.
 func newGateTest(t testing.TB, cfg Config) *gateTest {
 	t.Helper()
 	if cfg.Dialect == robots.Yandex && cfg.SessionStart.IsZero() {
@@ -204,10 +204,10 @@ func newGateTest(t testing.TB, cfg Config) *gateTest {
 	return &gateTest{t, New(cfg, notes), notes, testStart}
 }
 
-// restart makes the process begin anew: only the notes remain.
+// restart simulates a restart of the process, of which only the notes remain.
 func (s *gateTest) restart() { s.gate = New(s.gate.cfg, s.notes) }
 
-// newSession is a restart that begins a session.
+// newSession is a restart that begins a new session.
 func (s *gateTest) newSession() {
 	s.gate.cfg.SessionStart = s.now
 	s.restart()
@@ -217,7 +217,7 @@ func (s *gateTest) check(u decorum.URL) (Clearance, error) {
 	return s.gate.Check(s.t.Context(), s.now, u)
 }
 
-// recordFetch hands in a response; nil stands for a failed download.
+// recordFetch passes a response to Gate.RecordFetch; nil means a failed request.
 func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) RecordFetchResult {
 	s.t.Helper()
 	var fetchErr error
@@ -231,21 +231,21 @@ func (s *gateTest) recordFetch(c Clearance, res *decorum.Response) RecordFetchRe
 	return result
 }
 
-// fetchRobots makes the visit that must come before one to page.
+// fetchRobots expects that robots.txt must be fetched before page, and records its answer.
 func (s *gateTest) fetchRobots(page decorum.URL, answer func(decorum.URL) *decorum.Response) RecordFetchResult {
 	s.t.Helper()
 	return s.recordFetch(s.wantRobotsFetch(page), answer(page.Origin().RobotsURL()))
 }
 
-// wantDelay expects the pause that the origin's rules ask for; 0: none.
+// wantDelay expects the delay that the rules of the origin demand; 0: no delay.
 func (s *gateTest) wantDelay(o decorum.Origin, want time.Duration) {
 	s.t.Helper()
 	if delay, _, err := s.gate.DelayAndNextAllowedTime(s.t.Context(), o, s.now); err != nil || delay != want {
-		s.t.Errorf("at %v: Pace(%v) = %v, %v; want %v", s.now, o, delay, err, want)
+		s.t.Errorf("at %v: DelayAndNextAllowedTime(%v) = %v, %v; want %v", s.now, o, delay, err, want)
 	}
 }
 
-// wantRobotsFetch expects that robots.txt must be visited before page.
+// wantRobotsFetch expects that robots.txt must be fetched before page.
 func (s *gateTest) wantRobotsFetch(page decorum.URL) Clearance {
 	s.t.Helper()
 	c, err := s.check(page)
@@ -258,8 +258,8 @@ func (s *gateTest) wantRobotsFetch(page decorum.URL) Clearance {
 	return c
 }
 
-// respondWith scripts a response from a status and, in pairs, names and values of
-// headers; a value without name is the body.
+// respondWith describes a response by its status, then names and values of headers in pairs, then the
+// body.
 func respondWith(status int, rest ...string) func(decorum.URL) *decorum.Response {
 	r := scriptedResponse{Status: status, Headers: map[string]string{}}
 	for len(rest) > 1 {
@@ -270,5 +270,5 @@ func respondWith(status int, rest ...string) func(decorum.URL) *decorum.Response
 	return r.responseTo
 }
 
-// failDownload scripts a failed download.
+// failDownload describes a failed request.
 func failDownload(decorum.URL) *decorum.Response { return nil }

@@ -15,7 +15,7 @@ func TestGateExplain(t *testing.T) {
 	g := New(Config{}, memory.New(memory.Config{}))
 	page := robotstest.URL(t, "https://example.com/a")
 	if e, err := g.Explain(ctx, page.Origin(), page); err != nil || e.Allowed || e.SHA256 != "" {
-		t.Errorf("while nothing is known: %+v, %v", e, err)
+		t.Errorf("while no rules are known: %+v, %v", e, err)
 	}
 	now := time.Now()
 	c, err := g.Check(ctx, now, page)

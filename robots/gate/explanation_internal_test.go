@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/aiuse"
 )
 
-// TestExplanationKeys pins the order of the keys of an explanation in JSON, which scripts may
-// compare as text.
+// TestExplanationKeys proves the order of the keys of an explanation in JSON, which scripts may compare
+// as text.
 func TestExplanationKeys(t *testing.T) {
 	u, err := decorum.ParseURL("http://a.example/x")
 	if err != nil {

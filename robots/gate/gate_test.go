@@ -12,8 +12,8 @@ import (
 
 const someRules = "User-agent: *\nDisallow: /a\nCrawl-delay: 7\n\nSitemap: https://cdn.example.net/map.xml\n"
 
-// wantCheck asserts what Check says of a URL. The words are "open", "robots.txt",
-// or the Kind of the error. Peek must say the same before, and make no difference to it.
+// wantCheck expects a result of Check for a URL: pageCleared, robotsFirst or the kind of the error. It
+// also calls Peek before Check: the two must agree, and Peek must not influence Check.
 func (s *gateTest) wantCheck(u decorum.URL, want string) (Clearance, error) {
 	s.t.Helper()
 	peeked, peekErr := s.gate.Peek(s.t.Context(), s.now, u)
@@ -35,7 +35,7 @@ func (s *gateTest) wantCheck(u decorum.URL, want string) (Clearance, error) {
 		s.t.Errorf("at %v: Check(%v) = %s (%v), want %s", s.now.Format(time.DateTime), u, got, err, want)
 	}
 	if (err == nil) != c.WasIssued() {
-		s.t.Errorf("Check(%v): Clearance.Valid() = %v with error %v", u, c.WasIssued(), err)
+		s.t.Errorf("Check(%v): Clearance.WasIssued() = %v with error %v", u, c.WasIssued(), err)
 	}
 	return c, err
 }
@@ -48,17 +48,17 @@ const (
 	unreachable = string(decorum.Unreachable)
 )
 
-// TestStatus is the table of what each status, or none, means for an origin
-// whose robots.txt is asked for the first time.
+// TestStatus lists the effect of each status, and of a failed request, on an origin whose robots.txt is
+// fetched for the first time.
 func TestStatus(t *testing.T) {
 	const last = 1000
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	next := 0
 	for _, row := range []struct {
 		req     string
-		to      int // from where the row before ends
+		to      int // the row covers the statuses from the end of the row before up to this one
 		outcome Outcome
-		a, b    string // what Check says of /a, which the body disallows, and /b
+		a, b    string // the results of Check for /a, which the body disallows, and /b
 	}{
 		{"FETCH-27", 199, OutcomeDisallowAll, unreachable, unreachable},
 		{"FETCH-01", 299, OutcomeRules, disallowed, pageCleared},
@@ -69,14 +69,14 @@ func TestStatus(t *testing.T) {
 		{"FETCH-10", 429, OutcomeDisallowAll, unreachable, unreachable},
 		{"FETCH-07", 499, OutcomeAllowAll, pageCleared, pageCleared},
 		{"FETCH-09", 599, OutcomeDisallowAll, unreachable, unreachable},
-		{"FETCH-18", last, OutcomeDisallowAll, unreachable, unreachable}, // no status at all
+		{"FETCH-18", last, OutcomeDisallowAll, unreachable, unreachable}, // a failed request
 	} {
 		t.Run(fmt.Sprintf("%s/%d to %d", row.req, next, row.to), func(t *testing.T) {
 			for ; next <= row.to; next++ {
 				s := newGateTest(t, Config{})
 				result := s.fetchRobots(b, respondWith(next, someRules))
 				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) || (result.PostponedErr == nil) != result.HasRulesInForce {
-					t.Errorf("status %d: lesson %+v, want outcome %v", next, result, row.outcome)
+					t.Errorf("status %d: result %+v, want outcome %v", next, result, row.outcome)
 				}
 				s.wantCheck(a, row.a)
 				s.wantCheck(b, row.b)
@@ -100,7 +100,7 @@ func TestFailuresPostponeTheOrigin(t *testing.T) {
 			s := newGateTest(t, Config{})
 			result, err := s.gate.RecordFetch(t.Context(), s.now, s.wantRobotsFetch(page), visit.res, visit.err)
 			if err != nil || result.HasRulesInForce || result.Outcome != OutcomeDisallowAll {
-				t.Errorf("Learn = %+v, %v; want it closed", result, err)
+				t.Errorf("RecordFetch = %+v, %v; want it postponed", result, err)
 			}
 			s.wantCheck(page, unreachable)
 		})
@@ -134,13 +134,13 @@ func TestNotFoundPages(t *testing.T) {
 	}
 }
 
-// TestRecordFetchResult pins what a caller is told, and what a Clearance can show.
+// TestRecordFetchResult tests the results of RecordFetch and the methods of a Clearance.
 func TestRecordFetchResult(t *testing.T) {
 	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b?q=1")
 	result := s.fetchRobots(a, respondWith(200, someRules))
 	if !result.HasRulesInForce || result.Origin != a.Origin() || !result.RedirectURL.IsZero() {
-		t.Errorf("lesson = %+v", result)
+		t.Errorf("result = %+v", result)
 	}
 	sitemaps, err := s.gate.Sitemaps(t.Context(), a.Origin())
 	if err != nil || len(sitemaps) != 1 || sitemaps[0].String() != "https://cdn.example.net/map.xml" {
@@ -172,12 +172,11 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 	s.wantCheck(decorum.URL{}, string(decorum.Invalid))
 	if (Clearance{}).WasIssued() || (Clearance{}).FetchSummary() != (FetchSummary{}) {
-		t.Error("the zero Clearance is good for something")
+		t.Error("the zero Clearance is valid")
 	}
 }
 
-// TestForeignClearance: Learn takes only what this Gate has cleared for a
-// robots.txt.
+// TestForeignClearance proves that RecordFetch rejects a Clearance of another Gate or for a page.
 func TestForeignClearance(t *testing.T) {
 	s, other := newGateTest(t, Config{}), newGateTest(t, Config{})
 	page, known := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://a.test/")
@@ -187,16 +186,16 @@ func TestForeignClearance(t *testing.T) {
 	cleared, _ := s.wantCheck(known, pageCleared)
 	for name, c := range map[string]Clearance{"zero": {}, "of another gate": theirs, "of a page": cleared} {
 		if _, err := s.gate.RecordFetch(t.Context(), s.now, c, nil, nil); !errors.Is(err, decorum.Invalid) {
-			t.Errorf("Learn with a Clearance %s: %v, want it refused", name, err)
+			t.Errorf("RecordFetch with a Clearance %s: %v, want it refused", name, err)
 		}
-		s.gate.CancelFetch(c) // must not do harm
+		s.gate.CancelFetch(c) // must have no effect
 		s.wantCheck(page, pending)
 		s.wantCheck(known, pageCleared)
 	}
 }
 
-// TestRobotsURLIsAPage pins FETCH-29: a link to robots.txt waits for the rules
-// like any page, and no rule can disallow it.
+// TestRobotsURLIsAPage proves FETCH-29: a link to robots.txt waits for the rules like every page, and
+// no rule can disallow it.
 func TestRobotsURLIsAPage(t *testing.T) {
 	s := newGateTest(t, Config{})
 	u := robotstest.URL(t, "https://example.com/robots.txt")
@@ -208,8 +207,8 @@ func TestRobotsURLIsAPage(t *testing.T) {
 	s.wantCheck(robotstest.URL(t, "https://example.com/"), disallowed)
 }
 
-// TestClearanceForURL: what rules have cleared one URL for, they clear another for, or not,
-// though they hold for no second one.
+// TestClearanceForURL proves that ClearOtherURL decides by the rules that cleared the first URL, even if
+// these are no longer in force for a second page.
 func TestClearanceForURL(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page, file := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://example.com/.well-known/tdmrep.json")
@@ -223,7 +222,7 @@ func TestClearanceForURL(t *testing.T) {
 	if no, err := c.ClearOtherURL(robotstest.URL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
 		t.Errorf("%+v, %v, want it disallowed", no, err)
 	}
-	lookup, _ := s.wantCheck(page, robotsFirst) // they have served
+	lookup, _ := s.wantCheck(page, robotsFirst) // the rules have cleared a page
 	for name, no := range map[string]struct {
 		c Clearance
 		u decorum.URL
@@ -234,7 +233,7 @@ func TestClearanceForURL(t *testing.T) {
 	}
 }
 
-// TestOriginsAreApart pins LOC-03 and LOC-16.
+// TestOriginsAreApart proves LOC-03 and LOC-16.
 func TestOriginsAreApart(t *testing.T) {
 	s := newGateTest(t, Config{})
 	s.fetchRobots(robotstest.URL(t, "https://example.com/"), respondWith(200, "User-agent: *\nDisallow: /\n"))
@@ -243,12 +242,12 @@ func TestOriginsAreApart(t *testing.T) {
 	}
 }
 
-// TestTruncated pins FMT-11 for a body that the fetcher cut.
+// TestTruncated proves FMT-11 for a body that the fetcher cut.
 func TestTruncated(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
 		truncated  bool
-		want       string // of /private
+		want       string // the result of Check for /private
 	}{
 		{"whole", "User-agent: *\nDisallow: /p", false, disallowed},
 		{"cut within a line", "User-agent: *\nDisallow: /p", true, pageCleared},
@@ -268,8 +267,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestNotesFail: what cannot be read is not allowed, what cannot be kept is
-// not learnt.
+// TestNotesFail proves that a page is not allowed if the notes cannot be read, and that an answer has
+// no effect if it cannot be stored.
 func TestNotesFail(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, Config{})
@@ -281,10 +280,10 @@ func TestNotesFail(t *testing.T) {
 	c := s.wantRobotsFetch(page)
 	s.notes.failing = true
 	if _, err := s.gate.RecordFetch(t.Context(), s.now, c, respondWith(200)(page), nil); !errors.Is(err, errNotesFailed) {
-		t.Errorf("Learn: %v", err)
+		t.Errorf("RecordFetch: %v", err)
 	}
 	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page, robotstest.URL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
-		t.Errorf("CheckHop: %v", err)
+		t.Errorf("CheckRobotsRedirect: %v", err)
 	}
 	s.wantCheck(page, pending)
 	s.notes.failing = false
@@ -292,7 +291,7 @@ func TestNotesFail(t *testing.T) {
 	s.wantCheck(page, robotsFirst)
 }
 
-// TestDamagedNote: a note that cannot be read is no permission.
+// TestDamagedNote proves that a damaged note permits nothing.
 func TestDamagedNote(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, Config{})
@@ -335,7 +334,7 @@ func TestGateConfig(t *testing.T) {
 		"retry above its max": {Backoff: Backoff{First: 2, Max: 1}},
 	} {
 		if cfg.Validate() == nil {
-			t.Errorf("%s is taken for valid", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 	for name, cfg := range map[string]Config{

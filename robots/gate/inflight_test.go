@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestOneLookup pins FETCH-31: of 100 workers that come to a new origin, one
-// fetches robots.txt, the others are told to wait.
+// TestOneLookup proves FETCH-31: if 100 workers check URLs of a new origin, one fetches the robots.txt
+// and 99 have to wait.
 func TestOneLookup(t *testing.T) {
 	s := newGateTest(t, Config{})
 	var asked, waits atomic.Int32
@@ -36,13 +36,13 @@ func TestOneLookup(t *testing.T) {
 	}
 	all.Wait()
 	if asked.Load() != 1 || waits.Load() != 99 {
-		t.Fatalf("%d ask, %d wait; want 1 and 99", asked.Load(), waits.Load())
+		t.Fatalf("%d fetch, %d wait; want 1 and 99", asked.Load(), waits.Load())
 	}
 	s.recordFetch(winner, respondWith(200, someRules)(winner.URL()))
 	s.wantCheck(robotstest.URL(t, "https://example.com/b"), pageCleared)
 }
 
-// TestFetchInFlight: who may look up an origin, and until when.
+// TestFetchInFlight proves which caller may fetch the robots.txt of an origin, and until when.
 func TestFetchInFlight(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -50,12 +50,12 @@ func TestFetchInFlight(t *testing.T) {
 	_, err := s.wantCheck(page, pending)
 	var postponed *OriginPostponedError
 	if !errors.As(err, &postponed) || !postponed.Until.Equal(s.now.Add(2*time.Minute)) || postponed.Suspended {
-		t.Errorf("closed = %+v", postponed)
+		t.Errorf("postponed = %+v", postponed)
 	}
 
-	s.now = s.now.Add(2 * time.Minute) // it ran out
+	s.now = s.now.Add(2 * time.Minute) // the lease has expired
 	forgotten := s.wantRobotsFetch(page)
-	s.gate.CancelFetch(lost) // no longer its to give back
+	s.gate.CancelFetch(lost) // another Clearance has the lease
 	s.wantCheck(page, pending)
 	s.gate.CancelFetch(forgotten)
 
@@ -63,19 +63,19 @@ func TestFetchInFlight(t *testing.T) {
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.recordFetch(late, respondWith(404)(late.URL()))
 		if l.HasRulesInForce || l.PostponedErr == nil || !l.PostponedErr.Until.Equal(s.now.Add(2*time.Minute)) {
-			t.Errorf("lesson for one who came late: %+v", l)
+			t.Errorf("result for one who came late: %+v", l)
 		}
 	}
 	s.wantCheck(page, pending)
 	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
 	if l := s.recordFetch(c, respondWith(500)(c.URL())); !l.HasRulesInForce || l.Outcome != OutcomeRules {
-		t.Errorf("lesson for one who came twice: %+v", l)
+		t.Errorf("result for one who came twice: %+v", l)
 	}
 	s.wantCheck(page, pageCleared)
 }
 
-// TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
-// still good.
+// TestLateAnswerCounts proves that an answer counts after its lease has expired, unless another caller
+// has taken the lease.
 func TestLateAnswerCounts(t *testing.T) {
 	s := newGateTest(t, Config{FetchLeaseTimeout: time.Minute})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -85,7 +85,7 @@ func TestLateAnswerCounts(t *testing.T) {
 	s.wantCheck(page, pageCleared)
 }
 
-// TestGatesShareNotes: what one Gate has learnt, others need not ask.
+// TestGatesShareNotes proves that a Gate does not fetch what another one has stored in the same notes.
 func TestGatesShareNotes(t *testing.T) {
 	a := newGateTest(t, Config{})
 	b := *a
@@ -111,7 +111,7 @@ func TestGatesShareNotes(t *testing.T) {
 	both(pageCleared)
 }
 
-// TestShorterTTLIsKept: a Gate does not trust what another one lets live longer.
+// TestShorterTTLIsKept proves that a Gate applies its own MaxTTL to answers that another Gate stored.
 func TestShorterTTLIsKept(t *testing.T) {
 	s := newGateTest(t, Config{MaxTTL: 7 * day})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -122,8 +122,8 @@ func TestShorterTTLIsKept(t *testing.T) {
 	s.wantCheck(page, robotsFirst)
 }
 
-// TestOriginCacheIsBounded: origins beyond the bound are forgotten and read again,
-// those whose lookup is under way are not.
+// TestOriginCacheIsBounded proves that origins beyond the limit are evicted and read again, except those
+// whose robots.txt is being fetched.
 func TestOriginCacheIsBounded(t *testing.T) {
 	s := newGateTest(t, Config{MaxCachedOrigins: 10})
 	origin := func(i int) decorum.URL { return robotstest.URL(t, fmt.Sprintf("https://h%d.test/b", i)) }
@@ -150,8 +150,8 @@ func TestOriginCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestEvictedEntry: who waited for an entry that was evicted meanwhile gets
-// the one that has taken its place, as everybody else does.
+// TestEvictedEntry proves that a goroutine that waits for the lock of an entry which is evicted
+// meanwhile gets the same new entry as all other goroutines.
 func TestEvictedEntry(t *testing.T) {
 	o := robotstest.URL(t, "https://example.com/").Origin()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -180,8 +180,8 @@ func TestEvictedEntry(t *testing.T) {
 	}
 }
 
-// TestManyWorkers runs many lookups of few origins in a memory too small for
-// them: each origin is asked for once, by one worker at a time.
+// TestManyWorkers checks few origins with many workers and a cache that is too small for them. Each
+// robots.txt is fetched once, by one worker at a time.
 func TestManyWorkers(t *testing.T) {
 	s := newGateTest(t, Config{MaxCachedOrigins: 3})
 	const origins = 20
@@ -210,13 +210,13 @@ func TestManyWorkers(t *testing.T) {
 	all.Wait()
 	for n := range asked {
 		if got := asked[n].Load(); got != 1 {
-			t.Errorf("origin %d was asked %d times", n, got)
+			t.Errorf("the robots.txt of origin %d was fetched %d times", n, got)
 		}
 	}
 }
 
-// BenchmarkGateCheck is a visit cleared by known rules; in parallel, by as
-// many workers as there are cores.
+// BenchmarkGateCheck measures Check with known rules; in parallel, with as many workers as there are
+// cores.
 func BenchmarkGateCheck(b *testing.B) {
 	s := newGateTest(b, Config{})
 	pages := make([]decorum.URL, 1000)

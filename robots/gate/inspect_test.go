@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestPostponedReason: it says what Check says, and leaves the lookup to others.
+// TestPostponedReason proves that PostponedReason agrees with Check and takes no fetch lease.
 func TestPostponedReason(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/")
@@ -22,7 +22,7 @@ func TestPostponedReason(t *testing.T) {
 			got = c.Reason
 		}
 		if err != nil || got != want {
-			t.Errorf("closed: %q, %v; want %q", got, err, want)
+			t.Errorf("postponed: %q, %v; want %q", got, err, want)
 		}
 		checkErr := s.gate.CheckKnown(t.Context(), s.now, page)
 		if errors.Is(checkErr, decorum.Unreachable) != (want != "") {
@@ -41,6 +41,6 @@ func TestPostponedReason(t *testing.T) {
 	s.wantCheck(page, unreachable)
 	s.now = s.now.Add(5 * time.Minute)
 	closed("")
-	s.fetchRobots(page, respondWith(200, "")) // nobody has claimed it
+	s.fetchRobots(page, respondWith(200, "")) // no caller has the lease
 	closed("")
 }

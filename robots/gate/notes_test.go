@@ -9,19 +9,19 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// noteID is where a note is kept.
+// A noteID identifies a note.
 type noteID struct {
 	origin decorum.Origin
 	key    string
 }
 
-// A memoryNotes keeps notes in memory, and counts.
+// A memoryNotes stores notes in memory and counts the calls.
 type memoryNotes struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards notes, reads and writes
 	notes   map[noteID][]byte
 	reads   int
 	writes  int
-	failing bool
+	failing bool // all calls fail; set only while no goroutine calls
 }
 
 func newMemoryNotes() *memoryNotes { return &memoryNotes{notes: make(map[noteID][]byte)} }

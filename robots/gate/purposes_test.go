@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestPurposes: a Gate refuses what its file asks not to be used for the crawl's purposes.
+// TestPurposes proves that a Gate disallows pages whose file forbids their use for the crawl's purposes.
 func TestPurposes(t *testing.T) {
 	page, open := robotstest.URL(t, "https://example.com/"), robotstest.URL(t, "https://example.com/open")
 	for purpose, refused := range map[string]bool{"search": false, "ai-train": true} {
@@ -24,9 +24,9 @@ func TestPurposes(t *testing.T) {
 		}
 	}
 	if (Config{Purposes: []string{"world-domination"}}).Validate() == nil {
-		t.Error("an unknown purpose is taken")
+		t.Error("an unknown purpose is accepted")
 	}
 	if (Config{Purposes: []string{"search"}, NoExtensions: true}).Validate() == nil {
-		t.Error("a purpose is taken that could not be enforced")
+		t.Error("a purpose is accepted that could not be enforced")
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// TestRecordStore: records of two User-Agents do not mix, one that was kept before agents were told
-// apart moves to the key of the agent that saves it, and only so many old files are kept.
+// TestRecordStore proves that records of two User-Agents are separate, that a record with an old key,
+// without User-Agent, moves to the key of the agent that saves it, and that the number of old files is
+// limited.
 func TestRecordStore(t *testing.T) {
 	u, err := decorum.ParseURL("http://a.example/")
 	if err != nil {
@@ -25,13 +26,13 @@ func TestRecordStore(t *testing.T) {
 		return &storedResponse{SHA256: body, body: []byte(body), FetchedAt: time.Unix(1e9, 0), IsRobotsFile: true}
 	}
 
-	// A record without an agent is everybody's, until an agent saves its own in its place.
+	// All agents read a record without an agent, until one of them saves its own in its place.
 	if err := old.saveRecord(t.Context(), o, &originRecord{LastResponse: file("old")}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := one.loadRecord(t.Context(), o)
 	if err != nil || r.LastResponse == nil || !bytes.Equal(r.LastResponse.body, []byte("old")) {
-		t.Fatalf("one/1.0 reads %+v, %v; want the record of before", r.LastResponse, err)
+		t.Fatalf("one/1.0 reads %+v, %v; want the old record", r.LastResponse, err)
 	}
 	if err := one.saveRecord(t.Context(), o, &r); err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func TestRecordStore(t *testing.T) {
 		t.Errorf("other/1.0 reads %+v, %v; want nothing", r.LastResponse, err)
 	}
 
-	// Of five files one counts, and two of before are kept, the newest first.
+	// Of five files, the current one and two older ones are kept, the newest first.
 	last := file("1")
 	for _, body := range []string{"2", "3", "4", "5"} {
 		next := file(body)

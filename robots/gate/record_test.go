@@ -39,16 +39,14 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// withChecksum makes a note of what follows version and checksum, so that the fuzzer
-// gets past them.
+// withChecksum returns a note with a valid version and checksum, so that the fuzzer gets past them.
 func withChecksum(rest []byte) []byte {
 	note := binary.BigEndian.AppendUint32([]byte{noteFormatVersion}, crc32.ChecksumIEEE(rest))
 	return append(note, rest...)
 }
 
-// FuzzRecord: whatever a note holds, reading it does not fail in another way
-// than an error, and a Gate that has read it does not let pages pass without
-// rules.
+// FuzzRecord proves that reading an arbitrary note at most returns an error, and that a Gate that has
+// read it does not clear pages without rules.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x02{}"))

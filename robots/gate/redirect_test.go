@@ -10,23 +10,23 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// checkRedirect expects that the redirect just learnt may be visited.
+// checkRedirect expects a Clearance for the redirect in result.
 func (s *gateTest) checkRedirect(result RecordFetchResult) Clearance {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
 	if err != nil || c.URL() != result.RedirectURL || c.RobotsOrigin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
-		s.t.Fatalf("CheckHop(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.RobotsOrigin(), err)
+		s.t.Fatalf("CheckRobotsRedirect(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.RobotsOrigin(), err)
 	}
 	return c
 }
 
-// wantDroppedRedirect expects that u is dropped: nobody waits for it.
+// wantDroppedRedirect expects that CheckRobotsRedirect drops u because no fetch waits for it.
 func (s *gateTest) wantDroppedRedirect(u decorum.URL, o decorum.Origin) {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, u, o)
 	var end *RedirectDisallowedError
 	if !errors.Is(err, decorum.Dropped) || errors.As(err, &end) || c.WasIssued() {
-		s.t.Errorf("CheckHop(%v) = %v, %v; want it dropped", u, c.URL(), err)
+		s.t.Errorf("CheckRobotsRedirect(%v) = %v, %v; want it dropped", u, c.URL(), err)
 	}
 }
 
@@ -34,24 +34,24 @@ func redirectTo(to string) func(decorum.URL) *decorum.Response {
 	return respondWith(302, "Location", to)
 }
 
-// TestRedirectChain follows a chain over schemes and hosts, with a restart on the way.
+// TestRedirectChain follows a chain of redirects across schemes and hosts, with a restart in between.
 func TestRedirectChain(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "http://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
 		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.PostponedErr == nil || result.RedirectURL.IsZero() {
-			t.Fatalf("lesson = %+v, want a hop", result)
+			t.Fatalf("result = %+v, want a redirect", result)
 		}
 		if result.PostponedErr.ConsecutiveFailures != 0 {
-			t.Errorf("closed %+v: a hop is no failure", result.PostponedErr)
+			t.Errorf("postponed %+v: a redirect is not a failure", result.PostponedErr)
 		}
 		s.wantCheck(page, pending)
 		s.restart()
 		s.wantCheck(page, pending)
 		c := s.checkRedirect(result)
 		if c.redirectCount != i+1 {
-			t.Errorf("hop %d, want %d", c.redirectCount, i+1)
+			t.Errorf("redirect %d, want %d", c.redirectCount, i+1)
 		}
 		s.wantCheck(page, pending)
 		result = s.recordFetch(c, redirectTo(to)(c.URL()))
@@ -59,21 +59,22 @@ func TestRedirectChain(t *testing.T) {
 	last := s.checkRedirect(result)
 	result = s.recordFetch(last, respondWith(200, someRules)(last.URL()))
 	if !result.HasRulesInForce || result.Outcome != OutcomeRules || result.Origin != page.Origin() || !result.RedirectURL.IsZero() {
-		t.Errorf("lesson = %+v", result)
+		t.Errorf("result = %+v", result)
 	}
-	s.wantCheck(page, pageCleared) // FETCH-04: the rules are those of the origin asked first,
+	s.wantCheck(page, pageCleared) // FETCH-04: the rules apply to the origin of the first request,
 	s.wantCheck(robotstest.URL(t, "http://example.com/a"), disallowed)
-	s.wantCheck(robotstest.URL(t, "https://cdn.example.net/a"), robotsFirst) // not of the host that served them
+	s.wantCheck(robotstest.URL(t, "https://cdn.example.net/a"), robotsFirst) // not to the host that served them
 	s.wantDroppedRedirect(last.URL(), page.Origin())
 }
 
-// TestRedirectChainEnds: chains that lead nowhere count as no robots.txt.
+// TestRedirectChainEnds proves that a chain of redirects without a file at its end counts as a missing
+// robots.txt.
 func TestRedirectChainEnds(t *testing.T) {
 	const robots = "https://example.com/robots.txt"
 	for _, test := range []struct {
 		name     string
 		maxHops  int
-		chain    []string // each visit redirects there
+		chain    []string // the redirect targets, in order
 		requests int
 	}{
 		{"FETCH-03/to itself", 0, []string{robots}, 6},
@@ -96,21 +97,22 @@ func TestRedirectChainEnds(t *testing.T) {
 				result = s.recordFetch(c, redirectTo(test.chain[requests%len(test.chain)])(c.URL()))
 			}
 			if requests != test.requests || result.Outcome != OutcomeAllowAll || !result.HasRulesInForce {
-				t.Errorf("%d requests, lesson %+v; want %d and no restriction", requests, result, test.requests)
+				t.Errorf("%d requests, result %+v; want %d and no restriction", requests, result, test.requests)
 			}
 			s.wantCheck(page, pageCleared)
 		})
 	}
 }
 
-// TestRedirectFails pins FETCH-28: the lookup begins again at the robots.txt.
+// TestRedirectFails proves FETCH-28: after a failure at the target, the fetch begins again at the
+// robots.txt.
 func TestRedirectFails(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	c := s.checkRedirect(s.fetchRobots(page, redirectTo("https://b.test/r.txt")))
 	result := s.recordFetch(c, respondWith(503)(c.URL()))
 	if result.HasRulesInForce || result.Outcome != OutcomeDisallowAll || result.PostponedErr.ConsecutiveFailures != 1 {
-		t.Errorf("lesson = %+v", result)
+		t.Errorf("result = %+v", result)
 	}
 	s.wantCheck(page, unreachable)
 	s.wantDroppedRedirect(c.URL(), page.Origin())
@@ -118,7 +120,7 @@ func TestRedirectFails(t *testing.T) {
 	s.wantRobotsFetch(page)
 }
 
-// TestBlockedHop pins FETCH-05.
+// TestBlockedHop proves FETCH-05: a disallowed target of a redirect ends the fetch.
 func TestBlockedHop(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	target := robotstest.URL(t, "https://b.test/private/r.txt")
@@ -146,10 +148,10 @@ func TestBlockedHop(t *testing.T) {
 			_, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, result.Origin)
 			var end *RedirectDisallowedError
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
-				t.Fatalf("CheckHop: %v, want the chain to end", err)
+				t.Fatalf("CheckRobotsRedirect: %v, want the chain to end", err)
 			}
 			if l := end.FetchResult; !l.HasRulesInForce || l.Outcome != OutcomeAllowAll || l.Origin != page.Origin() {
-				t.Errorf("lesson = %+v", l)
+				t.Errorf("result = %+v", l)
 			}
 			if end.Refusal.Verdict.Rule != "disallow: /private" {
 				t.Errorf("refusal = %+v", end.Refusal)
@@ -160,7 +162,8 @@ func TestBlockedHop(t *testing.T) {
 	}
 }
 
-// TestRobotsRedirectIsNeverBlocked pins the end of FETCH-05.
+// TestRobotsRedirectIsNeverBlocked proves the last part of FETCH-05: a redirect to a robots.txt is never
+// disallowed.
 func TestRobotsRedirectIsNeverBlocked(t *testing.T) {
 	s := newGateTest(t, Config{})
 	target := robotstest.URL(t, "https://b.test/robots.txt")
@@ -168,8 +171,8 @@ func TestRobotsRedirectIsNeverBlocked(t *testing.T) {
 	s.checkRedirect(s.fetchRobots(robotstest.URL(t, "https://example.com/b"), redirectTo(target.String())))
 }
 
-// TestRedirectsBothWays: two origins whose robots.txt redirect to each other are
-// looked up side by side.
+// TestRedirectsBothWays proves that the robots.txt files of two origins that redirect to each other can
+// be fetched at the same time.
 func TestRedirectsBothWays(t *testing.T) {
 	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://a.test/"), robotstest.URL(t, "https://b.test/")
@@ -185,7 +188,7 @@ func TestRedirectsBothWays(t *testing.T) {
 func TestUnexpectedRedirects(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page, target := robotstest.URL(t, "https://example.com/b"), robotstest.URL(t, "https://b.test/r.txt")
-	s.wantDroppedRedirect(target, page.Origin()) // nothing was asked
+	s.wantDroppedRedirect(target, page.Origin()) // no fetch has begun
 	s.fetchRobots(page, redirectTo(target.String()))
 	s.wantDroppedRedirect(robotstest.URL(t, "https://b.test/other.txt"), page.Origin())
 	s.wantDroppedRedirect(target, robotstest.URL(t, "https://c.test/").Origin())
@@ -194,29 +197,29 @@ func TestUnexpectedRedirects(t *testing.T) {
 		o decorum.Origin
 	}{{decorum.URL{}, page.Origin()}, {target, decorum.Origin{}}} {
 		if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, bad.u, bad.o); !errors.Is(err, decorum.Invalid) {
-			t.Errorf("CheckHop(%v, %v): %v", bad.u, bad.o, err)
+			t.Errorf("CheckRobotsRedirect(%v, %v): %v", bad.u, bad.o, err)
 		}
 	}
 }
 
-// TestRedirectHandedOutTwice: its first visitor died. The second is cleared, and
-// what the first still brings changes nothing.
+// TestRedirectHandedOutTwice proves that a second worker is cleared for a redirect if the first one has
+// disappeared, and that a late answer of the first has no effect.
 func TestRedirectHandedOutTwice(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	first, second := s.checkRedirect(result), s.checkRedirect(result)
 	if l := s.recordFetch(first, respondWith(404)(first.URL())); l.HasRulesInForce || l.Outcome != OutcomeRedirected || !l.RedirectURL.IsZero() {
-		t.Errorf("lesson for the one who came late: %+v", l)
+		t.Errorf("result for the one who came late: %+v", l)
 	}
 	s.wantCheck(page, pending)
 	s.recordFetch(second, respondWith(200, someRules)(second.URL()))
 	s.wantCheck(page, pageCleared)
-	s.gate.CancelFetch(second) // too late to be forgotten
+	s.gate.CancelFetch(second) // its answer was recorded already
 	s.wantCheck(page, pageCleared)
 }
 
-// TestCanceledRedirect: a hop whose visit was broken off may be visited again.
+// TestCanceledRedirect proves that a redirect whose visit was aborted can be visited again.
 func TestCanceledRedirect(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -226,8 +229,8 @@ func TestCanceledRedirect(t *testing.T) {
 	s.checkRedirect(result)
 }
 
-// TestLostRedirect: a hop that nobody visits does not close the origin for ever,
-// and nobody need wait for it when that has happened often.
+// TestLostRedirect proves that a redirect that is never visited does not postpone the origin forever,
+// and that the origin is suspended if this happens repeatedly.
 func TestLostRedirect(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -235,19 +238,19 @@ func TestLostRedirect(t *testing.T) {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
 			result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 			if c := result.PostponedErr; c.ConsecutiveFailures != stuck || c.Suspended != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
-				t.Errorf("closed %+v", c)
+				t.Errorf("postponed %+v", c)
 			}
 			_, err := s.wantCheck(page, pending)
 			var closed *OriginPostponedError
 			if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) {
-				t.Errorf("Check says %+v: a hop of another Gate may be done soon", closed)
+				t.Errorf("Check says %+v: another Gate may follow the redirect soon", closed)
 			}
 			s.now = s.now.Add(15*time.Minute - time.Nanosecond)
 			s.wantCheck(page, pending)
 			s.now = s.now.Add(time.Nanosecond)
 		})
 	}
-	// It is still welcome until the lookup begins again, but not beside it.
+	// The redirect may still be visited until the fetch begins again, but not after that.
 	hop := robotstest.URL(t, "https://b.test/r.txt")
 	s.gate.CancelFetch(s.checkRedirect(RecordFetchResult{Origin: page.Origin(), RedirectURL: hop}))
 	s.wantRobotsFetch(page)

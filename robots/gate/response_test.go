@@ -51,8 +51,8 @@ func TestMaxAge(t *testing.T) {
 	}
 }
 
-// TestRetryAfter pins that a failure waits for the Retry-After of its answer, of whatever form, and for
-// no longer than a day.
+// TestRetryAfter proves that a failure waits for the Retry-After of its answer, in both forms, but at
+// most a day.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
@@ -81,8 +81,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// FuzzGateHeaders: no header makes an answer hold, or a failure wait, for
-// longer or shorter than the bounds.
+// FuzzGateHeaders proves that no header can make the validity of an answer, or the wait after a failure,
+// exceed its bounds.
 func FuzzGateHeaders(f *testing.F) {
 	f.Add("max-age=3600", "120")
 	f.Add("no-cache,max-age=\"-1\"", "Sun, 01 Mar 2026 12:10:00 GMT")
@@ -93,7 +93,7 @@ func FuzzGateHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cacheControl, retry string) {
 		res := respondWith(503, "Cache-Control", cacheControl, "Retry-After", retry)(page)
 		if d := cfg.responseTTL(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
-			t.Errorf("Cache-Control %q: holds for %v", cacheControl, d)
+			t.Errorf("Cache-Control %q: valid for %v", cacheControl, d)
 		}
 		if d := newServerFailure(now, res, cfg.Backoff503).retryDelay(1); d < cfg.Backoff503.First || d > maxRetryAfter {
 			t.Errorf("Retry-After %q: wait %v", retry, d)

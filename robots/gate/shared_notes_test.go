@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// openNotes opens the store of several Gates.
+// openNotes opens a store that several Gates share.
 func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	t.Helper()
 	notes, err := bolt.OpenNotes(file, bolt.Options{})
@@ -29,9 +29,9 @@ func openNotes(t *testing.T, file string) *bolt.NoteStore {
 	return notes
 }
 
-// A server that shows each User-Agent another file. It counts.
+// A cloakingServer sends each User-Agent another file, and counts the requests.
 type cloakingServer struct {
-	mu            sync.Mutex
+	mu            sync.Mutex     // guards requestCounts
 	requestCounts map[string]int // by User-Agent and URL
 }
 
@@ -52,7 +52,7 @@ func (c *cloakingServer) totalRequests() (n int) {
 	return n
 }
 
-// checkWithFetch asks a Gate about a URL, and lets it look robots.txt up.
+// checkWithFetch calls Check of a Gate for a URL, and fetches the robots.txt if Check clears it.
 func checkWithFetch(ctx context.Context, g *Gate, server *cloakingServer, now time.Time, u decorum.URL) error {
 	for {
 		c, err := g.Check(ctx, now, u)
@@ -65,8 +65,8 @@ func checkWithFetch(ctx context.Context, g *Gate, server *cloakingServer, now ti
 	}
 }
 
-// Gates of different User-Agents share a file and no answer; those of the same
-// share both, and their memories do not disturb each other.
+// TestGatesByUserAgent proves that Gates with different User-Agents share a store but no answers, and
+// that Gates with the same User-Agent share answers and have independent caches.
 func TestGatesByUserAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.db")
 	notes := openNotes(t, file)
@@ -95,7 +95,7 @@ func TestGatesByUserAgent(t *testing.T) {
 	if v, err := a.FileVersions(t.Context(), u.Origin()); err != nil || len(v) != 1 {
 		t.Errorf("the files of others are among those of a: %+v, %v", v, err)
 	}
-	now = now.Add(25 * time.Hour) // too old for all
+	now = now.Add(25 * time.Hour) // all answers have expired
 	want("the next day", second, decorum.Disallowed, 1)
 	want("who has an older answer in mind", a, decorum.Disallowed, 0)
 	want("another User-Agent the next day", b, nil, 1)
@@ -108,15 +108,16 @@ func TestGatesByUserAgent(t *testing.T) {
 	want("another, restarted", b, nil, 0)
 }
 
-// What one Gate has learnt does not take from another what still holds for it;
-// when that ends, it finds what the other has learnt.
+// TestGatesKeepWhatHolds proves that an answer of one Gate does not replace rules that are still valid
+// for another Gate, which reads the answer when its rules expire.
 func TestGatesKeepWhatHolds(t *testing.T) {
 	s := newGateTest(t, Config{UserAgent: "anybot"})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=7200", "User-agent: *\nDisallow: /b\n"))
-	s.wantCheck(robotstest.URL(t, "https://example.com/"), pageCleared) // so that the rules hold no longer than they say
+	// Clearing a page ends the time for which unused rules stay in force.
+	s.wantCheck(robotstest.URL(t, "https://example.com/"), pageCleared)
 	cfg := s.gate.cfg
-	cfg.MaxTTL = time.Hour // an anxious one
+	cfg.MaxTTL = time.Hour // the other Gate's rules expire earlier
 	other := New(cfg, s.notes)
 	at := testStart.Add(90 * time.Minute)
 	c, err := other.Check(t.Context(), at, page)
@@ -132,8 +133,8 @@ func TestGatesKeepWhatHolds(t *testing.T) {
 	s.wantCheck(page, pageCleared)
 }
 
-// A record from before User-Agents were told apart counts, and is replaced by the
-// first that asks again.
+// TestOldRecordCounts proves that a record without User-Agent in its key counts, and that the first Gate
+// that fetches the robots.txt again replaces it.
 func TestOldRecordCounts(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -150,7 +151,7 @@ func TestOldRecordCounts(t *testing.T) {
 		t.Error("the old record is still there")
 	}
 	s.restart()
-	s.now = s.now.Add(31 * day) // FETCH-13: the last good copy has come along
+	s.now = s.now.Add(31 * day) // FETCH-13: the last good copy is in the new record
 	for range 2 {
 		s.now = s.now.Add(7 * day)
 		s.fetchRobots(page, failDownload)
@@ -160,8 +161,8 @@ func TestOldRecordCounts(t *testing.T) {
 	}
 }
 
-// Many workers of several Gates on one store: no Gate is ever led by a file that
-// was not for it, and asks no more often than it must.
+// TestGatesAtOnce runs many workers of several Gates on one store. No Gate ever uses a file for another
+// User-Agent, or fetches more often than necessary.
 func TestGatesAtOnce(t *testing.T) {
 	notes := openNotes(t, filepath.Join(t.TempDir(), "robots.db"))
 	server := &cloakingServer{requestCounts: map[string]int{}}
@@ -179,12 +180,12 @@ func TestGatesAtOnce(t *testing.T) {
 						u := fmt.Sprintf("https://h%d.example/not-for-%s", (n*7+i+w)%origins, agents[(n+w)%len(agents)])
 						err := checkWithFetch(t.Context(), g, server, now, robotstest.URL(t, u))
 						switch {
-						case errors.Is(err, decorum.Pending): // a worker of the same Gate is there
+						case errors.Is(err, decorum.Pending): // another worker of the same Gate is fetching
 							continue
 						case errors.Is(err, decorum.Disallowed) == strings.HasSuffix(u, "-"+agent):
 							judged.Add(1)
 						default:
-							t.Errorf("%s is told of %s: %v", agent, u, err)
+							t.Errorf("%s: Check(%s): %v", agent, u, err)
 						}
 					}
 				})
@@ -193,15 +194,15 @@ func TestGatesAtOnce(t *testing.T) {
 		all.Wait()
 	}
 	if judged.Load() == 0 {
-		t.Error("nothing was judged")
+		t.Error("no page was checked")
 	}
 	for at, n := range server.requestCounts {
 		most := days
 		if strings.HasPrefix(at, "a ") {
-			most *= 2 // two Gates may ask at the same moment
+			most *= 2 // two Gates may fetch at the same time
 		}
 		if n > most {
-			t.Errorf("%s is asked for %d times in %d days", at, n, days)
+			t.Errorf("%s is fetched %d times in %d days", at, n, days)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestFreshness: how long an answer holds.
+// TestFreshness proves how long an answer is valid.
 func TestFreshness(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, test := range []struct {
@@ -49,9 +49,9 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestGraceOfNewRules: rules that hold for a minute clear a page all the same when a
-// host rests for longer than that, or nobody has time for it; one page, within
-// a day, and only for the Gate that has just learnt them.
+// TestGraceOfNewRules proves that rules that are valid for a minute still clear a page later, if the
+// host rests for longer or no worker is free: one page, within a day, and only in the Gate that has
+// received the rules.
 func TestGraceOfNewRules(t *testing.T) {
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
 	brief := respondWith(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n")
@@ -80,7 +80,7 @@ func TestGraceOfNewRules(t *testing.T) {
 	}
 }
 
-// TestRetries: when a failed lookup is made again.
+// TestRetries proves when a failed fetch is repeated.
 func TestRetries(t *testing.T) {
 	minutes := func(ns ...int) (ds []time.Duration) {
 		for _, n := range ns {
@@ -119,7 +119,7 @@ func TestRetries(t *testing.T) {
 				_, err := s.wantCheck(page, unreachable)
 				var closed *OriginPostponedError
 				if !errors.As(err, &closed) || *closed != *result.PostponedErr {
-					t.Errorf("Check says %+v, Learn said %+v", closed, result.PostponedErr)
+					t.Errorf("Check says %+v, RecordFetch said %+v", closed, result.PostponedErr)
 				}
 				s.now = s.now.Add(time.Nanosecond)
 				if i%2 == 1 {
@@ -130,7 +130,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestSuccessEndsBackoff: failures count in a row.
+// TestSuccessEndsBackoff proves that a success resets the count of consecutive failures.
 func TestSuccessEndsBackoff(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -140,25 +140,25 @@ func TestSuccessEndsBackoff(t *testing.T) {
 	}
 	result := s.fetchRobots(page, respondWith(500))
 	if c := result.PostponedErr; c.ConsecutiveFailures != 1 || c.Suspended || !c.Until.Equal(s.now.Add(5*time.Minute)) {
-		t.Errorf("closed %+v, want a first failure", c)
+		t.Errorf("postponed %+v, want a first failure", c)
 	}
 }
 
-// An outagePhase is days in which a server gives the same answer.
+// An outagePhase is a number of days on which a server gives the same answer.
 type outagePhase struct {
 	days   int
 	answer func(decorum.URL) *decorum.Response
 }
 
-// TestOutage: what becomes of an origin whose robots.txt fails for long. Each
-// stretch is asked once a day at noon; a nil answer is not asked at all.
+// TestOutage proves the outcome for an origin whose robots.txt fails for a long time. It fetches once a
+// day at noon, and not at all in phases with a nil answer.
 func TestOutage(t *testing.T) {
 	good := respondWith(200, someRules)
 	for _, test := range []struct {
 		name   string
 		cfg    Config
 		phases []outagePhase
-		want   Outcome // of the last answer
+		want   Outcome // after the last answer
 	}{
 		{"FETCH-13", Config{}, []outagePhase{{1, good}, {32, respondWith(500)}}, OutcomeCachedRules},
 		{"FETCH-13/no response", Config{}, []outagePhase{{1, good}, {32, failDownload}}, OutcomeCachedRules},
@@ -188,15 +188,15 @@ func TestOutage(t *testing.T) {
 				}
 			}
 			if result.Outcome != test.want || result.HasRulesInForce != (test.want != OutcomeDisallowAll) {
-				t.Errorf("the last lesson is %+v, want %v", result, test.want)
+				t.Errorf("the last result is %+v, want %v", result, test.want)
 			}
 		})
 	}
 }
 
-// TestLastGoodCopy pins FETCH-13 and CACHE-02 closely: the copy is kept while
-// the origin is closed, decides when the outage is over 30 days old, and the
-// server is asked again all the same.
+// TestLastGoodCopy proves FETCH-13 and CACHE-02 in detail: the copy is kept while the origin is
+// postponed, decides once the outage has lasted for more than 30 days, and the Gate continues to try
+// the server.
 func TestLastGoodCopy(t *testing.T) {
 	s := newGateTest(t, Config{})
 	a, b := robotstest.URL(t, "https://example.com/a"), robotstest.URL(t, "https://example.com/b")
@@ -209,13 +209,13 @@ func TestLastGoodCopy(t *testing.T) {
 	}
 	result := s.fetchRobots(b, failDownload)
 	if !result.HasRulesInForce || result.Outcome != OutcomeCachedRules {
-		t.Errorf("lesson = %+v", result)
+		t.Errorf("result = %+v", result)
 	}
 	for _, when := range []string{"running", "restarted"} {
 		t.Log(when)
 		c, _ := s.wantCheck(b, pageCleared)
 		if f := c.FetchSummary(); f.Outcome != OutcomeCachedRules || !f.FetchedAt.Equal(fetched) || f.SHA256 == "" {
-			t.Errorf("the verdict rests on %+v", f)
+			t.Errorf("the verdict is based on %+v", f)
 		}
 		s.wantCheck(a, disallowed)
 		s.restart()
@@ -224,25 +224,25 @@ func TestLastGoodCopy(t *testing.T) {
 	s.wantCheck(b, robotsFirst)
 }
 
-// TestOutageOpens: an origin that is closed by an outage is open again when the
-// outage ends by its length, and stays so until it begins anew.
+// TestOutageOpens proves that an outage that is past its limit no longer postpones the origin, until
+// another outage begins.
 func TestOutageOpens(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
 	for i := range 50 {
 		d := 1
 		if i == 40 {
-			d = 8 // unseen for so long, it begins anew
+			d = 8 // after so many days without a request, another outage begins
 		}
 		result := s.fetchRobots(page, failDownload)
 		if result.HasRulesInForce != (i > 30 && i <= 40) {
-			t.Errorf("failure %d: lesson %+v", i, result)
+			t.Errorf("failure %d: result %+v", i, result)
 		}
 		s.now = s.now.Add(time.Duration(d) * day)
 	}
 }
 
-// TestNoteHoldsOneBody: an outage does not make the note grow.
+// TestNoteHoldsOneBody proves that an outage does not make the note grow.
 func TestNoteHoldsOneBody(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -257,8 +257,7 @@ func TestNoteHoldsOneBody(t *testing.T) {
 	}
 }
 
-// TestValidatorsAreKept pins LOC-13 from the Gate's side: they are known, and
-// bounded.
+// TestValidatorsAreKept proves LOC-13 for the Gate: it stores ETag and Last-Modified, up to a length.
 func TestValidatorsAreKept(t *testing.T) {
 	s := newGateTest(t, Config{})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -272,7 +271,7 @@ func TestValidatorsAreKept(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a record out of the future does not hold for years.
+// TestClockSetBack proves that a record from the future is not valid for years.
 func TestClockSetBack(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for name, answer := range map[string]func(decorum.URL) *decorum.Response{"rules": respondWith(200), "closed": failDownload} {
@@ -285,7 +284,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestRecheck: a lookup of what was known says how its answer compares.
+// TestRecheck proves that the result of a repeated fetch says how the answer compares with the last one.
 func TestRecheck(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	s := newGateTest(t, Config{})
@@ -294,7 +293,7 @@ func TestRecheck(t *testing.T) {
 		body   string
 		want   FileRecheckResult
 	}{
-		{503, "", NoRecheck}, // nothing was known
+		{503, "", NoRecheck}, // the first fetch
 		{200, "User-agent: *\nDisallow: /a\n", NoRecheck},
 		{200, "User-agent: *\nDisallow: /a\n", SameFile},
 		{200, "User-agent: *\nDisallow: /c\n", ChangedFile},
@@ -302,7 +301,7 @@ func TestRecheck(t *testing.T) {
 		{200, "User-agent: *\nDisallow: /c\n", SameFile}, // as before the outage
 		{404, "", ChangedFile},
 		{410, "", SameFile},
-		{200, "", ChangedFile}, // an empty file is one
+		{200, "", ChangedFile}, // an empty file is a file
 	} {
 		s.now = s.now.Add(2 * day)
 		res := respondWith(step.status, "")

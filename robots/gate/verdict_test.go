@@ -10,16 +10,16 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestGateVerdictFunc: what is told of URLs is what Check decides on.
+// TestGateVerdictFunc proves that VerdictFunc gives the verdicts by which Check decides.
 func TestGateVerdictFunc(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
 	s := newGateTest(t, Config{Purposes: []string{"ai-train"}})
 	page := robotstest.URL(t, "https://example.com/no/page")
 	if judge, err := s.gate.VerdictFunc(t.Context(), page.Origin()); judge != nil || err != nil {
-		t.Fatalf("a judge without rules, %v", err)
+		t.Fatalf("a function without rules, %v", err)
 	}
 	s.fetchRobots(page, respondWith(200, file))
-	s.restart() // another run reads what is kept
+	s.restart() // another run reads the stored rules
 	judge, err := s.gate.VerdictFunc(t.Context(), page.Origin())
 	if err != nil {
 		t.Fatal(err)

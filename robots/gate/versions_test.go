@@ -13,14 +13,14 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// hashOf returns the SHA-256 of a text in hex.
+// hashOf returns the SHA-256 of a text, in hex.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// wantVersions expects the files of an origin, the newest first, each as its
-// text and the days after testStart on which it came first.
+// wantVersions expects the files of an origin, the newest first. Each is given by its text and the
+// number of days after testStart on which it was first received.
 func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 	s.t.Helper()
 	versions, err := s.gate.FileVersions(s.t.Context(), o)
@@ -40,7 +40,7 @@ func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 	}
 }
 
-// A day's answer, "" for none, and what is known of an origin's files after it.
+// TestVersions lists the answer of each day, "" for a missing file, and the stored files after it.
 func TestVersions(t *testing.T) {
 	s := newGateTest(t, Config{UserAgent: "anybot/1"})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -55,9 +55,9 @@ func TestVersions(t *testing.T) {
 		{"A", 1, []string{"A 0"}},
 		{"B", 3, []string{"B 2", "A 0"}},
 		{"B", 1, []string{"B 2", "A 0"}},
-		{"", 3, []string{"B 2", "A 0"}}, // 404: no file counts
+		{"", 3, []string{"B 2", "A 0"}}, // 404: there is no current file
 		{"", 1, []string{"B 2", "A 0"}},
-		{"A", 3, []string{"A 0", "B 2"}}, // an old one is back
+		{"A", 3, []string{"A 0", "B 2"}}, // an old file is back
 		{"C", 3, []string{"C 7", "A 0", "B 2"}},
 		{"B", 4, []string{"B 2", "C 7", "A 0"}},
 	} {
@@ -75,18 +75,19 @@ func TestVersions(t *testing.T) {
 		s.wantVersions(o, tt.want...)
 	}
 	if body, err := s.gate.FileBodyByHash(t.Context(), o, ""); string(body) != "B" || err != nil {
-		t.Errorf("the file that counts is %q, %v", body, err)
+		t.Errorf("the current file is %q, %v", body, err)
 	}
 	if body, err := s.gate.FileBodyByHash(t.Context(), o, hashOf("never")); body != nil || err != nil {
 		t.Errorf("a file that never was is %q, %v", body, err)
 	}
-	// An outage changes nothing of what was.
+	// An outage does not change the stored files.
 	s.now = s.now.AddDate(0, 0, 1)
 	s.fetchRobots(page, failDownload)
 	s.wantVersions(o, "B 2", "C 7", "A 0")
 }
 
-// What a server can make us keep is bounded, in files and in bytes.
+// TestVersionsAreBounded proves that the files that a server can make the Gate store are limited in
+// number and bytes.
 func TestVersionsAreBounded(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, tt := range []struct {
@@ -113,7 +114,7 @@ func TestVersionsAreBounded(t *testing.T) {
 			}
 			for i, v := range versions {
 				if want := testStart.AddDate(0, 0, 49-i); !v.FirstSeen.Equal(want) {
-					t.Errorf("version %d came at %v, want %v", i, v.FirstSeen, want)
+					t.Errorf("version %d was first received at %v, want %v", i, v.FirstSeen, want)
 				}
 				if body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
 					t.Errorf("version %d has %d bytes, %v", i, len(body), err)
@@ -125,15 +126,16 @@ func TestVersionsAreBounded(t *testing.T) {
 					stored++
 				}
 			}
-			if limit := 1 + tt.want; stored > limit { // the record, the list, and the old ones
+			if limit := 1 + tt.want; stored > limit { // the record, the list, and the old files
 				t.Errorf("%d notes are kept, want %d", stored, limit)
 			}
 		})
 	}
 }
 
-// A crash keeps the first of the notes that a change writes, however many. What
-// is asked for again then makes good what was lost, and no bytes pass for others.
+// TestVersionsAfterCrash keeps the first of the notes that a change writes, for each possible number.
+// The next fetch restores what a crash has lost, and FileBodyByHash never returns the bytes of another
+// file.
 func TestVersionsAfterCrash(t *testing.T) {
 	page := robotstest.URL(t, "https://example.com/b")
 	for writes := range 5 {
@@ -146,7 +148,7 @@ func TestVersionsAfterCrash(t *testing.T) {
 		c := s.wantRobotsFetch(page)
 		lossyCopy := &lossyNotes{memoryNotes: s.notes, writesLeft: writes}
 		s.gate.records.notes = lossyCopy
-		s.recordFetch(c, respondWith(200, "A")(c.URL())) // the process knows no better than that all went well
+		s.recordFetch(c, respondWith(200, "A")(c.URL())) // the process does not notice the loss
 		s.restart()
 		s.gate.records.notes = s.notes
 		if c, err := s.check(page); err == nil && c.IsForRobots() {
@@ -165,7 +167,7 @@ func TestVersionsAfterCrash(t *testing.T) {
 	}
 }
 
-// lossyNotes is a notebook of which a crash loses all but the first writes.
+// A lossyNotes simulates a crash: it loses all writes but the first writesLeft.
 type lossyNotes struct {
 	*memoryNotes
 	writesLeft int
@@ -178,14 +180,14 @@ func (l *lossyNotes) SetNote(ctx context.Context, o decorum.Origin, key string, 
 	return l.memoryNotes.SetNote(ctx, o, key, value)
 }
 
-// Fresh and Known tell of a file without judging by it.
+// TestExpiresAt tests ExpiresAt and LastFetchSummary, which report on a file without applying its rules.
 func TestExpiresAt(t *testing.T) {
 	s := newGateTest(t, Config{MaxTTL: 2 * time.Hour})
 	page := robotstest.URL(t, "https://example.com/b")
 	for _, when := range []string{"in mind", "restarted"} {
 		if when == "in mind" {
 			if at, err := s.gate.ExpiresAt(t.Context(), page.Origin()); !at.IsZero() || err != nil {
-				t.Errorf("nothing is known, until %v, %v", at, err)
+				t.Errorf("an unknown origin expires at %v, %v", at, err)
 			}
 			s.fetchRobots(page, respondWith(200, someRules))
 		} else {
@@ -193,7 +195,7 @@ func TestExpiresAt(t *testing.T) {
 		}
 		at, err := s.gate.ExpiresAt(t.Context(), page.Origin())
 		if !at.Equal(testStart.Add(2*time.Hour)) || err != nil {
-			t.Errorf("%s: fresh until %v, %v", when, at, err)
+			t.Errorf("%s: expires at %v, %v", when, at, err)
 		}
 		known, err := s.gate.LastFetchSummary(t.Context(), page.Origin())
 		if want := (FetchSummary{hashOf(someRules), testStart, OutcomeRules}); known != want || err != nil {

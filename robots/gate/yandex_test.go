@@ -15,8 +15,8 @@ import (
 
 const cleanRules = "User-agent: *\nDisallow: /a\nClean-param: sid\n"
 
-// TestYandexFailureHolds pins that "no restriction" after a failure is asked
-// about again soon, and after other answers like a file.
+// TestYandexFailureHolds proves that "no restriction" is checked again soon after a failure, and as late
+// as a file after other answers.
 func TestYandexFailureHolds(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -46,7 +46,7 @@ func TestYandexFailureHolds(t *testing.T) {
 	}
 }
 
-// TestYandexUnsent pins that a request which never left opens nothing.
+// TestYandexUnsent proves that a request that was never sent does not lift restrictions.
 func TestYandexUnsent(t *testing.T) {
 	for _, err := range []error{
 		decorum.Forbidden, decorum.Unticketed, decorum.Invalid,
@@ -87,9 +87,9 @@ func TestIsText(t *testing.T) {
 	}
 }
 
-// TestDialectsKeepApart pins that Gates of different dialects, though they
-// share notes, do not share what an answer means: one that opens an origin to
-// Yandex closes it to Google.
+// TestDialectsKeepApart proves that Gates of different dialects can share notes without sharing the
+// meaning of an answer: the same answer restricts nothing for Yandex and postpones the origin for
+// Google.
 func TestDialectsKeepApart(t *testing.T) {
 	s := newGateTest(t, Config{Dialect: robots.Yandex})
 	page := robotstest.URL(t, "https://example.com/b")
@@ -97,10 +97,10 @@ func TestDialectsKeepApart(t *testing.T) {
 	google := *s
 	google.gate = New(Config{}, s.notes)
 	if l := google.fetchRobots(page, respondWith(http.StatusServiceUnavailable)); l.HasRulesInForce {
-		t.Error("the google dialect is open after a 503")
+		t.Error("the google dialect allows a page after a 503")
 	}
 	if _, err := s.check(page); err != nil {
-		t.Errorf("the yandex dialect is closed after a 503: %v", err)
+		t.Errorf("the yandex dialect postpones the origin after a 503: %v", err)
 	}
 }
 
@@ -145,23 +145,22 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestSessionClockSetBack pins that an answer of this session counts as such
-// when the clock shows a time before it began: else it would be asked for
-// without end.
+// TestSessionClockSetBack proves that an answer of this session counts even if the clock shows a time
+// before the session began. Otherwise the robots.txt would be fetched again and again.
 func TestSessionClockSetBack(t *testing.T) {
 	s := newGateTest(t, Config{Dialect: robots.Yandex, SessionStart: testStart})
 	page := robotstest.URL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
 	if l := s.fetchRobots(page, respondWith(http.StatusOK, cleanRules)); !l.HasRulesInForce {
-		t.Fatalf("closed: %v", l.PostponedErr)
+		t.Fatalf("postponed: %v", l.PostponedErr)
 	}
 	if c, err := s.check(page); err != nil || c.IsForRobots() {
-		t.Errorf("asked for again: %v, %v", c.URL(), err)
+		t.Errorf("fetched again: %v, %v", c.URL(), err)
 	}
 }
 
-// TestGateClean pins which rules clean a URL: those in mind, those of its own
-// origin, and those of the last good copy while the server fails.
+// TestGateClean proves which rules clean a URL: only cached ones, those of its own origin, and those of
+// the last good copy while the server fails.
 func TestGateClean(t *testing.T) {
 	s := newGateTest(t, Config{})
 	found, clean := robotstest.URL(t, "https://example.com/x?sid=1&b=2"), robotstest.URL(t, "https://example.com/x?b=2")
@@ -192,6 +191,6 @@ func TestGateClean(t *testing.T) {
 	off := newGateTest(t, Config{NoExtensions: true})
 	off.fetchRobots(found, respondWith(http.StatusOK, cleanRules))
 	if off.gate.CleanURL(found) != found {
-		t.Error("CLEAN-25: extensions are switched off, and yet it is cleaned")
+		t.Error("CLEAN-25: the URL is cleaned although extensions are off")
 	}
 }

@@ -68,7 +68,7 @@ func TestDiffAsJSON(t *testing.T) {
 	}
 }
 
-// TestNoDiffNoChange pins that files without a difference judge alike.
+// TestNoDiffNoChange proves that files without a difference give the same verdicts.
 func TestNoDiffNoChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	same := 0
@@ -98,8 +98,8 @@ func TestNoDiffNoChange(t *testing.T) {
 	}
 }
 
-// TestDiffKnowsWhomADialectNames: a change for an agent that only this dialect
-// sees in the line.
+// TestDiffKnowsWhomADialectNames proves that Diff reports a change for an agent that only the dialect of
+// the file finds in a user-agent line.
 func TestDiffKnowsWhomADialectNames(t *testing.T) {
 	for _, tt := range []struct {
 		d        robots.Dialect
@@ -118,7 +118,7 @@ func TestDiffKnowsWhomADialectNames(t *testing.T) {
 	}
 }
 
-// TestDiffIsBounded: a file of more agents than are compared.
+// TestDiffIsBounded proves that Diff compares at most maxComparedAgents and counts the others.
 func TestDiffIsBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 300 {

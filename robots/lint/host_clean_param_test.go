@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/syntax"
 )
 
-// TestLintKnowsWhatIsRead: lint finds fault with a Host or Clean-param value if
-// and only if the parser ignores it.
+// TestLintKnowsWhatIsRead proves that lint reports a Host or Clean-param value if and only if the parser
+// ignores it.
 func TestLintKnowsWhatIsRead(t *testing.T) {
 	for _, v := range []string{"myhost.ru", "https://myhost.ru", "http://myhost.ru", "myhost.ru:8080", "myhost.ru:100000", "my_host.ru",
 		".my.ru", "my.ru.", "my..ru", "my.ru/", "213.180.194.129", "a.ru,b.ru", "a.ru b.ru", "-a.ru", "a-.ru", "1host.ru", "a.ru:", "a.ru:0", "пример.рф", "xn--e1afmkfd.xn--p1ai", "localhost"} {

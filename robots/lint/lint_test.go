@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots/internal/robotstest"
 )
 
-// TestLint pins findings as "line severity requirement", all that a file has.
+// TestLint lists all findings about each file, as "line severity requirement".
 func TestLint(t *testing.T) {
 	const star = "User-agent: *\n"
 	for _, test := range []struct {
@@ -65,7 +65,7 @@ func TestLint(t *testing.T) {
 			for _, f := range Check([]byte(test.file), robots.ParseOptions{}) {
 				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Code))
 				if f.Message == "" || f.Effect == "" {
-					t.Errorf("%+v does not say what is there or what it does", f)
+					t.Errorf("%+v has no message or no effect", f)
 				}
 			}
 			slices.Sort(got)
@@ -104,7 +104,7 @@ func TestLintSize(t *testing.T) {
 	}
 }
 
-// TestLintAdvises pins what authors probably meant.
+// TestLintAdvises lists lines with the correction that lint suggests.
 func TestLintAdvises(t *testing.T) {
 	for _, test := range []struct{ line, advice string }{
 		{"Disallow a", `probably "disallow: a"`},
@@ -125,7 +125,7 @@ func TestLintAdvises(t *testing.T) {
 	}
 }
 
-// TestHostAndCleanParamProblems pins the examples of Host and Clean-param that are ignored.
+// TestHostAndCleanParamProblems lists invalid Host and Clean-param values with their problems.
 func TestHostAndCleanParamProblems(t *testing.T) {
 	for value, correct := range map[string]bool{
 		"www.myhost.ru": true, "https://myhost.ru": true, "myhost.ru:8080": true, "1host.ru": true,
@@ -148,7 +148,7 @@ func TestHostAndCleanParamProblems(t *testing.T) {
 	}
 }
 
-// TestClassicExamples runs the examples of the reader of 1994.
+// TestClassicExamples runs the examples of the 1994 standard.
 func TestClassicExamples(t *testing.T) {
 	ran := 0
 	for _, text := range robotstest.Lines(t, "../testdata/robots-examples.jsonl") {
@@ -170,8 +170,8 @@ func TestClassicExamples(t *testing.T) {
 	}
 }
 
-// BenchmarkLint reads files of the largest size that are made to be slow. What
-// is compared is bounded: none takes long.
+// BenchmarkLint checks files of the maximum size that are constructed to be slow. The limits on what is
+// compared keep each of them fast.
 func BenchmarkLint(b *testing.B) {
 	for name, line := range map[string]string{
 		"wildcards": "Disallow: /*a*b*%d\n", "agents": "User-agent: a%d\nDisallow: /\n", "prefixes": "Disallow: /%d\n", "typos": "Dissalow: /%d\n",
@@ -191,8 +191,8 @@ func BenchmarkLint(b *testing.B) {
 	}
 }
 
-// FuzzLint pins that no file makes it fail, that lines are lines of the file,
-// and that what never wins has no effect on verdicts.
+// FuzzLint proves for every file that Check does not panic, and that its findings have a message and
+// name lines that exist.
 func FuzzLint(f *testing.F) {
 	f.Add([]byte("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /*a$\nAllow: *a\nDisallow /b\nHost: x\nClean-param: a /b\n"))
 	f.Add([]byte("\ufeff<html>\n\nUser-agent: *\rDisallow: http://h/\r\nDissalow: #\nAllow:\nSitemap: x\n\xff"))
@@ -207,7 +207,7 @@ func FuzzLint(f *testing.F) {
 	})
 }
 
-// TestLintIsBounded: of many findings that are alike the first stand for all.
+// TestLintIsBounded proves that the number of findings about one requirement is limited.
 func TestLintIsBounded(t *testing.T) {
 	if n := len(Check([]byte(strings.Repeat("nonsense\n", 10_000)), robots.ParseOptions{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
