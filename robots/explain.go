@@ -12,10 +12,13 @@ import (
 // An Explanation is a verdict with all the rules that match.
 type Explanation struct {
 	Verdict
-	PathAndQuery          string         `json:"path"`                  // path and query, which the rules are compared with
-	GroupAgentLineNumbers []int          `json:"group_lines,omitempty"` // the lines of the user-agent values in Group, from 1
-	Matches               []MatchingRule `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt                bool           `json:"exempt,omitempty"`      // u is /robots.txt, which no rule can disallow (FETCH-29)
+	PathAndQuery string `json:"path"` // path and query, which the rules are compared with
+	// GroupAgentLineNumbers are the lines of the user-agent values in Group, from 1.
+	GroupAgentLineNumbers []int `json:"group_lines,omitempty"`
+	// Matches are the rule that decides, then those that lose, by rank.
+	Matches []MatchingRule `json:"matches,omitempty"`
+	// Exempt: the URL is /robots.txt, which no rule can disallow (FETCH-29).
+	Exempt bool `json:"exempt,omitempty"`
 	// PaceLines are the lines that ask for a pace: "crawl-delay: 2.5", then those of
 	// Rules.RateAndVisitTimeLines.
 	PaceLines []string `json:"pace,omitempty"`

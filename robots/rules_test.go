@@ -134,5 +134,5 @@ func TestRulesKeepNoFile(t *testing.T) {
 	}
 }
 
-// sharesMemory reports whether a is part of b in memory.
+// sharesMemory reports whether a and b begin at the same byte in memory.
 func sharesMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }

@@ -20,11 +20,13 @@ type Signal struct {
 	Source Source `json:"source"`
 	// Field is the field, meta element or property with the preference, in lower case, as in
 	// "content-usage", "x-robots-tag" or "tdm-reservation".
-	Field      string     `json:"field"`
-	Category   string     `json:"category"` // a category of use in lower case, as in "train-ai", or a directive, as in "noai"
+	Field string `json:"field"`
+	// Category is a category of use in lower case, as in "train-ai", or a directive, as in "noai".
+	Category   string     `json:"category"`
 	Preference Preference `json:"preference"`
-	Line       int        `json:"line,omitempty"`   // its line number in the file, from 1; 0 if it is not from a file
-	TDMPolicy  string     `json:"policy,omitempty"` // the tdm-policy, unchanged: the address at which a licence is offered
+	Line       int        `json:"line,omitempty"` // its line number in the file, from 1; 0 if it is not from a file
+	// The address at which the site offers a licence: the tdm-policy, unchanged.
+	TDMPolicy string `json:"policy,omitempty"`
 }
 
 // A Source is where a signal was found.

@@ -15,10 +15,12 @@ type Explanation struct {
 	SHA256       string `json:"file_sha256,omitempty"` // the hash of the file, in hex; empty if there is no file
 	PathAndQuery string `json:"path"`                  // path and query, which the rules are compared with
 	// GroupAgentLineNumbers are the lines of the user-agent values in Group, from 1.
-	GroupAgentLineNumbers []int                 `json:"group_lines,omitempty"`
-	Matches               []robots.MatchingRule `json:"matches,omitempty"` // the rule that decides, then those that lose, by rank
-	Exempt                bool                  `json:"exempt,omitempty"`  // the URL is /robots.txt, which no rule can disallow (FETCH-29)
-	UsageSignals          aiuse.Signals         `json:"signals,omitempty"` // the file's preferences about the use of the content
+	GroupAgentLineNumbers []int `json:"group_lines,omitempty"`
+	// Matches are the rule that decides, then those that lose, by rank.
+	Matches []robots.MatchingRule `json:"matches,omitempty"`
+	// Exempt: the URL is /robots.txt, which no rule can disallow (FETCH-29).
+	Exempt       bool          `json:"exempt,omitempty"`
+	UsageSignals aiuse.Signals `json:"signals,omitempty"` // the file's preferences about the use of the content
 	// PaceLines are the lines that ask for a pace: "crawl-delay: 2.5", then those of
 	// Rules.RateAndVisitTimeLines.
 	PaceLines []string `json:"pace,omitempty"`

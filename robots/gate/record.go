@@ -69,7 +69,7 @@ type originRecord struct {
 
 // A storedResponse is the last response that was not a server error. An outage does not remove it.
 type storedResponse struct {
-	Status       int       `json:"status"`           // of the response after all redirects; 0: a failed request (Yandex)
+	Status       int       `json:"status"`           // after all redirects; 0: the request failed (Yandex)
 	IsRobotsFile bool      `json:"file,omitempty"`   // there is a file; otherwise everything is allowed
 	SHA256       string    `json:"sha256,omitempty"` // of body, in hex
 	FetchedAt    time.Time `json:"fetched"`

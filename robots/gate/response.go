@@ -47,7 +47,8 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 		return g.classifyYandexResponse(now, res, err)
 	}
 	if err != nil || res == nil {
-		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}} // FETCH-18, FETCH-19
+		// FETCH-18, FETCH-19
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}}
 	}
 	switch s := res.Status; {
 	case s >= 200 && s <= 299:

@@ -59,10 +59,12 @@ func (r *Refusal) Error() string {
 // known. It is the cause of errors of kind decorum.Pending, while the robots.txt is being fetched, and
 // decorum.Unreachable, after the fetch has failed.
 type OriginPostponedError struct {
-	Until               time.Time // when to call Check again
-	Suspended           bool      // the fetch failed so often that a crawl should not wait: see Config.SuspendAfterFailures
-	ConsecutiveFailures int       // failed fetches in a row
-	Reason              string    // a text for people
+	Until time.Time // when to call Check again
+	// Suspended: the fetch has failed so often that a crawl should not wait for the origin. See
+	// Config.SuspendAfterFailures.
+	Suspended           bool
+	ConsecutiveFailures int    // failed fetches in a row
+	Reason              string // a text for people
 	// RedirectURL is the target of a redirect of the robots.txt that must be visited first, and
 	// RedirectPendingSince is when the redirect was received. Both are zero if there is none.
 	RedirectURL          decorum.URL

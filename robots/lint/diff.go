@@ -25,8 +25,8 @@ type FileChanges struct {
 // those of "*" if no group names it.
 type AgentChange struct {
 	Agent                    string        `json:"agent"`             // its product token in lower case, or "*"
-	AddedRules               []RuleLine    `json:"added,omitempty"`   // rules that only the new file has, with its line numbers
-	RemovedRules             []RuleLine    `json:"removed,omitempty"` // rules that only the old file has, with its line numbers
+	AddedRules               []RuleLine    `json:"added,omitempty"`   // rules that only the new file has, by line
+	RemovedRules             []RuleLine    `json:"removed,omitempty"` // rules that only the old file has, by line
 	OldDelay                 OptionalDelay `json:"old_delay"`
 	NewDelay                 OptionalDelay `json:"new_delay"`
 	OldRateAndVisitTimeLines []string      `json:"old_pace,omitempty"` // from Rules.RateAndVisitTimeLines

@@ -95,7 +95,7 @@ func (l *linter) addFinding(line int, s Severity, requirement, message, effect, 
 type Finding struct {
 	Line     int      `json:"line,omitempty"` // the line number, from 1; 0 if the finding is about the whole file
 	Severity Severity `json:"severity"`
-	Code     string   `json:"requirement"`      // the requirement, which identifies the kind of finding, as in "LINT-05"
+	Code     string   `json:"requirement"`      // identifies the kind of finding by its requirement, as in "LINT-05"
 	Message  string   `json:"message"`          // what the file contains
 	Effect   string   `json:"effect"`           // what crawlers do with it
 	Advice   string   `json:"advice,omitempty"` // how to mend it

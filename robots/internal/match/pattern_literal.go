@@ -26,6 +26,7 @@ func isOptionallyEscaped(c byte) bool { return strings.IndexByte(optionallyEscap
 // newLiteral returns the literal for a part of a pattern, and the length of the part as PREC-16
 // counts it, in octets: in canonical form, but with optionallyEscaped characters as written.
 func newLiteral(part string) (l literal, octets int) {
+	// Most parts are in canonical form already and need no copy.
 	plain := 0
 	for plain < len(part) && unescapedBytes[part[plain]] {
 		plain++
