@@ -67,7 +67,7 @@ func TestHostnameFast(t *testing.T) {
 	}
 }
 
-// TestHostnameFastOnNoise decodes random strings, most of which are invalid Punycode.
+// TestHostnameFastOnNoise decodes random strings, mostly invalid Punycode.
 func TestHostnameFastOnNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 50_000 {

@@ -6,7 +6,7 @@ const maxURLBytes = 64 << 10
 // The causes of an Error of kind Invalid.
 const (
 	errScheme            = textError("scheme is not http, https or ftp")
-	errRelative          = textError("relative, and there is no page to resolve it against")
+	errRelative          = textError("relative, without a page to resolve it against")
 	errTooLong           = textError("longer than 64 KiB")
 	errNoHost            = textError("no host")
 	errForbiddenHostChar = textError("host has a character that is forbidden")

@@ -304,12 +304,12 @@ var resolveCases = []struct {
 
 // refusedCases are references that ParseURL and Resolve reject, with the cause.
 var refusedCases = []resolveCase{
-	{"", "", "relative, and there is no page to resolve it against"},
-	{"", "#x", "relative, and there is no page to resolve it against"},
-	{"", "/x", "relative, and there is no page to resolve it against"},
-	{"", "//example.com/", "relative, and there is no page to resolve it against"},
-	{"", "example.com", "relative, and there is no page to resolve it against"},
-	{"", "1http://example.com/", "relative, and there is no page to resolve it against"},
+	{"", "", "relative, without a page to resolve it against"},
+	{"", "#x", "relative, without a page to resolve it against"},
+	{"", "/x", "relative, without a page to resolve it against"},
+	{"", "//example.com/", "relative, without a page to resolve it against"},
+	{"", "example.com", "relative, without a page to resolve it against"},
+	{"", "1http://example.com/", "relative, without a page to resolve it against"},
 
 	{"", "gopher://example.com/", "scheme is not http, https or ftp"},
 	{"", "file:///etc/passwd", "scheme is not http, https or ftp"},

@@ -39,7 +39,7 @@ const (
 	maxCleanParamWildcardLines = 128
 )
 
-// URLCleaner returns a URLCleaner for the file's Clean-param lines, nil if there are none. The lines
+// URLCleaner returns a URLCleaner for the file's Clean-param lines, nil if it has none. The lines
 // apply to all agents, wherever they are in the file (CLEAN-07, GRP-18).
 func (f *File) URLCleaner() *URLCleaner {
 	c, applied := f.newCleaner()

@@ -17,7 +17,7 @@ import (
 // TestRequirements proves that each requirement has a test and each example a requirement. Every
 // example must check something and, unless its dialect is classic, run in at least one dialect. For a
 // requirement without examples, testdata/requirements-elsewhere.txt must name a test, or the reason
-// why there is none.
+// why it has no test.
 func TestRequirements(t *testing.T) {
 	exercised := make(map[string]bool)
 	for _, text := range robotstest.Lines(t, "testdata/robots-examples.jsonl") {

@@ -80,8 +80,8 @@ func (r *Rules) verdictOfRule(best *match.Rule) Verdict {
 	return Verdict{Allowed: best.Allow, Rule: best.Text, Line: best.Line, Group: r.groupAgents}
 }
 
-// CrawlDelay returns the Crawl-delay that binds the agent, the longest of several, and false if there
-// is none. It is never negative and at most a year.
+// CrawlDelay returns the Crawl-delay that binds the agent, the longest of several, and reports whether
+// the file sets one. It is never negative and at most a year.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
 // Lines returns the allow and disallow lines that bind the agent, in the order of the file. In the

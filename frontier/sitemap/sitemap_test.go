@@ -263,8 +263,8 @@ var flawedFiles = []struct {
 	{"over-long by its escapes", urlset("/" + strings.Repeat("é", 400)), []string{`line 3: location "/` + strings.Repeat("é", 127) + `\xc3": limit exceeded`}},
 	{"over-long text", urlset(strings.Repeat("x", maxTextLen)), []string{`line 3: location "` + strings.Repeat("x", 256) + `": limit exceeded`}},
 	{"text", "http://example.com/1\n\nx\n" + strings.Repeat("x", maxTextLen) + "\nx", []string{
-		`line 3: location "x": relative, and there is no page to resolve it against`, `line 4: location "` + strings.Repeat("x", 256) + `": limit exceeded`,
-		`line 5: location "x": relative, and there is no page to resolve it against`}},
+		`line 3: location "x": relative, without a page to resolve it against`, `line 4: location "` + strings.Repeat("x", 256) + `": limit exceeded`,
+		`line 5: location "x": relative, without a page to resolve it against`}},
 	{"Atom", `<feed><entry><link href="/&x;"/></entry></feed>`, []string{`line 1: location "/&x;": unknown entity`}},
 	{"text in pieces", urlset(strings.Repeat("x", 5000) + "<!-- -->" + strings.Repeat("y", 5000)), []string{`line 3: location "` + strings.Repeat("x", 256) + `": limit exceeded`}},
 	{"the line of a link", "<rss><item><link>a:</link>\n<guid>b:</guid></item></rss>", []string{`line 1: location "a:": scheme is not http, https or ftp`}},

@@ -75,7 +75,7 @@ func (s Signal) ruleText() string {
 }
 
 // ConflictWithPurposes returns the first signal that forbids the use of the content for one of the
-// purposes, nil if there is none. A purpose that no signal names is permitted. A signal that permits
+// purposes, nil without a conflict. A purpose that no signal names is permitted. A signal that permits
 // a use does not override one that forbids it.
 func (s Signals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError {
 	for _, o := range s {

@@ -25,7 +25,7 @@ type originEntry struct {
 	// the notes of the origin with the state that is compiled from them.
 	mu            sync.Mutex
 	inFlightFetch fetchLease
-	evicted       bool // the entry is no longer in originCache.entries: get the entry again
+	evicted       bool // the entry was removed from originCache.entries: get the entry again
 }
 
 // A fetchLease is the right to make the current request for a robots.txt, which one caller has at a

@@ -204,7 +204,7 @@ func newGateTest(t testing.TB, cfg Config) *gateTest {
 	return &gateTest{t, New(cfg, notes), notes, testStart}
 }
 
-// restart simulates a restart of the process, of which only the notes remain.
+// restart simulates a restart of the processafter which only the notes remain.
 func (s *gateTest) restart() { s.gate = New(s.gate.cfg, s.notes) }
 
 // newSession is a restart that begins a new session.

@@ -12,7 +12,7 @@ import (
 // robots.Explanation and two more: SHA256 and UsageSignals.
 type Explanation struct {
 	robots.Verdict
-	SHA256       string `json:"file_sha256,omitempty"` // the hash of the file, in hex; empty if there is no file
+	SHA256       string `json:"file_sha256,omitempty"` // the hash of the file, in hex; empty without a file
 	PathAndQuery string `json:"path"`                  // path and query, which the rules are compared with
 	// GroupAgentLineNumbers are the lines of the user-agent values in Group, from 1.
 	GroupAgentLineNumbers []int `json:"group_lines,omitempty"`

@@ -26,7 +26,7 @@ type originState struct {
 
 	// unusedRulesValidUntil is until when new rules stay in force although they have expired, unless
 	// they have cleared a page. Without it, a host whose delay is longer than the validity of its
-	// rules would only ever be asked for its robots.txt.
+	// rules would only ever receive requests for its robots.txt.
 	unusedRulesValidUntil time.Time
 	hasClearedPage        atomic.Bool // the rules have cleared a page
 }
@@ -95,7 +95,7 @@ func (g *Gate) compileState(r *originRecord, file *robots.File) *originState {
 }
 
 // applyOutage applies an outage to s: pages wait (FETCH-09). If the outage is past its limit, the last
-// good copy decides again, or everything is allowed if there is no good copy (FETCH-13, FETCH-14).
+// good copy decides again, or without one everything is allowed (FETCH-13, FETCH-14).
 func (s *originState) applyOutage(o *outage) {
 	s.arePagesPostponed, s.expiresAt, s.postponedReason = !o.PastLimit, o.RetryAt, o.Reason
 	switch {

@@ -192,7 +192,7 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 }
 
 // loadRecord reads the record of the origin. A missing or damaged record counts as an empty one: the
-// Gate then fetches the robots.txt again, and allows nothing until then. If there is no record for the
+// Gate then fetches the robots.txt again, and allows nothing until then. Without a record for the
 // User-Agent of the Gate, loadRecord reads one from before keys contained the User-Agent.
 func (s *recordStore) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
 	key := s.noteKeyForAgent(recordNoteKey)
@@ -226,7 +226,7 @@ func (s *recordStore) saveRecord(ctx context.Context, o decorum.Origin, r *origi
 	return s.writeNote(ctx, o, r.noteKey, nil)
 }
 
-// readNote reads the note with the key, nil if there is none. Its error names the origin.
+// readNote reads the note with the key, nil if it does not exist. Its error names the origin.
 func (s *recordStore) readNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	note, err := s.notes.ReadNote(ctx, o, key)
 	if err != nil {

@@ -29,7 +29,7 @@ type classifiedResponse struct {
 type fetchFailure struct {
 	reason        string
 	backoffBounds Backoff
-	retryAfter    time.Duration // from the Retry-After header; 0 if there is none
+	retryAfter    time.Duration // from the Retry-After header; 0 without one
 }
 
 // retryDelay returns how long to wait after the failure, which is the failures-th in a row.
@@ -78,7 +78,7 @@ func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResp
 	return a
 }
 
-// newNoFileResponse returns the storedResponse for a response which means that there is no valid file.
+// newNoFileResponse returns the storedResponse for a response which means that the origin has no valid file.
 func (g *Gate) newNoFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	return &storedResponse{
 		Status: res.Status, FetchedAt: now, ExpiresAt: now.Add(g.cfg.responseTTL(res.Header)),

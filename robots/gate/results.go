@@ -10,7 +10,7 @@ import (
 
 // A FetchSummary says what is known about a robots.txt, and since when.
 type FetchSummary struct {
-	SHA256    string    // of the stored file, in hex; empty if there is no file
+	SHA256    string    // of the stored file, in hex; empty without a file
 	FetchedAt time.Time // when the answer arrived; zero if there was none
 	Outcome   Outcome
 }
@@ -22,7 +22,7 @@ type Outcome uint8
 const (
 	OutcomeUnknown     Outcome = iota // there was no answer yet
 	OutcomeRules                      // the rules of the file decide
-	OutcomeAllowAll                   // there is no file: everything is allowed
+	OutcomeAllowAll                   // the site has no file: everything is allowed
 	OutcomeDisallowAll                // the server failed: nothing is allowed for now
 	OutcomeCachedRules                // the server has failed for so long that the last good copy decides
 	OutcomeRedirected                 // a redirect is being followed
@@ -66,7 +66,7 @@ type OriginPostponedError struct {
 	ConsecutiveFailures int    // failed fetches in a row
 	Reason              string // a text for people
 	// RedirectURL is the target of a redirect of the robots.txt that must be visited first, and
-	// RedirectPendingSince is when the redirect was received. Both are zero if there is none.
+	// RedirectPendingSince is when the redirect was received. Both are zero without such a redirect.
 	RedirectURL          decorum.URL
 	RedirectPendingSince time.Time
 }
@@ -95,7 +95,7 @@ type FileRecheckResult string
 // The results of a recheck.
 const (
 	NoRecheck     FileRecheckResult = ""          // there was no answer before, or a redirect is being followed
-	SameFile      FileRecheckResult = "same"      // the file has not changed, or there still is none
+	SameFile      FileRecheckResult = "same"      // the file has not changed, or is still missing
 	ChangedFile   FileRecheckResult = "changed"   // the file is new, has changed or no longer exists
 	FailedRecheck FileRecheckResult = "no_answer" // the server failed; the known rules may stay in force
 )

@@ -75,7 +75,7 @@ func (a *storedResponse) firstSeen() time.Time {
 	return cmp.Or(a.FirstSeen, a.FetchedAt)
 }
 
-// indexOfVersionWithHash returns the index of the file with the hash, -1 if there is none.
+// indexOfVersionWithHash returns the index of the file with the hash, -1 if files lacks it.
 func indexOfVersionWithHash(files []archivedVersion, hash string) int {
 	return slices.IndexFunc(files, func(f archivedVersion) bool { return f.SHA256 == hash })
 }

@@ -55,7 +55,7 @@ func TestVersions(t *testing.T) {
 		{"A", 1, []string{"A 0"}},
 		{"B", 3, []string{"B 2", "A 0"}},
 		{"B", 1, []string{"B 2", "A 0"}},
-		{"", 3, []string{"B 2", "A 0"}}, // 404: there is no current file
+		{"", 3, []string{"B 2", "A 0"}}, // 404: the origin has no current file
 		{"", 1, []string{"B 2", "A 0"}},
 		{"A", 3, []string{"A 0", "B 2"}}, // an old file is back
 		{"C", 3, []string{"C 7", "A 0", "B 2"}},

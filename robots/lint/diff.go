@@ -12,7 +12,7 @@ import (
 
 // FileChanges are the differences between two versions of a robots.txt.
 type FileChanges struct {
-	// AgentChanges are the agents whose rules or delays differ, of those that ComparedAgents returns
+	// AgentChanges are the agents whose rules or delays differ, among the result of ComparedAgents
 	// and in that order.
 	AgentChanges    []AgentChange `json:"agents,omitempty"`
 	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`   // sitemaps that only the new file names

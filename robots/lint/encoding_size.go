@@ -27,7 +27,7 @@ func (l *linter) lintEncodingAndHTML() bool {
 	if strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") {
 		l.isHTML = true
 		l.addFinding(1, Error, "FMT-05", "this is an HTML page", "lines that look like rules count as rules; crawlers ignore the rest",
-			"serve the robots.txt as plain text, or answer 404 if there is none")
+			"serve the robots.txt as plain text, or answer 404 if the site has no robots.txt")
 	}
 	l.lintUTF8()
 	return true

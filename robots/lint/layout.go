@@ -49,7 +49,7 @@ func (l *linter) lintLayout() {
 		"put it after the last rule of a group")
 }
 
-// A repeatedFinding counts the lines with one problem, of which only the first is reported.
+// A repeatedFinding counts the lines with one problem; only the first is reported.
 type repeatedFinding struct {
 	firstLine *lintLine
 	count     int

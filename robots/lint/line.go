@@ -192,7 +192,7 @@ func truncateForMessage(s string) string {
 // separatorRemover removes the characters of a name that nearestField ignores.
 var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
 
-// nearestField returns the field of which name is probably a misspelling, "" if there is none. It
+// nearestField returns the field that name probably misspells, or "" if name resembles no field. It
 // ignores blanks, "_" and "-", and accepts one wrong letter for every four letters of the field.
 func nearestField(name string) string {
 	name = separatorRemover.Replace(name)

@@ -68,7 +68,7 @@ func (c original1994File) allows(agent, path string) bool {
 	return !slices.ContainsFunc(r.disallowed, func(p match.Pattern) bool { return p.Matches(path) })
 }
 
-// recordFor returns the first record that names the agent, nil if there is none.
+// recordFor returns the first record that names the agent, nil if no record does.
 func (c original1994File) recordFor(agent string) *original1994Record {
 	named := func(value string) bool { return value == agent || strings.EqualFold(syntax.LeadingToken(value), agent) }
 	for i := range c {

@@ -55,7 +55,7 @@ func newPrefixIndex(entries []prefixRule) prefixIndex {
 	return p
 }
 
-// longestMatch returns the rule with the longest key that path begins with, nil if there is none.
+// longestMatch returns the rule with the longest key that path begins with, or nil.
 func (p *prefixIndex) longestMatch(path string) *Rule {
 	// Find the last key that does not sort after path: keys[:low] do not, keys[high:] do.
 	low, high := 0, len(p.keys)

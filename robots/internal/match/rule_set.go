@@ -126,8 +126,8 @@ type wildcardRule struct {
 	pattern         Pattern
 }
 
-// bestMatch returns the first rule that matches path and takes precedence over best, or best if there
-// is no such rule. best may be nil.
+// bestMatch returns the first rule that matches path and takes precedence over best, otherwise best,
+// which may be nil.
 func (ws wildcardRules) bestMatch(path string, best *Rule) *Rule {
 	if len(ws) == 0 {
 		return best
