@@ -48,8 +48,8 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 
 // AgentFromName returns the agent of another operator's crawler: the preset of that name if there is
 // one, otherwise an agent whose only token is the part of name that counts in a user-agent line. Such
-// tokens may have digits (AGENT-02). A crawl makes its own agent with NewAgent. The GoogleOSS dialect
-// compares the whole name and has no presets.
+// tokens may have digits (AGENT-02). A crawl makes its own agent with NewAgent or PresetOrNewAgent.
+// The GoogleOSS dialect compares the whole name and has no presets.
 func AgentFromName(name string) Agent {
 	a, ok := presetAgents[strings.ToLower(name)]
 	if t := syntax.LeadingToken(name); !ok && t != "" {

@@ -18,8 +18,9 @@
 //
 // Begin reading at ParseOptions.Parse in file.go, then File.RulesFor in agent_groups.go and
 // Rules.Check in rules.go. Package robots/internal/syntax reads the lines, and robots/internal/match
-// finds the rule that decides. The dialects are in yandex_dialect.go and google_oss.go. Comments
-// cite requirements by their codes, such as MATCH-12, and so do the examples in testdata.
+// finds the rule that decides. The dialects are in yandex_dialect.go and google_oss.go. Comments and
+// the examples in testdata cite requirements by their codes, such as MATCH-12;
+// docs/robots-requirements.md explains each.
 //
 // Other packages build on this one. Package robots/gate fetches and caches robots.txt for a crawl
 // and clears URLs; robots/aiuse reads what a site says about the use of its content, from the lines

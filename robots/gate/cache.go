@@ -8,8 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// An originCache caches the states of at most maxOrigins origins. It exceeds that number only if the
-// entries are locked or their robots.txt is being fetched. An evicted state is still in the notes.
+// An originCache caches the states of origins. It evicts one before it adds one beyond maxOrigins,
+// unless all entries are locked or their robots.txt is being fetched. An evicted state is still in the
+// notes.
 type originCache struct {
 	maxOrigins int // set before the first use
 
@@ -21,8 +22,8 @@ type originCache struct {
 type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read; stored with mu held, loaded without
 
-	// mu guards inFlightFetch, evicted and stores to state. It also serialises reads and writes of
-	// the notes of the origin with the state that is compiled from them.
+	// mu guards inFlightFetch, evicted and stores to state. It is also held while the notes of the
+	// origin are changed, and while state is compiled from them.
 	mu            sync.Mutex
 	inFlightFetch fetchLease
 	evicted       bool // the entry was removed from originCache.entries: get the entry again
