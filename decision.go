@@ -72,7 +72,7 @@ func (a Action) String() string {
 // A DecisionReason says why a URL is not visited now.
 type DecisionReason string
 
-// The reasons. Where a comment ends with "Kind:", errors.Is(d.Err(), that kind) holds.
+// The reasons. "Kind: X" at the end of a comment means that errors.Is(d.Err(), X) holds.
 const (
 	// ReasonScope: the URL does not belong to the crawl. It is parked until the scope changes.
 	// Kind: OutOfScope.
@@ -189,7 +189,7 @@ func (e *decisionError) Is(target error) bool {
 // Unwrap returns the cause, which may be nil.
 func (e *decisionError) Unwrap() error { return e.decision.Cause }
 
-// Error returns the text of the cause or, without a cause, a text that tells the reason and when it
+// Error returns the text of the cause or, without a cause, a text with the reason and the time at which it
 // ends.
 func (e *decisionError) Error() string {
 	d := &e.decision

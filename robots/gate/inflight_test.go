@@ -63,13 +63,13 @@ func TestFetchInFlight(t *testing.T) {
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.recordFetch(late, respondWith(404)(late.URL()))
 		if l.HasRulesInForce || l.PostponedErr == nil || !l.PostponedErr.Until.Equal(s.now.Add(2*time.Minute)) {
-			t.Errorf("result for one who came late: %+v", l)
+			t.Errorf("result of a late answer: %+v", l)
 		}
 	}
 	s.wantCheck(page, pending)
 	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
 	if l := s.recordFetch(c, respondWith(500)(c.URL())); !l.HasRulesInForce || l.Outcome != OutcomeRules {
-		t.Errorf("result for one who came twice: %+v", l)
+		t.Errorf("result of a second answer: %+v", l)
 	}
 	s.wantCheck(page, pageCleared)
 }

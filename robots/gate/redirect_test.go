@@ -210,7 +210,7 @@ func TestRedirectHandedOutTwice(t *testing.T) {
 	result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	first, second := s.checkRedirect(result), s.checkRedirect(result)
 	if l := s.recordFetch(first, respondWith(404)(first.URL())); l.HasRulesInForce || l.Outcome != OutcomeRedirected || !l.RedirectURL.IsZero() {
-		t.Errorf("result for the one who came late: %+v", l)
+		t.Errorf("result of the late answer: %+v", l)
 	}
 	s.wantCheck(page, pending)
 	s.recordFetch(second, respondWith(200, someRules)(second.URL()))
