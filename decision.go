@@ -189,8 +189,8 @@ func (e *decisionError) Is(target error) bool {
 // Unwrap returns the cause, which may be nil.
 func (e *decisionError) Unwrap() error { return e.decision.Cause }
 
-// Error returns the text of the cause or, without a cause, a text with the reason and the time at which it
-// ends.
+// Error returns the text of the cause or, without a cause, a text with the reason and the time at
+// which it ends.
 func (e *decisionError) Error() string {
 	d := &e.decision
 	if d.Cause != nil {

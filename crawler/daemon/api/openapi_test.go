@@ -188,7 +188,7 @@ func TestDocumentHasComments(t *testing.T) {
 		t.Errorf("of coverage it says %q", got)
 	}
 	s.schemaOf(reflect.TypeFor[aiuse.Signal]())
-	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
+	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "its line number in the file, from 1; 0 if it is not from a file" {
 		t.Errorf("of line it says %q", got)
 	}
 	if got := s.components["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
