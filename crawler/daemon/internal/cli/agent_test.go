@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// agentGroupsSite is a site that says something else to each robot of a family.
+// agentGroupsSite returns a site whose robots.txt has a group for each robot of a family.
 func agentGroupsSite(file string) crawltest.Site {
 	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text(file)}),
 		Pages: map[string]crawltest.PageFunc{
@@ -25,8 +25,8 @@ func agentGroupsSite(file string) crawltest.Site {
 		}}
 }
 
-// TestAgentOfProject: a crawl keeps to the group that its tokens name, the most
-// specific first; one that has the name of a well-known crawler, to those that its
+// TestAgentOfProject checks that a crawl obeys the group that its product tokens name, the most
+// specific first. With the name of a well-known crawler it obeys the groups that the crawler's
 // operator documents, as decorum robots check does (AGENT-14, EXC-10).
 func TestAgentOfProject(t *testing.T) {
 	const family = "User-agent: *\nDisallow: /landing\nUser-agent: googlebot\nDisallow: /closed\n"
@@ -62,9 +62,8 @@ func TestAgentOfProject(t *testing.T) {
 	}
 }
 
-// TestNotForIndexing: what a crawl may fetch, and the main robot of its operator may
-// not, is marked wherever the crawl writes or tells of it, and nothing else is
-// (EXC-06).
+// TestNotForIndexing checks that every output of the crawl marks a page that the crawl may fetch and
+// the operator's main robot may not, and marks no other page (EXC-06).
 func TestNotForIndexing(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
@@ -98,7 +97,7 @@ func TestNotForIndexing(t *testing.T) {
 	if report := verifyCleanLedger(t, v.DataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
 		t.Errorf("ledger: %+v", report)
 	}
-	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, command.ExitDone, "speaks of it, not for indexing;")
+	runCommand(t, "ledger", "show", "--data", v.DataDir(), "--url", "http://a.example/landing").want(t, command.ExitDone, "matches, not for indexing;")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/landing").want(t, command.ExitDone, why)
 
 	rules := testfile.Write(t, "robots.txt", file)
@@ -114,8 +113,8 @@ func TestNotForIndexing(t *testing.T) {
 	}
 }
 
-// TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
-// for, is not called unfit for indexing besides.
+// TestExplainWithoutIndexing checks that explain does not add "not for indexing" to a page that the
+// crawl may not fetch because of its purpose.
 func TestExplainWithoutIndexing(t *testing.T) {
 	v := daemontest.NewWebFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
 	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")

@@ -22,10 +22,10 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A page whose content must not be found where it is not to be used.
+// The content of a page that no output may contain if the page may not be used.
 const restrictedText = "the-precious-text"
 
-// usageRulesSite is a site that asks things of the use of its pages, in every way there is.
+// usageRulesSite returns a site that restricts the use of its pages in every way that decorum reads.
 func usageRulesSite() crawltest.Site {
 	page := func(head string, header ...string) crawltest.PageFunc {
 		a := crawltest.HTML("<title>" + restrictedText + "</title>" + head + "<p>" + restrictedText + "</p>")
@@ -55,7 +55,7 @@ func usageRulesSite() crawltest.Site {
 	}
 }
 
-// filesContaining returns the files below dir in which text stands.
+// filesContaining returns the files below dir that contain text.
 func filesContaining(t *testing.T, dir, text string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -74,16 +74,16 @@ func filesContaining(t *testing.T, dir, text string) (files []string) {
 	return files
 }
 
-// A crawl for each purpose keeps to what the site says of it: by robots.txt and
-// tdmrep.json before the visit, by header and page after it. What it records says
-// so, and nothing that it writes has the content.
+// A crawl with a purpose obeys the site's rules for that purpose: those of robots.txt and
+// tdmrep.json before the visit, those of header and page after it. Its records give the reason, and
+// none of its files has the content of a withheld page.
 func TestAIUse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		purpose  string
 		files    int    // requests for tdmrep.json
-		parked   string // not visited
-		withheld string // visited, and not used
+		parked   string // URLs that are not visited
+		withheld string // URLs that are visited and not used
 	}{
 		{"", 0, "", ""},
 		{"search", 0, "", "/noindex"},
@@ -136,8 +136,8 @@ func TestAIUse(t *testing.T) {
 	}
 }
 
-// checkArchivedPages checks that WARC files hold the content of all pages but those,
-// and of those that were visited what the server said.
+// checkArchivedPages checks that the WARC files hold the content of all pages except the withheld
+// ones, and the headers of those.
 func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 	t.Helper()
 	for _, r := range readArchive(t, dir) {
@@ -155,34 +155,33 @@ func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 	}
 }
 
-// What keeps a page back is explained, and counted by the report.
+// explain names the rule that withholds a page, and report counts withheld pages.
 func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitDone,
-		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
-	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
+		"blocked by robots.txt: 2", "not used: 3 pages whose site does not permit ai-train", "tdmrep.json: 1")
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "AI use", "3 pages whose site does not permit", "1 URLs parked by tdmrep.json",
 		"http://a.example/.well-known/tdmrep.json", "tdm-reservation: 1", "content-usage: train-ai=n")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/papers/1").want(t, command.ExitDone,
 		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)", "asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://a.example/line").want(t, command.ExitDone,
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
 	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.DataDir()).want(t, command.ExitDone, "/papers/1", "tdm-reservation: 1")
-	// Without the purpose all is visited.
+	// Without the purpose all pages are visited.
 	plain := testfile.Write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
 	runCommand(t, v.CrawlArgs("-c", plain, "--resume")...).want(t, command.ExitDone, "pages: 2 (", "left: 0 queued")
 }
 
-// A purpose is not stated where nothing would come of it.
+// A purpose is wrong usage where it would have no effect.
 func TestPurposeNeedsMeta(t *testing.T) {
 	v := daemontest.NewWebFixture(t, usageRulesSite())
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
 	runCommand(t, v.CrawlArgs("-c", config, "http://a.example/")...).want(t, command.ExitUsage, "robots.meta: false ignores")
 }
 
-// Callbacks are called for no page that is not to be used, and none of its links
-// leads on.
+// Callbacks are not called for a page that may not be used, and its links are not followed.
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, usageRulesSite())

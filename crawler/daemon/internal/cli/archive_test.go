@@ -23,14 +23,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A warcRecord is a record of a WARC file, with its block.
+// A warcRecord is a record of a WARC file and its block.
 type warcRecord struct {
 	warc.Header
 	block string
 }
 
-// readArchive reads all WARC files of a directory, which must all be closed and
-// whole, with true digests.
+// readArchive reads all WARC files in a directory. It fails unless all are closed and complete, with
+// correct digests.
 func readArchive(t *testing.T, dir string) []warcRecord {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -89,7 +89,7 @@ func responseURLs(records []warcRecord) []string {
 	return urls
 }
 
-// checkArchived checks that all of some URLs are archived.
+// checkArchived checks that all of the given URLs are archived.
 func checkArchived(t *testing.T, dir string, urls []string) {
 	t.Helper()
 	answers := responseURLs(readArchive(t, dir))
@@ -100,8 +100,8 @@ func checkArchived(t *testing.T, dir string, urls []string) {
 	}
 }
 
-// Every exchange of a crawl is archived, robots.txt and sitemaps too, and
-// nothing else; what is known of each stands beside it.
+// The archive has every exchange of a crawl, including robots.txt and sitemaps, with its metadata,
+// and no other records.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -145,21 +145,21 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// outputRecords returns the lines of output.
+// outputRecords returns the records of the output file.
 func outputRecords(t *testing.T, v *daemontest.WebFixture) []sinks.OutputRecord {
 	t.Helper()
 	return daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))
 }
 
-// unchangingSite is a site of two pages that never change: one has a validator.
+// unchangingSite returns a site of two pages that never change; one of them has a validator.
 func unchangingSite() crawltest.Site {
 	same := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
 	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
 	return crawltest.Site{Host: "shop.example", Fallback: same.Respond, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Respond}}
 }
 
-// A page that is visited again and has not changed is archived as a revisit,
-// which names the response that has its body; over restarts too.
+// A revisited page that has not changed is archived as a revisit record, which names the response
+// that has its body, after a restart too.
 func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, unchangingSite())
@@ -167,8 +167,8 @@ func TestArchiveOfRevisits(t *testing.T) {
 	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
 	for range 2 {
-		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds
-		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
+		time.Sleep(3100 * time.Millisecond) // the pages are due again after three seconds
+		runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "revisits: 2, unchanged (including sitemaps): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}
 	for _, r := range readArchive(t, dir) {
@@ -201,7 +201,7 @@ func TestArchiveOfRevisits(t *testing.T) {
 	}
 }
 
-// A directory in which another crawl writes is refused.
+// A crawl refuses an archive directory in which another crawl writes.
 func TestArchiveInUse(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

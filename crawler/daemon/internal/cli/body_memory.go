@@ -10,16 +10,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
-// process, not of a project: the bodies of all projects share the memory.
+// addBodyMemoryFlag adds --body-memory, which sets size. It is a setting of the process, not of a
+// project: the bodies of all projects share the memory.
 func addBodyMemoryFlag(fs *pflag.FlagSet, size *project.Size) {
 	fs.TextVar(size, "body-memory", project.Size(0),
-		"memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
-			"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
+		"use at most `SIZE` of memory, as 512MiB, for the bodies of all answers in flight; a visit that gets\n"+
+			"none is repeated later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
 }
 
-// initBodyMemory creates the memory for the bodies of all crawls; size 0 means the
-// default.
+// initBodyMemory creates the budget of memory that the bodies of all crawls share. size is in
+// bytes; 0 means a quarter of GOMEMLIMIT or of the memory that the process may use.
 func (a *program) initBodyMemory(size project.Size) error {
 	m, err := bodymem.New(cmp.Or(int64(size), bodymem.DefaultSize()))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// TestBodyMemory: the default is that of bodymem, and too little is refused as wrong usage.
+// TestBodyMemory checks that the default is that of bodymem, and that too small a size is wrong usage.
 func TestBodyMemory(t *testing.T) {
 	for _, tt := range []struct{ size, want project.Size }{{0, project.Size(bodymem.DefaultSize())}, {64 << 20, 64 << 20}} {
 		a := new(program)

@@ -6,9 +6,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/cli/command"
 )
 
-// TestBrakeCommandNeedsAHost: a name that no server can have is wrong usage, and no daemon is asked.
+// TestBrakeCommandNeedsAHost checks that an impossible host name is wrong usage, and that the command
+// then calls no daemon.
 func TestBrakeCommandNeedsAHost(t *testing.T) {
 	for _, name := range []string{"a\nb", "a..b"} {
-		runCommand(t, "brake", name, "--reason", "test", "--data", t.TempDir()).want(t, command.ExitUsage, "is not the name of a host")
+		runCommand(t, "brake", name, "--reason", "test", "--data", t.TempDir()).want(t, command.ExitUsage, "is not a host name such as example.com")
 	}
 }

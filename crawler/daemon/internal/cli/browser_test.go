@@ -24,10 +24,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
 
-// screenshotsEnv, in the environment, names a directory for what TestBrowser sees.
+// screenshotsEnv is the environment variable with the directory for screenshots of TestBrowser.
 const screenshotsEnv = "DECORUM_SCREENSHOTS"
 
-// chromiumPath returns the program to look with, or skips the test.
+// chromiumPath returns the path of Chromium, or skips the test.
 func chromiumPath(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "headless_shell", "google-chrome"} {
@@ -39,8 +39,8 @@ func chromiumPath(t *testing.T) string {
 	return ""
 }
 
-// endlessSite is a site without end: each page leads to the next, and to one that is
-// closed by line 3 of robots.txt.
+// endlessSite returns a site without end: each page links to the next, and to a page that line 3 of
+// robots.txt disallows.
 func endlessSite(host string) crawltest.Site {
 	return crawltest.Site{
 		Host: host,
@@ -59,9 +59,9 @@ func endlessSite(host string) crawltest.Site {
 	}
 }
 
-// TestBrowser: an operator in a browser, at the width of a desk and of a telephone,
-// logs in, starts a project, watches it go on, has a closed URL explained, and puts
-// a brake on a host; the log of the server says when the last request came.
+// TestBrowser is an operator in a browser, at the widths of a desktop and of a phone: they log in,
+// start a project, watch it run, have a disallowed URL explained, and brake a host. The server's log
+// shows when the last request came.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the browser is a process of its own")
@@ -81,7 +81,7 @@ func TestBrowser(t *testing.T) {
 	f.Start(false)
 	base := f.servePage(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.WSURLReadTimeout(time.Minute)) // it starts beside other tests
+		chromedp.WSURLReadTimeout(time.Minute)) // it starts while other tests run
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -103,7 +103,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// runScenario does all that an operator does.
+// runScenario does all the steps of TestBrowser.
 func (o *browserUser) runScenario(f *commandFixture) {
 	o.recordConsoleErrors()
 	o.logIn()
@@ -117,8 +117,7 @@ func (o *browserUser) runScenario(f *commandFixture) {
 	}
 }
 
-// Each width has a project of its own, and hosts: one that is braked, and one that
-// goes on.
+// Each width has its own project and two hosts: one is braked, the other keeps being visited.
 func brakedHost(width int) string { return projectOfWidth(width) + ".example" }
 func otherHost(width int) string  { return projectOfWidth(width) + "-archive.example" }
 
@@ -131,7 +130,7 @@ func projectOfWidth(width int) string {
 
 const browserToken = "the token of the browser's test"
 
-// servePage serves the daemon with its page on loopback, and returns where.
+// servePage serves the daemon's API and web page on loopback, and returns the address.
 func (f *commandFixture) servePage(t *testing.T) string {
 	t.Helper()
 	audit, err := api.OpenAuditLog(filepath.Join(f.Dir, "audit.jsonl"), api.AuditRotationLimits{})
@@ -155,7 +154,7 @@ func (f *commandFixture) servePage(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// A browserUser sits at a browser.
+// A browserUser drives a browser.
 type browserUser struct {
 	t             *testing.T
 	ctx           context.Context
@@ -165,7 +164,7 @@ type browserUser struct {
 	consoleErrs   []string // by the console, that should not be
 }
 
-// recordConsoleErrors writes down what the browser complains of.
+// recordConsoleErrors records the errors in the browser's console.
 func (o *browserUser) recordConsoleErrors() {
 	chromedp.ListenTarget(o.ctx, func(event any) {
 		message := ""
@@ -199,8 +198,8 @@ func (o *browserUser) run(actions ...chromedp.Action) {
 	}
 }
 
-// runNavigating is run for what may make the browser leave the page while it is told:
-// whoever awaits what comes then sees whether it did.
+// runNavigating runs actions that may make the browser leave the page before they return. It ignores
+// their errors: the wait that follows shows whether they worked.
 func (o *browserUser) runNavigating(actions ...chromedp.Action) {
 	o.t.Helper()
 	if err := chromedp.Run(o.ctx, actions...); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
@@ -208,8 +207,8 @@ func (o *browserUser) runNavigating(actions ...chromedp.Action) {
 	}
 }
 
-// waitFor waits until a page is loaded and an expression of JavaScript is true. The
-// page's policy forbids what chromedp.Poll does.
+// waitFor waits until a page is loaded and a JavaScript expression is true. chromedp.Poll would
+// violate the page's content security policy.
 func (o *browserUser) waitFor(expression string) {
 	o.t.Helper()
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; {
@@ -223,28 +222,28 @@ func (o *browserUser) waitFor(expression string) {
 	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", evaluate[string](o, "location.href"), expression)
 }
 
-// evaluate evaluates an expression of JavaScript.
+// evaluate evaluates a JavaScript expression.
 func evaluate[T any](o *browserUser, expression string) (v T) {
 	o.t.Helper()
 	o.run(chromedp.Evaluate(expression, &v))
 	return v
 }
 
-// typeText types into a field, in the place of what is there.
+// typeText types text into a field, in place of its content.
 func (o *browserUser) typeText(field, text string) {
 	o.t.Helper()
 	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil))
 	o.runNavigating(chromedp.SendKeys(field, text, chromedp.ByQuery)) // the last key may be Enter
 }
 
-// navigate goes to a page.
+// navigate opens a page.
 func (o *browserUser) navigate(path string) {
 	o.t.Helper()
 	o.run(chromedp.Navigate(o.base + path))
 }
 
-// captureScreenshot looks at the page as it is: nothing of it may be wider than the window. It
-// is kept where somebody wants to see it.
+// captureScreenshot checks that no part of the page is wider than the window, and saves a screenshot
+// if screenshotsEnv is set.
 func (o *browserUser) captureScreenshot(name string) {
 	o.t.Helper()
 	if wide := evaluate[int](o, "document.documentElement.scrollWidth"); wide > o.width {
@@ -274,8 +273,8 @@ func (o *browserUser) logIn() {
 	o.waitFor(`location.pathname == "/brakes"`)
 }
 
-// startProject starts the project from the list of them, and watches it go on: the page
-// is not loaded anew, but by the form.
+// startProject starts the project from the list of projects, and waits for progress. Only the form
+// reloads the page.
 func (o *browserUser) startProject() {
 	o.navigate("/")
 	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`, o.project)
@@ -297,7 +296,7 @@ func (o *browserUser) startProject() {
 	o.captureScreenshot("projects")
 }
 
-// browseProject looks at the project with the keyboard.
+// browseProject opens the project's views with the keyboard.
 func (o *browserUser) browseProject() {
 	o.navigate("/projects/" + o.project)
 	o.waitFor(`document.querySelectorAll(".hosts tbody tr").length == 2`)
@@ -316,8 +315,8 @@ func (o *browserUser) browseProject() {
 	o.waitFor(`location.pathname.includes("/hosts/")`)
 }
 
-// explainURL types in a URL that robots.txt closes: the line that closes it is marked
-// and in sight, and so is the one that would have.
+// explainURL enters a URL that robots.txt disallows. The page marks the line that decides and shows
+// it, and also the line that lost.
 func (o *browserUser) explainURL() {
 	o.typeText("[data-explain]", "http://"+brakedHost(o.width)+"/private/1#x\r")
 	o.waitFor(`document.querySelector(".verdict.bad")`)
@@ -339,7 +338,7 @@ func (o *browserUser) explainURL() {
 	}
 }
 
-// brakeAndLift puts a brake on the host while it is crawled, and lifts it.
+// brakeAndLift brakes the host while it is being crawled, and lifts the brake.
 func (o *browserUser) brakeAndLift(f *commandFixture) {
 	to := func(host string, after time.Time) (n int) {
 		for _, x := range f.Web.Log() {
@@ -373,7 +372,7 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	daemontest.WaitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
 }
 
-// visitOtherPages sees the other pages, of which none may be too wide.
+// visitOtherPages opens the other pages, none of which may be too wide.
 func (o *browserUser) visitOtherPages() {
 	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
 		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {

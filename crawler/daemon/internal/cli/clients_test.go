@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/daemontest"
 )
 
-// TestManyClients: a thousand clients speak to a daemon at a time while it crawls.
-// Each offers URLs of its own, looks at the project and is let in by its token. What
-// was taken was taken once, is visited once, and every call is in the audit.
+// TestManyClients lets a thousand clients call a daemon at once while it crawls. Each adds its own
+// URLs and reads the project, with its token. Each accepted URL is accepted once and visited once,
+// and every call is in the audit log.
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
 	f := newCommandFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
@@ -85,7 +85,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// callAPI makes a call as a client does, and reads the answer.
+// callAPI makes one call and reads the answer.
 func (s *apiFixture) callAPI(client *http.Client, method, path string, body io.Reader, into any) error {
 	r, err := http.NewRequestWithContext(s.T.Context(), method, s.server.URL+path, body)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor/supervisortest"
 )
 
-// A commandFixture is a daemon that commands speak to.
+// A commandFixture is a daemon that commands call.
 type commandFixture struct {
 	*supervisortest.SupervisorFixture
 }

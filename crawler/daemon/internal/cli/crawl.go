@@ -13,21 +13,21 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const crawlHelp = `Crawl from the given URLs until there is nothing left to visit or a limit is
-reached. Every flag that has a field in the project file wins over it; URLs are
-added to the project's seeds.
+const crawlHelp = `Crawl from the given URLs until no URL is left to visit or a limit is reached. A flag
+overrides the field of the same meaning in the project file. The URLs are added to the
+project's seeds.
 
-The state of the crawl is kept in the data directory (--data), so that a crawl
-that was stopped, or killed, can go on with --resume. Ctrl-C stops the crawl when
-the visits in hand are over; a second one breaks them off.
+The data directory (--data) holds the state of the crawl, so that --resume continues a
+crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in flight
+have finished; a second one aborts them.
 
-With --dry-run only robots.txt files and sitemaps are visited, and tdmrep.json files
-by a crawl that asks for them (robots.purpose), as politely as ever, and a table
-says for each host what the crawl would do: requests, bytes, how long it would take
-at the pace that the project and the host's robots.txt ask for, and which URLs are
-closed, by which line. No page is visited, the data directory is only asked how
-large the pages of an earlier crawl were, and nothing is kept; --output writes the
-forecast as JSON Lines, the totals first. What only links lead to is not in it.
+--dry-run fetches only robots.txt files and sitemaps, and tdmrep.json files if the
+project has a robots.purpose, at the crawl's usual pace. It then prints a table that
+forecasts the crawl for each host: requests, bytes, the duration at the pace of the
+project and of the host's robots.txt, and which URLs robots.txt disallows, by which
+line. It visits no page and keeps nothing. It reads the data directory only for the
+size of the pages of an earlier crawl. --output writes the forecast as JSON Lines, the
+totals first. The forecast leaves out pages that only links lead to.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
 limit or a signal.`
@@ -38,15 +38,15 @@ const crawlExample = `  decorum crawl --contact https://example.com/bot https://
   decorum crawl --contact mailto:you@example.com --output - https://example.com/ | jq .title
   decorum crawl --resume --data decorum-data`
 
-// A crawlOptions is how a crawl is begun, beyond what its project says.
+// A crawlOptions holds the flags of decorum crawl.
 type crawlOptions struct {
-	configFile         string
+	configFile         string // project file; empty: none
 	resume, startFresh bool
-	progressMode       string
-	bodyMemory         project.Size
-	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
-	dryRunOptions      dryRunOptions
-	projectFlags       []*pflag.Flag
+	progressMode       string        // auto, plain or none
+	bodyMemory         project.Size  // bytes; 0: the default of initBodyMemory
+	fastRetries        bool          // retry within seconds; only the demo may, on its own servers
+	dryRunOptions      dryRunOptions // --dry-run and its flags
+	projectFlags       []*pflag.Flag // flags that set fields of the project
 }
 
 func (a *program) newCrawlCommand() *cobra.Command {
@@ -57,9 +57,9 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	s.projectFlags = project.AddFieldFlags(fs)
-	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE`")
-	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
-	fs.BoolVar(&s.startFresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
+	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE` (default: no file)")
+	fs.BoolVar(&s.resume, "resume", false, "continue the crawl in the data directory")
+	fs.BoolVar(&s.startFresh, "fresh", false, "start a new crawl, and move the files of the one in the data directory aside")
 	fs.StringVar(&s.progressMode, "progress", "auto", progressFlagUsage)
 	addBodyMemoryFlag(fs, &s.bodyMemory)
 	s.dryRunOptions.addFlags(fs)
@@ -67,10 +67,11 @@ func (a *program) newCrawlCommand() *cobra.Command {
 	return c
 }
 
-// crawl reads what is wanted, makes the data directory fit for it, and runs.
+// crawl builds the project from the flags, checks it and its handler, and runs it or its dry run.
+// Errors of usage are returned before any file of the data directory is touched.
 func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if s.resume && s.startFresh {
-		return usage.Errorf("--resume goes on and --fresh starts anew: choose one")
+		return usage.Errorf("--resume continues a crawl and --fresh starts a new one: choose one")
 	}
 	if err := errors.Join(checkProgressFlag(s.progressMode), s.dryRunOptions.checkFlagsAndSetOutput(c.Flags())); err != nil {
 		return err
@@ -94,8 +95,8 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	return a.runProject(c.Context(), d.Project, s)
 }
 
-// loadProject returns the project: the defaults, under the project file or, if the
-// crawl goes on, the project it was started with, under the flags.
+// loadProject returns the project: the one of loadBaseProject, overridden by the flags, with urls
+// before its seeds.
 func (s *crawlOptions) loadProject(urls []string) (*project.File, error) {
 	d, err := s.loadBaseProject()
 	if err != nil {
@@ -110,7 +111,8 @@ func (s *crawlOptions) loadProject(urls []string) (*project.File, error) {
 	return d, nil
 }
 
-// loadBaseProject returns the project that the flags are laid over.
+// loadBaseProject returns the project that the flags override: the project file of -c, else with
+// --resume the project that the crawl saved, else the defaults.
 func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	switch {
 	case s.configFile != "":
@@ -118,7 +120,7 @@ func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	case !s.resume:
 		return project.NewFile(), nil
 	}
-	d := project.NewFile() // for the flag that says where the crawl is kept
+	d := project.NewFile() // only for store.path, which --data may set
 	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
@@ -128,9 +130,9 @@ func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	}
 	saved, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
-		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
+		return nil, usage.Errorf("%w\n%s holds the project of the crawl: name the project file again with -c, or start a new crawl with --fresh",
 			err, dir.Path(datadir.ProjectFile))
 	}
-	saved.Store.Path = string(dir) // it may have been moved since
+	saved.Store.Path = string(dir) // the directory may have been moved since
 	return saved, nil
 }

@@ -17,31 +17,34 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-const demoHelp = `Start a small web on loopback, with most of what makes crawling hard, and crawl
-it. Then print what the servers saw: the requests of each host, the shortest gap
-between two, and every rule of politeness that was broken. Nothing leaves this
-machine.
+const demoHelp = `Start a small sample web on loopback that has most of what makes crawling hard, and
+crawl it. Then print what its servers saw: the requests to each host, the shortest
+gap between two of them, and every rule of politeness that the crawl broke. No
+request leaves this machine.
 
-With --serve the web is served until Ctrl-C, for you to crawl; then the same report
-is printed.
+With --serve, decorum only serves the sample web, for you to crawl. Ctrl-C ends it
+and prints the same report.
 
 Exit codes: 0 no rule was broken, 1 failed, 3 a rule was broken, 4 interrupted.`
 
-// demoDelay is the rest of a host in the demo: short, so that nobody waits.
+// demoDelay is the delay between two requests to a host of the demo: short, so that the demo ends
+// soon.
 const demoDelay = 200 * time.Millisecond
 
-// demoTimeout bounds the demo on a slow machine; it ends by itself in half of it.
+// demoTimeout is the longest duration of the demo, for slow machines; usually the demo takes less
+// than half of it.
 const demoTimeout = time.Minute
 
+// demoContact is the contact that the demo's requests carry.
 const demoContact = "https://" + decorum.ModulePath
 
 func (a *program) newDemoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
-		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",
+		Use: "demo", Short: "Crawl a sample web on loopback, and print what its servers saw",
 		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
-	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`")
+	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`, a HOST:PORT (default: crawl it)")
 	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkProgressFlag(progress); err != nil {
@@ -60,7 +63,7 @@ func (a *program) newDemoCommand() *cobra.Command {
 	return c
 }
 
-// serveDemo serves the web until somebody interrupts it.
+// serveDemo serves the sample web until a signal arrives, and prints what its servers saw.
 func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
 	fmt.Fprintf(a.Stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
 		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlSettings.Seeds, " "))
@@ -71,7 +74,8 @@ func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error 
 	return a.printDemoReport(web.Judge(crawltest.JudgeOptions{}))
 }
 
-// crawlDemo crawls the web, and prints what it saw.
+// crawlDemo crawls the sample web with a temporary data directory, and prints what its servers
+// saw. It prints the report after a crawl that demoTimeout or a signal ended, too.
 func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawltest.Server, progress string) error {
 	dir, err := os.MkdirTemp("", "decorum-demo-")
 	if err != nil {
@@ -92,7 +96,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 	return report
 }
 
-// demoProject returns the project that crawls the sample web at addr.
+// demoProject returns the project that crawls the sample web at addr, with its state in dir.
 func demoProject(plan crawltest.CrawlSettings, addr, dir string) project.Project {
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
@@ -107,7 +111,7 @@ func demoProject(plan crawltest.CrawlSettings, addr, dir string) project.Project
 	return p
 }
 
-// printDemoReport prints what the servers saw.
+// printDemoReport prints what the servers saw. It returns ExitCheckFailed if a rule was broken.
 func (a *program) printDemoReport(r crawltest.JudgeReport) error {
 	if _, err := fmt.Fprintf(a.Stdout, "What the servers saw:\n\n%s", r); err != nil {
 		return err

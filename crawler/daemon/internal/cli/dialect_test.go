@@ -10,9 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestDialect: the yandex dialect is a setting of the crawl (DEF-08). Agents
-// are found within a line, and a run of the crawl is a session, which begins
-// with robots.txt (SESS-01) though the copy is young.
+// TestDialect checks that the yandex dialect is a setting of the crawl (DEF-08): agents are found
+// within a line, and each run of the crawl is a session, which begins with a fetch of robots.txt
+// (SESS-01) even if the cached copy is young.
 func TestDialect(t *testing.T) {
 	site := daemontest.ShopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.RobotsSpec{
@@ -20,7 +20,7 @@ func TestDialect(t *testing.T) {
 	for _, test := range []struct {
 		dialect        string
 		pages          string
-		robotsRequests int // for robots.txt, by the crawl and by its resumption
+		robotsRequests int // for robots.txt, by the crawl and its resumed run
 	}{
 		{"google", "pages: 0 (", 1},
 		{"yandex", "pages: 4 (", 2},
@@ -42,8 +42,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestCleanParam: Clean-param is heeded when links are discovered, unless
-// extensions are off (CLEAN-25).
+// TestCleanParam checks that the crawl applies Clean-param to discovered links, unless extensions are
+// off (CLEAN-25).
 func TestCleanParam(t *testing.T) {
 	site := crawltest.Site{Host: "shop.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Text("Clean-param: sid\n")}),

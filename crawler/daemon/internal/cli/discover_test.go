@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// feedSite is a site whose articles only a feed lists, compressed and served as
+// feedSite returns a site whose articles are listed only in a feed, which is compressed and served as
 // XML.
 func feedSite() crawltest.Site {
 	feed := crawltest.ResponseOfType("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
@@ -44,11 +44,10 @@ func visitSources(t *testing.T, v *daemontest.WebFixture) (list []string) {
 	return list
 }
 
-// TestFeedsOverSockets crawls the gazette as a user would, with the types of
-// content that are wanted by default.
+// TestFeedsOverSockets crawls feedSite over sockets with the default content types.
 func TestFeedsOverSockets(t *testing.T) {
 	v := daemontest.NewWebFixture(t, feedSite())
-	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone, "pages: 4 (", "within 1", "set aside: 1")
+	runCommand(t, v.CrawlArgs("http://gazette.example/")...).want(t, command.ExitDone, "pages: 4 (", "within 1", "parked: 1")
 	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
 	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
@@ -63,7 +62,7 @@ func TestFeedsOverSockets(t *testing.T) {
 	}
 }
 
-// TestDiscover: what leads on is what the project file says.
+// TestDiscover checks that the crawl follows the sources of URLs that the project file selects.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	for discover, want := range map[string][]string{
@@ -82,8 +81,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestCanonicalOverSockets: a page's canonical URL is reported whatever is
-// discovered, visited where that is wanted, and the page counted as its duplicate.
+// TestCanonicalOverSockets checks that the canonical URL of a page is always reported, visited only if
+// the project discovers canonical URLs, and that the page counts as its duplicate.
 func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
@@ -98,8 +97,8 @@ func TestCanonicalOverSockets(t *testing.T) {
 	}
 }
 
-// TestImagesOverSockets: images are visited where they are wanted, and their
-// bodies read where their type is; max_links bounds both, and says so.
+// TestImagesOverSockets checks that images are visited if the project discovers images, and that
+// their bodies are read if the project accepts their type. max_links limits both, and is reported.
 func TestImagesOverSockets(t *testing.T) {
 	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
@@ -127,7 +126,7 @@ func TestImagesOverSockets(t *testing.T) {
 	}
 }
 
-// TestSitemapBody: a project says how much of a sitemap is read, whatever it says of pages.
+// TestSitemapBody checks that the limit on sitemap bodies is independent of the limit on page bodies.
 func TestSitemapBody(t *testing.T) {
 	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": sitemapPage("urls", numberedURLs("http://map.test/", 0, 100)...)})
 	site.Latency = crawltest.Latency{}

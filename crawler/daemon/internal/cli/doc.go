@@ -1,11 +1,21 @@
-// Package cli is the command line of decorum: the tree of commands, and those of them that
-// crawl: crawl, serve, demo and replay; identity and version are small. The other commands
-// are in packages below it, none of which imports cli: robotstools, inspectcmd, transfer and
-// daemonctl. Package command holds what all of them share.
+// Package cli implements the decorum command line. It builds the tree of commands and holds the
+// commands that crawl (crawl, serve, demo and replay) and two small ones (identity and version).
+// The packages robotstools, inspectcmd, transfer and daemonctl below it hold the other commands;
+// none of them imports cli. Package command holds what all commands share.
 //
-// Begin reading at Run and newRootCommand in root_command.go; foreground_run.go is a crawl in the
-// foreground, serve.go the daemon. Package daemon calls Main and Run. A command starts
-// goroutines for signals and progress, and waits for them before it returns. The locks of
-// visitedHostSet and dryRun guard maps of their own, and neither is held while another is
-// acquired.
+// Begin reading at Run and newRootCommand in root_command.go. foreground_run.go runs a crawl in the
+// foreground, dryrun.go and dryrun_forecast.go implement crawl --dry-run, and serve.go runs the
+// daemon. Package daemon calls Main and Run:
+//
+//	os.Exit(cli.Run(handlers, "crawl", "-c", "books.yaml"))
+//
+// A command decides only which flags, files and exit codes it has. What a crawl does is decided in
+// package engine and the packages below crawler.
+//
+// Each command starts its own goroutines, for signals, progress, the crawl's socket and the
+// daemon's listeners, and waits for them before it returns. The exception is a second signal to
+// serve, or a third to crawl: it ends the process at once.
+//
+// visitedHostSet.mu and dryRun.mu guard maps. No code holds one of them while it acquires another
+// lock.
 package cli

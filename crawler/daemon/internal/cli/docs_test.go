@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
-// markdownDocs are the documents of the project, by the path from its root.
+// markdownDocs returns the Markdown documents of the repository by their path from its root.
 func markdownDocs(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -37,7 +37,7 @@ func markdownDocs(t *testing.T) map[string]string {
 
 var codeBlockPattern = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// codeBlocks returns the texts of a page that are in fences of a language.
+// codeBlocks returns the fenced code blocks of a page in the given language.
 func codeBlocks(page, language string) []string {
 	var texts []string
 	for _, m := range codeBlockPattern.FindAllStringSubmatch(page, -1) {
@@ -48,13 +48,13 @@ func codeBlocks(page, language string) []string {
 	return texts
 }
 
-// TestDocumentedFields: whatever the documents say may stand in a project file, may.
+// TestDocumentedFields checks that the YAML blocks of the documents are valid project files.
 func TestDocumentedFields(t *testing.T) {
 	read := 0
 	for name, page := range markdownDocs(t) {
 		for _, block := range codeBlocks(page, "yaml") {
 			if strings.HasPrefix(block, "scrape_configs:") || strings.HasPrefix(block, "- ") {
-				continue // of Prometheus; of --tokens
+				continue // configuration of Prometheus, or a file for --tokens
 			}
 			if _, err := project.ParseFile(name, []byte(block)); err != nil {
 				t.Errorf("%v in\n%s", err, block)
@@ -67,8 +67,8 @@ func TestDocumentedFields(t *testing.T) {
 	}
 }
 
-// TestDocumentedCode: the Go code that the documents show stands, line by line, in
-// files that are compiled: examples and tests, which are run, or the package itself.
+// TestDocumentedCode checks that the Go code in the documents also is, line by line, in a Go file of
+// the repository, which is compiled or run as an example.
 func TestDocumentedCode(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
@@ -103,7 +103,7 @@ func unindented(code string) string { return leadingTabs.ReplaceAllString(code, 
 
 var decorumCommandLine = regexp.MustCompile(`(?m)^(?:sudo |curl .* \| |go run \./cmd/)?decorum ((?:[^\\\n]|\\\n)*)`)
 
-// TestDocumentedCommands: there are the commands and flags that the documents name.
+// TestDocumentedCommands checks that the commands and flags in the documents exist.
 func TestDocumentedCommands(t *testing.T) {
 	read := 0
 	for name, page := range markdownDocs(t) {
@@ -128,8 +128,7 @@ func TestDocumentedCommands(t *testing.T) {
 
 var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
 
-// shellWords are those of a line of shell, up to where a comment, or another command,
-// begins.
+// shellWords returns the words of a shell command line, up to a comment or the next command.
 func shellWords(line string) []string {
 	var all []string
 	for _, w := range shellWord.FindAllString(strings.ReplaceAll(line, "\\\n", " "), -1) {
@@ -143,15 +142,14 @@ func shellWords(line string) []string {
 
 var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestDocumentedLinks: what the documents link to within the project is there, the
-// heading too.
+// TestDocumentedLinks checks that the files and headings to which the documents link exist.
 func TestDocumentedLinks(t *testing.T) {
 	texts := markdownDocs(t)
 	for name, page := range texts {
 		for _, m := range markdownLink.FindAllStringSubmatch(page, -1) {
 			to, heading, _ := strings.Cut(m[1], "#")
 			if strings.Contains(to, ":") {
-				continue // elsewhere
+				continue // a link to another site
 			}
 			target := name
 			if to != "" {
@@ -171,8 +169,8 @@ var (
 	linkLabelDefinition = regexp.MustCompile(`(?m)^\[([a-z0-9-]+)\]: https://`)
 )
 
-// TestDocumentedLabels: a link that leads to where a label at the end of the page
-// says has that label, and no label is left over.
+// TestDocumentedLabels checks that each link by a label has exactly one definition of that label in
+// its page, and that no definition is unused.
 func TestDocumentedLabels(t *testing.T) {
 	read := 0
 	for name, page := range markdownDocs(t) {

@@ -27,43 +27,44 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// defaultPageSize is how many bytes a page is taken to have of which nothing is known.
+// defaultPageSize is the assumed size of a page, in bytes, on a host that no earlier crawl visited.
 const defaultPageSize = 100 << 10
 
-// A dryRunOptions is a crawl that is only to be foreseen.
+// A dryRunOptions holds --dry-run and the flags that belong to it.
 type dryRunOptions struct {
 	enabled         bool
-	assumedPageSize project.Size // of a page of a host that was never crawled
-	output          string       // file for the forecast; empty: only the table
+	assumedPageSize project.Size // bytes of a page on a host that no earlier crawl visited
+	output          string       // file for the forecast, "-" for standard output; empty: only the table
 }
 
-// AddFlags adds the flags of a dry run.
+// addFlags adds the flags of a dry run.
 func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&r.enabled, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
-	fs.TextVar(&r.assumedPageSize, "page-size", project.Size(defaultPageSize), "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
+	fs.BoolVar(&r.enabled, "dry-run", false, "fetch only robots.txt files and sitemaps, and forecast the crawl")
+	fs.TextVar(&r.assumedPageSize, "page-size", project.Size(defaultPageSize), "with --dry-run, assume pages of this mean `SIZE`, as 100KiB, on hosts that no earlier crawl visited")
 }
 
-// checkFlagsAndSetOutput reads the rest of what the flags of the crawl mean for a dry run.
+// checkFlagsAndSetOutput rejects flags that have no meaning with, or without, a dry run, and sets
+// output from --output.
 func (r *dryRunOptions) checkFlagsAndSetOutput(fs *pflag.FlagSet) error {
 	if !r.enabled {
 		if fs.Changed("page-size") {
-			return usage.Errorf("--page-size: says what a dry run assumes; give --dry-run with it")
+			return usage.Errorf("--page-size is a setting of dry runs: use it with --dry-run")
 		}
 		return nil
 	}
 	for _, name := range []string{"resume", "fresh", "warc"} {
 		if fs.Changed(name) {
-			return usage.Errorf("--dry-run keeps nothing, and goes on with nothing: leave --%s away", name)
+			return usage.Errorf("--dry-run keeps nothing and continues no crawl: leave out --%s", name)
 		}
 	}
-	if output := fs.Lookup("output"); output.Changed { // what the project file says is for pages
+	if output := fs.Lookup("output"); output.Changed { // the project file's output is for pages
 		r.output = output.Value.String()
 	}
 	return nil
 }
 
-// forecastByDryRun visits what leads to pages, and says what a crawl of the project would
-// do. The crawl's own state is not touched, and none is left.
+// forecastByDryRun fetches the robots.txt files and sitemaps of the project and prints a forecast
+// of its crawl. It works in a temporary directory, and leaves the crawl's own state untouched.
 func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s crawlOptions) (err error) {
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
@@ -78,7 +79,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	dir, err := os.MkdirTemp("", "decorum-dry-run-")
 	if err != nil {
-		return fmt.Errorf("a dry run keeps its queue in a temporary directory: %w", err)
+		return fmt.Errorf("cannot create a temporary directory for the queue of the dry run: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	files, err := datadir.OpenStores(projectForDryRun(p, dir), a.BoltOptions(p, nil))
@@ -95,8 +96,10 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, engine.ErrInterrupted):
-		return &command.ExitError{Code: command.ExitStopped, Err: errors.New("the dry run was interrupted: what it has found so far is not all")}
-	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
+		return &command.ExitError{Code: command.ExitStopped, Err: errors.New("the dry run was interrupted: it has no complete forecast")}
+	// A time limit, or hosts that stay suspended, would end the crawl at the same point: the
+	// forecast is complete without them.
+	case err != nil && !errors.Is(err, engine.ErrTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft):
 		return err
 	}
 	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRunOptions.assumedPageSize)
@@ -104,14 +107,14 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 		return err
 	}
 	var table io.Writer = a.Stdout
-	if s.dryRunOptions.output == "-" {
+	if s.dryRunOptions.output == "-" { // the JSON Lines take standard output
 		table = a.Stderr
 	}
 	return errors.Join(f.writeJSONL(out), f.writeTable(table))
 }
 
-// projectForDryRun returns p as its dry run is made: the state is kept in dir, and what
-// bounds pages does not bound what leads to them.
+// projectForDryRun returns p as the dry run crawls it: with its state in dir, no output, no
+// revisits, and without the limits on pages and bytes, which must not stop the fetches of sitemaps.
 func projectForDryRun(p project.Project, dir string) project.Project {
 	p.Store, p.Output = project.StoreSettings{Path: dir}, project.OutputSettings{}
 	p.Limits.Pages, p.Limits.Bytes = 0, 0
@@ -120,17 +123,23 @@ func projectForDryRun(p project.Project, dir string) project.Project {
 	return p
 }
 
-// A dryRun is the run of a crawl that passes its pages by.
+// A dryRun is the run of a crawl that counts the pages it would visit instead of visiting them. Its
+// maps are read without mu after the crawl has ended.
 type dryRun struct {
 	foregroundRun
-	mu                              sync.Mutex
-	skippedPagesByOrigin            map[decorum.Origin]int64 // passed by
-	robotsRequestsByHost            map[string]int64         // requests for robots.txt, by host
-	tdmrepRequestsByHost            map[string]int64         // likewise, for tdmrep.json
-	lastRobotsFetchRequestsByOrigin map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
+
+	// mu guards skippedPagesByOrigin, robotsRequestsByHost, tdmrepRequestsByHost and
+	// lastRobotsFetchRequestsByOrigin.
+	mu                   sync.Mutex
+	skippedPagesByOrigin map[decorum.Origin]int64 // pages that the crawl would visit, by the origin of their robots.txt
+	robotsRequestsByHost map[string]int64         // requests for robots.txt
+	tdmrepRequestsByHost map[string]int64         // requests for tdmrep.json
+	// lastRobotsFetchRequestsByOrigin counts the requests of the latest fetch of each origin's
+	// robots.txt: 1, and 1 more for each redirect.
+	lastRobotsFetchRequestsByOrigin map[decorum.Origin]int64
 }
 
-// newDryRun returns the dry run of a project, ready to run on g.
+// newDryRun returns a dry run of the project p on the stores of g.
 func newDryRun(g engine.Config, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
 	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
 		foregroundRun: foregroundRun{stores: g.Stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
@@ -143,6 +152,8 @@ func newDryRun(g engine.Config, p project.Project, seedPerOrigin []decorum.URL) 
 	return s, nil
 }
 
+// addHostAndCountRobotsRequests is the Visited hook: it counts a visit as a request for robots.txt
+// or tdmrep.json. Visits that sent no request count for nothing.
 func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 	s.visitedHosts.addVisitedHost(v)
 	if !v.WasSent() {
@@ -155,7 +166,7 @@ func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 		s.robotsRequestsByHost[o.Host()]++
 		if v.Lease.RobotsFor.IsZero() {
 			s.lastRobotsFetchRequestsByOrigin[o] = 1
-		} else { // a redirect led there, be it on another host
+		} else { // the target of a redirect, possibly on another host
 			s.lastRobotsFetchRequestsByOrigin[v.Lease.RobotsFor]++
 		}
 	case v.URL() == aiuse.TDMRepURL(o):
@@ -163,20 +174,21 @@ func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 	}
 }
 
+// countSkippedPage is the SkippedInDryRun hook.
 func (s *dryRun) countSkippedPage(_ storage.Lease, c gate.Clearance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skippedPagesByOrigin[c.RobotsOrigin()]++
 }
 
-// A hostAverages is what an earlier crawl says of a host's answers.
+// A hostAverages holds means over all requests that an earlier crawl sent to a host.
 type hostAverages struct {
-	responseBytes int64         // of one
-	visitDuration time.Duration // that it takes
+	responseBytes int64
+	visitDuration time.Duration
 }
 
-// loadHostAverages returns what the crawl in the project's directory, if there is one,
-// remembers of its hosts. One that cannot be asked tells nothing.
+// loadHostAverages returns the averages of the hosts of the crawl in the project's directory, nil
+// if there is none. If the crawl cannot be opened, it logs a warning and returns what it has read.
 func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[string]hostAverages {
 	if hasCrawl, err := datadir.StateDir(p.Store.Path).HasCrawl(); err == nil && !hasCrawl {
 		return nil
@@ -192,7 +204,7 @@ func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[s
 		}), k.Close())
 	}
 	if err != nil {
-		a.Log.Warn("the earlier crawl cannot be asked how large its pages were", "dir", p.Store.Path, "why", err)
+		a.Log.Warn("cannot read the page sizes of the earlier crawl", "dir", p.Store.Path, "why", err)
 	}
 	return averages
 }

@@ -26,72 +26,72 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// Where the sizes of a forecast come from.
+// The values of forecastTotals.BytesSource: where the assumed sizes of pages come from.
 const (
 	bytesAssumed          = "assumed"
 	bytesFromEarlierCrawl = "earlier crawl"
 	bytesFromBoth         = "assumed, and of an earlier crawl"
 )
 
-// A forecastTotals is what a crawl would do at one host, or at all.
+// A forecastTotals forecasts a crawl, of one host or as a whole.
 type forecastTotals struct {
-	Requests        int64            `json:"requests"`
-	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
-	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
-	SitemapRequests int64            `json:"sitemaps"` // likewise
-	PageRequests    int64            `json:"pages"`    // likewise
-	PagesLeft       int64            `json:"left"`     // pages known that are not visited
+	Requests        int64            `json:"requests"` // the sum of the next four fields
+	RobotsRequests  int64            `json:"robots"`   // for robots.txt
+	TDMRepRequests  int64            `json:"tdmrep"`   // for tdmrep.json; 0 unless the project mines text and data
+	SitemapRequests int64            `json:"sitemaps"`
+	PageRequests    int64            `json:"pages"`
+	PagesLeft       int64            `json:"left"` // known pages that the crawl would not visit
 	BlockedURLs     int              `json:"blocked_by_robots"`
 	Bytes           int64            `json:"bytes"`
-	BytesSource     string           `json:"bytes_from"` // assumed, earlier crawl
-	Duration        api.Milliseconds `json:"duration_ms"`
+	BytesSource     string           `json:"bytes_from"`  // bytesAssumed, bytesFromEarlierCrawl or bytesFromBoth
+	Duration        api.Milliseconds `json:"duration_ms"` // from the start to the end of the last visit
 }
 
-// A hostForecast is what a crawl would do at one host.
+// A hostForecast forecasts the crawl of one host.
 type hostForecast struct {
-	RecordType string `json:"type"` // host
+	RecordType string `json:"type"` // "host"
 	Host       string `json:"host"`
 	forecastTotals
-	VisitDuration   api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
+	VisitDuration   api.Milliseconds     `json:"visit_ms"` // assumed duration of a request
 	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
 	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
-	PagesLeftReason string               `json:"why,omitempty"` // pages are left
+	PagesLeftReason string               `json:"why,omitempty"` // why pages are left; empty if the host is not held
 	Origins         []string             `json:"origins"`
 	Refusals        []api.RefusalSummary `json:"refusals,omitempty"`
 }
 
-// A dryRunForecast is what a crawl would do, as far as can be known.
+// A dryRunForecast forecasts a crawl as a whole and host by host, as far as a dry run can.
 type dryRunForecast struct {
-	RecordType string    `json:"type"` // totals
+	RecordType string    `json:"type"` // "totals"
 	StartedAt  time.Time `json:"at"`
 	HostCount  int       `json:"hosts"`
-	EndReason  string    `json:"ends"` // why
+	EndReason  string    `json:"ends"` // why the crawl would end
 	Unknowns   []string  `json:"unknown"`
 	forecastTotals
-	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
-	hosts           []*hostForecast
+	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // URLs refused where they were found
+	hosts           []*hostForecast         // the longest first
 	parkedByRule    []api.RefusalSummary
 	assumedPageSize project.Size
 }
 
-// forecastUnknowns is what no dry run can know.
+// forecastUnknowns lists what no dry run can find out. It is part of the output.
 var forecastUnknowns = []string{
 	"pages that only links of other pages, feeds or callbacks lead to",
-	"redirects of pages, and pages that fail and are asked for again",
-	"how long pages take to come: a request is taken to last as long as others to its host did",
+	"redirects of pages, and retries of pages that fail",
+	"how long pages take to arrive: a request is assumed to take as long as others to its host did",
 	"what robots.txt files and sitemaps will say later",
 }
 
-// A dryRunForecastBuilder turns what a dry run has found into a forecast.
+// A dryRunForecastBuilder turns the findings of a dry run into a forecast.
 type dryRunForecastBuilder struct {
 	*dryRun
-	project         project.Project // as it is to be crawled
+	project         project.Project // of the crawl that is forecast, not of its dry run
 	averagesByHost  map[string]hostAverages
 	assumedPageSize project.Size
 	dryRunReport    *api.CrawlReport
 }
 
-// newForecast says what a crawl of p would do, which began when the dry run did.
+// newForecast forecasts a crawl of p that began when the dry run did. The dry run has ended.
 func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
 	report, err := api.FullReport(ctx, inspect.New(s.Engine).Report, api.ReportQuery{})
 	if err != nil {
@@ -100,6 +100,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 	f := &dryRunForecastBuilder{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
 	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
 		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
+	// What the dry run did at each host is the start of the simulation.
 	crawlLimits := f.crawlLimits()
 	hosts := make([]forecast.HostWorkload, len(report.Hosts))
 	for i, h := range report.Hosts {
@@ -110,6 +111,8 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		crawlLimits.AlreadyReceivedBytes += h.Bytes
 	}
+	// Simulate the visits to pages. Hosts with pages left are asked for robots.txt until the crawl
+	// ends, so their requests can only be counted once the end is known.
 	results, endReason := crawlLimits.Simulate(hosts)
 	endTime := f.crawlEndTime(results, endReason)
 	for i, t := range results {
@@ -125,7 +128,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 	return total, nil
 }
 
-// crawlLimits returns the bounds of the crawl as a whole.
+// crawlLimits returns the limits that all hosts of the crawl share.
 func (f *dryRunForecastBuilder) crawlLimits() forecast.CrawlLimits {
 	l, ip := f.project.Limits, f.project.LimiterConfig(time.Time{})
 	return forecast.CrawlLimits{
@@ -135,14 +138,15 @@ func (f *dryRunForecastBuilder) crawlLimits() forecast.CrawlLimits {
 	}
 }
 
-// hostForecastFromObservations returns what was done at a host, and what is known of its pages.
+// hostForecastFromObservations returns the forecast of a host before the simulation: the requests
+// of the dry run, and the pages that it knows.
 func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostForecast {
 	policy := f.Crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
 		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesSource: bytesAssumed}}
-	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
+	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests // a dry run sends no others
 	average, hasAverage := f.averagesByHost[h.Host]
 	switch {
 	case hasAverage:
@@ -156,7 +160,8 @@ func (f *dryRunForecastBuilder) hostForecastFromObservations(h *api.Host) *hostF
 	return o
 }
 
-// simulatedHost returns a host as the forecast plays it.
+// simulatedHost returns the workload of a host for the simulation. It takes the pages beyond
+// scope.max_pages_per_host off the origins, and adds them to out.PagesLeft.
 func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
 	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
@@ -170,7 +175,7 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 	for _, name := range h.Origins {
 		u, err := decorum.ParseURL(name + "/")
 		if err != nil {
-			continue // cannot be: it was written from an origin
+			continue // impossible: the name was formatted from an origin
 		}
 		o, rules, err := f.originWorkloadAndRules(ctx, u.Origin())
 		if err != nil {
@@ -179,12 +184,14 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 		if rules != nil {
 			originRules = append(originRules, rules)
 		}
+		// The host's origins share its limit of pages, in the order of the report.
 		if maxPages := f.project.Scope.MaxPagesPerHost; maxPages > 0 {
 			allowed := min(remaining, o.Pages)
 			out.PagesLeft, remaining, o.Pages = out.PagesLeft+o.Pages-allowed, remaining-allowed, allowed
 		}
 		g.Origins = append(g.Origins, o)
 	}
+	// Pace: the strictest of the host's robots.txt files holds for all its origins.
 	g.PolicyAt = func(at time.Time) politeness.Policy { return f.Crawler.Policy.ForHost(h.Host, at) }
 	g.RobotsDelayAndNextAllowedTime = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
@@ -197,8 +204,8 @@ func (f *dryRunForecastBuilder) simulatedHost(ctx context.Context, h *api.Host, 
 	return g, nil
 }
 
-// originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
-// are none.
+// originWorkloadAndRules returns the pages of the origin o and its robots.txt rules, which pace
+// them; the rules are nil if no robots.txt of o is cached.
 func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
 	expiresAt, expiresErr := f.Gate.ExpiresAt(ctx, o)
 	file, fileErr := f.Gate.LastFetchSummary(ctx, o)
@@ -209,13 +216,13 @@ func (f *dryRunForecastBuilder) originWorkloadAndRules(ctx context.Context, o de
 	if !file.FetchedAt.IsZero() {
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
-	if !tdmrep.RefetchAt.IsZero() { // it was asked for
+	if !tdmrep.RefetchAt.IsZero() { // the dry run fetched it
 		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	return origin, rules, cmp.Or(expiresErr, fileErr, tdmrepErr, rulesErr)
 }
 
-// addHost adds what is played of a host to what was done there, and that to the whole.
+// addHost adds the simulated visits t to the forecast h of their host, and h to the totals p.
 func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
 	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
 	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
@@ -244,9 +251,9 @@ func (f *dryRunForecastBuilder) crawlEndTime(results []forecast.Result, endReaso
 	return endTime
 }
 
-// addForecastFileRefetches adds to t that a host which has pages left, for it is set aside or has had
-// its pages, is asked for its files again as long as the crawl goes on, but not
-// before it has rested.
+// addForecastFileRefetches adds to t the requests that refetch robots.txt and tdmrep.json of a host
+// with pages left, because it is suspended or has reached a limit. The crawl refetches them until
+// endTime, each time after the host's delay.
 func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endTime time.Time) {
 	for _, o := range h.Origins {
 		t.RobotsRefetchRequests += forecastFileRefetches(t, h, o.Robots, endTime)
@@ -254,11 +261,12 @@ func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endT
 	}
 }
 
-// minRefetchInterval is how long an origin is set aside until it is looked at again: what was
-// just learnt is heeded once, however short it holds.
+// minRefetchInterval is the shortest time between two fetches of the robots.txt or tdmrep.json of a
+// suspended origin. A file with a shorter lifetime still decides once.
 const minRefetchInterval = time.Minute
 
-// forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
+// forecastFileRefetches returns how many requests refetch the file f of the host h until endTime,
+// and sets t.LastVisitEnd to the last of them if that is later.
 func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.RefetchedControlFile, endTime time.Time) int64 {
 	first := timecmp.Later(f.ExpiresAt, h.Due.Add(minRefetchInterval))
 	if f.TTL == 0 || !endTime.After(first) {
@@ -271,19 +279,19 @@ func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forec
 	return n * max(f.RequestsPerFetch, 1)
 }
 
-// endReasonTexts say why the crawl would end.
+// endReasonTexts has the text of dryRunForecast.EndReason for each way a crawl ends.
 var endReasonTexts = map[forecast.EndReason]string{
 	forecast.PageLimit:   "limits.pages is reached",
 	forecast.ByteLimit:   "limits.bytes is reached",
 	forecast.TimeLimit:   "limits.duration is reached",
-	forecast.NeverDue:    "the hours of visits and those of robots.txt never meet for what is left",
-	forecast.NothingLeft: "nothing is left that can be visited",
+	forecast.NeverDue:    "the visit hours of the project and of robots.txt never overlap for the pages left",
+	forecast.NothingLeft: "no page is left that can be visited",
 }
 
-// maxForecastRows is how many hosts, and rules, the table of a forecast names.
+// maxForecastRows is the most hosts, and the most rules, that the table of a forecast lists.
 const maxForecastRows = 20
 
-// writeJSONL writes the totals, and then each host, on lines of their own.
+// writeJSONL writes one line with the totals, and then one line for each host.
 func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 	e := jsonline.NewEncoder(out)
 	err := e.Encode(p)
@@ -298,7 +306,8 @@ func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 	return nil
 }
 
-// writeTable writes the forecast for people.
+// writeTable writes the forecast as text: a table of the hosts, why the crawl would end, why pages
+// are left, and what the forecast does not know.
 func (p *dryRunForecast) writeTable(w io.Writer) error {
 	var s reporttext.Builder
 	s.WriteLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", inspect.FormatTime(p.StartedAt))
@@ -306,7 +315,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 	s.WriteTable(func(row func(...any)) {
 		cells := func(all ...any) {
 			if p.TDMRepRequests == 0 {
-				all = slices.Delete(all, 3, 4)
+				all = slices.Delete(all, 3, 4) // most crawls fetch no tdmrep.json: leave out the column
 			}
 			row(all...)
 		}
@@ -318,45 +327,46 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 		p.writeForecastRow(cells, "all", "", "", "")
 	})
 	if more := len(p.hosts) - maxForecastRows; more > 0 {
-		s.WriteLine("… and %d hosts more: --output names them all", more)
+		s.WriteLine("… and %d more hosts: --output lists all", more)
 	}
 	s.WriteLine("")
-	s.WriteLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
+	s.WriteLine("The crawl would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
 			s.WriteLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, reporttext.URLNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
 		}
 	}
 	s.WriteLine("%s", bytesSourceText(p))
-	s.WriteParkedReasons("Would not be visited:", p.parkedByRule, maxForecastRows)
-	s.WriteRefusalCounts("Refused where they were found, by reason:", p.RefusalCounts)
+	s.WriteParkedReasons("Not visited:", p.parkedByRule, maxForecastRows)
+	s.WriteRefusalCounts("Refused when found, by reason:", p.RefusalCounts)
 	s.WriteLine("")
-	s.WriteLine("Not known, and not in it:")
+	s.WriteLine("Not included, because a dry run cannot know it:")
 	for _, what := range p.Unknowns {
 		s.WriteLine("  - %s", what)
 	}
 	return s.PrintTo(w)
 }
 
-// writeForecastRow writes one row of the table.
+// writeForecastRow writes the row of one host, or of the totals.
 func (o *forecastTotals) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
 	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
 		plaintext.FormatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }
 
-// bytesSourceText says where the bytes of pages come from.
+// bytesSourceText returns a line that says where the assumed sizes of pages come from.
 func bytesSourceText(p *dryRunForecast) string {
-	assumed := fmt.Sprintf("%v a page is assumed; --page-size says otherwise.", p.assumedPageSize)
+	assumed := fmt.Sprintf("%v a page, which --page-size changes.", p.assumedPageSize)
 	switch p.BytesSource {
 	case bytesFromEarlierCrawl:
-		return "Bytes: a page is taken to have what answers of its host had in the earlier crawl."
+		return "Bytes: assumes for each page the mean of its host's answers in the earlier crawl."
 	case bytesFromBoth:
-		return "Bytes: a page is taken to have what answers of its host had in the earlier crawl; where there were none, " + assumed
+		return "Bytes: assumes for each page the mean of its host's answers in the earlier crawl; for new hosts, " + assumed
 	}
-	return "Bytes: " + assumed
+	return "Bytes: assumes " + assumed
 }
 
-// roundedDurationText rounds a duration for people.
+// roundedDurationText formats a duration for people: in days from 48 hours on, else rounded to
+// seconds, or below a minute to milliseconds.
 func roundedDurationText(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:

@@ -34,7 +34,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// sitemapPage returns a sitemap of pages, or of sitemaps.
+// sitemapPage returns a sitemap that lists pages, or other sitemaps.
 func sitemapPage(kind string, urls ...string) crawltest.PageFunc {
 	outer, inner := "urlset", "url"
 	if kind == "index" {
@@ -49,7 +49,7 @@ func sitemapPage(kind string, urls ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.ResponseOfType("application/xml", b.String()))
 }
 
-// numberedURLs returns URLs from one number on to before another.
+// numberedURLs returns the URLs with the numbers from the first up to, but not including, the last.
 func numberedURLs(prefix string, from, to int) (urls []string) {
 	for i := from; i < to; i++ {
 		urls = append(urls, prefix+fmt.Sprint(i))
@@ -57,8 +57,8 @@ func numberedURLs(prefix string, from, to int) (urls []string) {
 	return urls
 }
 
-// sitemapSite returns a site of which sitemaps list all pages, that says more in its
-// robots.txt. Pages take a moment, as its other files do.
+// sitemapSite returns a site whose sitemaps list all its pages, with additional lines in its
+// robots.txt. All its answers take a moment.
 func sitemapSite(host, robots string, sitemaps map[string]crawltest.PageFunc) crawltest.Site {
 	answer := crawltest.Text("User-agent: *\n" + robots)
 	if _, age, ok := strings.Cut(robots, "# max-age "); ok {
@@ -71,8 +71,8 @@ func sitemapSite(host, robots string, sitemaps map[string]crawltest.PageFunc) cr
 	}
 }
 
-// forecastSites is sites whose pages are all in sitemaps, and what makes it hard to
-// foresee how long they take.
+// forecastSites returns sites whose pages are all in sitemaps, and whose crawls take times that are
+// hard to forecast.
 func forecastSites() (sites []crawltest.Site, seeds []string) {
 	index := sitemapSite("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
 		"/index.xml": sitemapPage("index", "http://index.test/a.xml", "http://index.test/b.xml"),
@@ -106,7 +106,7 @@ func forecastSites() (sites []crawltest.Site, seeds []string) {
 	return sites, seeds
 }
 
-// forecastProject returns the project of a crawl of the county.
+// forecastProject returns the project of a crawl of forecastSites.
 func forecastProject(seeds []string) project.Project {
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Discover.Links = "mailto:bot@example.com", seeds, false
@@ -114,7 +114,7 @@ func forecastProject(seeds []string) project.Project {
 	return p
 }
 
-// newInMemoryEngineConfig returns a ground that leaves nothing on the disk, for a crawl of web.
+// newInMemoryEngineConfig returns the configuration of an engine that crawls web and leaves no files.
 func newInMemoryEngineConfig(web *crawltest.Web) engine.Config {
 	return engine.Config{
 		Transport: web,
@@ -123,7 +123,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engine.Config {
 	}
 }
 
-// runDryRun returns the forecast for the county, and what the servers saw of it.
+// runDryRun returns the forecast for forecastSites, and the log of the servers.
 func runDryRun(t *testing.T, p project.Project) (*dryRunForecast, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := forecastSites()
@@ -144,7 +144,7 @@ func runDryRun(t *testing.T, p project.Project) (*dryRunForecast, []crawltest.Ex
 	return f, web.Log()
 }
 
-// crawlForecastSites returns what the servers of the county saw of a crawl.
+// crawlForecastSites returns the log of the servers of forecastSites after a crawl.
 func crawlForecastSites(t *testing.T, p project.Project) []crawltest.Exchange {
 	t.Helper()
 	sites, _ := forecastSites()
@@ -173,8 +173,8 @@ func runToEnd(t *testing.T, r *engine.Engine) {
 	}
 }
 
-// requestsByHost returns how many requests each host got, and how long after the first
-// of all the last one ended.
+// requestsByHost returns how many requests each host got, and how long after the first request of all
+// its last one ended.
 func requestsByHost(log []crawltest.Exchange) (requests map[string]int64, lastRequestEnds map[string]time.Duration) {
 	requests, lastRequestEnds = map[string]int64{}, map[string]time.Duration{}
 	for _, x := range log {
@@ -186,12 +186,12 @@ func requestsByHost(log []crawltest.Exchange) (requests map[string]int64, lastRe
 	return requests, lastRequestEnds
 }
 
-// Forecasts of one county, under settings that each shape the crawl otherwise.
+// Forecasts of the same sites under settings that each change the crawl in another way.
 var forecastTests = []struct {
 	name   string
 	change func(*project.Project)
-	// shared says that hosts compete for something: which of them comes first is
-	// chance, and only the crawl as a whole can be foreseen.
+	// shared says that the hosts compete for a common limit. Their order is then a matter of chance,
+	// and only the crawl as a whole can be forecast.
 	competing bool
 }{
 	{name: "as it is", change: func(*project.Project) {}},
@@ -220,9 +220,8 @@ var forecastTests = []struct {
 	{name: "time", change: func(p *project.Project) { p.Limits.Duration = project.Duration(time.Hour) }},
 }
 
-// What a dry run foresees is what the crawl then does: as many requests to each
-// host, and in the same time to within 5 %. And it visits nothing but robots.txt
-// and sitemaps.
+// The crawl does what its dry run forecasts: as many requests to each host, and in the same time to
+// within 5 %. The dry run itself visits only robots.txt and sitemaps.
 func TestForecastAgainstTheCrawl(t *testing.T) {
 	t.Parallel()
 	for _, tt := range forecastTests {
@@ -246,7 +245,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 				}
 				n := requests[h.Host]
 				delete(requests, h.Host)
-				if p.Limits.Duration > 0 { // how many there are depends on how long they take
+				if p.Limits.Duration > 0 { // the number depends on how long each request takes
 					checkWithin5Percent(t, h.Host+": requests", h.Requests, n)
 				} else if h.Requests != n {
 					t.Errorf("%s: %d requests were foreseen, there were %d", h.Host, h.Requests, n)
@@ -265,7 +264,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 	}
 }
 
-// checkWithin5Percent checks a number that was foreseen.
+// checkWithin5Percent checks that a forecast number is within 5 % of the actual one.
 func checkWithin5Percent[N int64 | time.Duration](t *testing.T, what string, forecast, actual N) {
 	t.Helper()
 	if math.Abs(float64(forecast-actual)) > 0.05*float64(actual) {
@@ -273,8 +272,7 @@ func checkWithin5Percent[N int64 | time.Duration](t *testing.T, what string, for
 	}
 }
 
-// The forecast says what robots.txt closes, and by which line, and why a host is
-// set aside.
+// The forecast says which line of robots.txt disallows which URLs, and why a host is suspended.
 func TestForecastSaysWhatIsClosed(t *testing.T) {
 	_, seeds := forecastSites()
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +286,7 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 			"5 URLs  disallow: /no      http://moved.test/robots.txt (line 2)",
 			"slow.test: 2 URLs left, because its Crawl-delay of 2h is longer than max_crawl_delay, 1h",
 			"only links of other pages",
-			"100KiB a page is assumed",
+			"assumes 100KiB a page",
 		} {
 			if !strings.Contains(b.String(), says) {
 				t.Errorf("it does not say %q", says)
@@ -300,7 +298,7 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 	})
 }
 
-// Of a crawl that mines the forecast has a column more: files that reserve the right.
+// The forecast of a crawl that mines text and data has one more column, for tdmrep.json.
 func TestForecastWithTDMRep(t *testing.T) {
 	_, seeds := forecastSites()
 	p := forecastProject(seeds[:1])
@@ -323,8 +321,8 @@ func TestForecastWithTDMRep(t *testing.T) {
 	})
 }
 
-// The command, over sockets: the crawl that follows makes the requests that were
-// foreseen, and its state is as if there had been no dry run.
+// The command, over sockets: the crawl after the dry run makes the forecast requests, and its state is
+// the same as without a dry run.
 func TestDryRunCommand(t *testing.T) {
 	t.Parallel()
 	sites := []crawltest.Site{sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
@@ -335,7 +333,7 @@ func TestDryRunCommand(t *testing.T) {
 	v := daemontest.NewWebFixture(t, sites...)
 	lines := filepath.Join(v.Dir, "forecast.jsonl")
 	runCommand(t, v.CrawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
-		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
+		want(t, command.ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "assumes 2KiB a page")
 	if _, err := os.Stat(v.DataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
@@ -356,12 +354,12 @@ func TestDryRunCommand(t *testing.T) {
 	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("16 requests were foreseen, there were %d", n)
 	}
-	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone, "had in the earlier crawl.")
+	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone, "answers in the earlier crawl.")
 }
 
 func TestDryRunUsage(t *testing.T) {
 	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
-		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "leave --")
+		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "leave out --")
 	}
 	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, command.ExitUsage, "--dry-run")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestFullOutput: no command ends well, nor with a verdict, when what it printed is
-// lost. Each says so, once.
+// TestFullOutput checks that a command whose output is lost reports neither success nor the result of
+// a check, and prints the write error once.
 func TestFullOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=1", "--warc="+filepath.Join(v.Dir, "warc"), "http://shop.example/")...).want(t, command.ExitStopped)
@@ -49,7 +49,7 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
-// openDevFull opens a file on a disk without room.
+// openDevFull opens /dev/full, a file on a disk without space.
 func openDevFull(t *testing.T) *os.File {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

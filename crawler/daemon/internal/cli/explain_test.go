@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// explainSite is a site of which something can be said at every step.
+// explainSite returns a site with URLs for every step of an explanation.
 func explainSite() crawltest.Site {
 	return crawltest.Site{
 		Host: "puzzle.example",
@@ -37,7 +37,7 @@ func runExplain(t *testing.T, v *daemontest.WebFixture, args ...string) commandR
 	return runCommand(t, append([]string{"explain"}, args...)...)
 }
 
-// Each step is explained by what the crawl has kept, and as the crawl went.
+// Each step of an explanation agrees with the state of the crawl and with what the crawl did.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, explainSite())
@@ -54,11 +54,11 @@ func TestExplain(t *testing.T) {
 			"utm_source=x by params.drop: utm_*; by params.sort", "→ http://puzzle.example/p?a=1&b=2"}},
 		{"Clean-param", "http://puzzle.example/p?ref=9&id=7", []string{"ref=9 by clean-param: ref&sid /p (line 5)", "→ http://puzzle.example/p?id=7"}},
 		{"session id", "http://puzzle.example/(S(abc123))/cart;jsessionid=77", []string{"(S(abc123)) by session id in the path", "→ http://puzzle.example/cart"}},
-		{"unknown", "http://puzzle.example/new", []string{"nothing is changed", "scope        within", "allowed: no rule speaks of it",
+		{"unknown", "http://puzzle.example/new", []string{"no change", "scope        within", "allowed: no rule speaks of it",
 			"SHA-256 ", "unknown; as a link of a seed: class 2, rank 102", "puzzle.example is due", "declared 10ms, configured -",
 			"no: the crawl does not know it"}},
 		{"excluded", "http://puzzle.example/a.pdf", []string{"refused: matches an exclude pattern (exclude)", "no: it is out of scope"}},
-		{"elsewhere", "http://elsewhere.example/", []string{"another host than the seeds' (within)", "it is not known", "not met yet"}},
+		{"elsewhere", "http://elsewhere.example/", []string{"another host than the seeds' (within)", "not known", "not known yet"}},
 		{"a trap", "http://puzzle.example/a/b/a/b/a/b/a/b", []string{"(path_repeat)"}},
 		{"disallowed", "http://puzzle.example/till", []string{"disallowed: disallow: /till (line 2, group *)", "no: robots.txt closes it"}},
 		{"a rule that loses", "http://puzzle.example/till/open", []string{"allowed: allow: /till/open (line 3, group *)", "disallow: /till (line 2) loses: shorter"}},
@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	if len(v.Web.Log()) != sent {
 		t.Error("something was sent")
 	}
-	// The explanation is the crawl's own: it goes on to do what was said.
+	// The explanation is right: the resumed crawl does what it says.
 	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)
 	got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
@@ -89,7 +89,7 @@ func TestExplain(t *testing.T) {
 	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/till").want(t, command.ExitDone, "state        parked, found as link at depth 1")
 }
 
-// What the crawl would refuse or never queue is not said to wait for a link.
+// explain does not say that a URL waits for a link if the crawl would refuse or never queue it.
 func TestExplainURLLimit(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
@@ -101,7 +101,8 @@ func TestExplainURLLimit(t *testing.T) {
 	runExplain(t, v, "-c", file, "http://puzzle.example:25/").want(t, command.ExitDone, "no: port 25 is for a service other than http")
 }
 
-// What was redirected to with a parameter put back is judged as it is visited.
+// The target of a redirect that adds a stripped parameter again is explained in the form in which the
+// crawl visits it.
 func TestExplainUseOriginal(t *testing.T) {
 	site := crawltest.Site{
 		Host: "found.example",
@@ -116,7 +117,7 @@ func TestExplainUseOriginal(t *testing.T) {
 	runExplain(t, v, "--data", v.DataDir(), "http://found.example/p?ref=1").want(t, command.ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
-// A sitemap is visited as robots.txt names it, and no parameter of it is taken off.
+// A sitemap is visited under the URL in robots.txt, and keeps all its parameters.
 func TestExplainSitemap(t *testing.T) {
 	site := crawltest.Site{
 		Host:   "map.example",
@@ -132,8 +133,8 @@ func TestExplainSitemap(t *testing.T) {
 	got.want(t, command.ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
 }
 
-// A URL that was queued before its rules were known is found in that form, and it
-// is said what becomes of it; and the crawl does so.
+// explain finds a URL that was queued before its rules were known, in its queued form, and says what
+// becomes of it. The crawl then does that.
 func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, explainSite())
@@ -158,14 +159,14 @@ func TestExplainQueuedRaw(t *testing.T) {
 		}
 	}
 	runExplain(t, v, "--data", v.DataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, command.ExitDone, "state        done")
-	// By other rules than the crawl had, a page that it visited has another URL.
+	// Under rules that the crawl did not have, a visited page has another URL.
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, command.ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
+	runExplain(t, v, "-c", file, "http://puzzle.example/p?id=6").want(t, command.ExitDone, "state        unknown, except for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
 }
 
-// A URL on http whose twin on https is not there is found where it waits.
+// explain finds an http URL in the queue if the same URL on https does not exist.
 func TestExplainHTTPVariant(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite())
 	runCommand(t, v.CrawlArgs("http://puzzle.example/")...).want(t, command.ExitDone)
@@ -207,13 +208,13 @@ func TestExplainHTTPVariant(t *testing.T) {
 		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
-// Without a crawl the project explains, and --fetch asks for the robots.txt once.
+// Without a crawl explain uses the project, and --fetch requests robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := daemontest.NewWebFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
 		Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.Addr+"']}\nstore: {path: "+v.DataDir()+"}\n")
-	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "it must be fetched first", "robots.txt is fetched first")
+	runExplain(t, v, "-c", file, "http://puzzle.example/till").want(t, command.ExitDone, "the crawl fetches it first", "robots.txt is fetched first")
 	if n := len(v.Web.Log()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -228,7 +229,7 @@ func TestExplainByProject(t *testing.T) {
 	runExplain(t, v, "-c", file, "no URL").want(t, command.ExitUsage, `"no URL" is not a URL`)
 }
 
-// requestedPaths returns the paths that a web was asked for.
+// requestedPaths returns the paths of the requests to a web.
 func requestedPaths(web *crawltest.Web) string {
 	var all []string
 	for _, x := range web.Log() {

@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// breakSync puts /dev/null in the place of a file that this process has open: writes
-// to it go well, and fsync is refused by the system (EINVAL).
+// breakSync replaces a file that this process has open by /dev/null: writes to it succeed, but fsync
+// fails with EINVAL.
 func breakSync(t *testing.T, name string) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -47,8 +47,8 @@ func breakSync(t *testing.T, name string) {
 	}
 }
 
-// busyOnceSite is a site that asks to be left alone for ten minutes when its page is asked
-// for the first time, after during was called.
+// busyOnceSite returns a site that answers the first request for its page with a Retry-After of ten
+// minutes, after it has called during.
 func busyOnceSite(during func()) crawltest.Site {
 	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": func(r crawltest.PageRequest) crawltest.Response {
 		if r.NthForURL > 1 {
@@ -61,7 +61,7 @@ func busyOnceSite(during func()) crawltest.Site {
 	}}}
 }
 
-// outputFiles are the files of a crawl in a directory whose fsync can fail.
+// outputFiles returns the files of the crawl in a directory whose fsync can fail.
 func outputFiles(dir string) map[string]func() string {
 	return map[string]func() string{
 		"output": func() string { return filepath.Join(dir, datadir.OutputFile) },
@@ -69,9 +69,8 @@ func outputFiles(dir string) map[string]func() string {
 	}
 }
 
-// TestFailedSyncEndsTheCrawl: an fsync of the output, or of the ledger, that fails
-// with no visit in flight ends the crawl with exit code 1. The crawl that goes on
-// makes the visit again.
+// TestFailedSyncEndsTheCrawl checks that a failed fsync of the output or of the ledger ends the crawl
+// with exit code 1, even with no visit in flight. The resumed crawl repeats the visit.
 func TestFailedSyncEndsTheCrawl(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +86,8 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 	}
 }
 
-// TestFailedSyncFailsTheProject: in a daemon the project is failed, /readyz names it,
-// and when it is started again it goes on.
+// TestFailedSyncFailsTheProject checks that in a daemon the project fails, that /readyz names it, and
+// that the project continues when it is started again.
 func TestFailedSyncFailsTheProject(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestHeadersAndCookies: what the project says is sent; cookies are shown to
-// pages, and still are when the crawl goes on after a stop.
+// TestHeadersAndCookies checks that the crawl sends the headers of the project, and that it sends
+// cookies to pages, also after a stop and --resume.
 func TestHeadersAndCookies(t *testing.T) {
 	var mu sync.Mutex
 	received := map[string]string{}
@@ -42,8 +42,8 @@ func TestHeadersAndCookies(t *testing.T) {
 	}
 }
 
-// TestProxy: everything goes through the proxy of --proxy, and its password is
-// not told.
+// TestProxy checks that all requests go through the proxy of --proxy, and that no output contains its
+// password.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -24,11 +24,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// fleetDelay is the rest of a host in the tests of fleets.
+// fleetDelay is the delay of a host in the tests with several processes.
 const fleetDelay = 200 * time.Millisecond
 
-// fleetWeb is a web of many hosts with a few pages each, of which every page leads
-// to the next, and to another host.
+// fleetWeb returns a web of many hosts with a few pages each. Every page links to the next, and to
+// another host.
 func fleetWeb(hosts, pages int) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
@@ -46,7 +46,7 @@ func fleetWeb(hosts, pages int) *crawltest.Web {
 	return web
 }
 
-// A fleet is processes that crawl one project, and the web they crawl.
+// A fleet is several processes that crawl one project, and the web that they crawl.
 type fleet struct {
 	t       *testing.T
 	web     *crawltest.Web
@@ -62,10 +62,11 @@ func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	return &fleet{t: t, web: web, addr: daemontest.StartWeb(t, web).Addr, dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
 }
 
-// DataDir is the directory of one process.
+// DataDir returns the data directory of one process.
 func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
 
-// startProcess starts a process, or goes on with what one before it did in its directory.
+// startProcess starts a process, which resumes the crawl if an earlier one left state in its data
+// directory.
 func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	args := []string{"crawl", "--data", f.dataDir(i), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
@@ -96,8 +97,8 @@ func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsBy
 	return visitsByURL, visitsByProcess
 }
 
-// Four processes crawl 300 hosts: every page is visited once, every host as by one,
-// and each process has a share of the work.
+// Four processes crawl 300 hosts: every page is visited once, every host at the pace of one crawl, and
+// each process does a share of the work.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls are processes of their own")
@@ -139,13 +140,11 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d pages, by process: %v", len(visitsByURL), visitsByProcess)
 }
 
-// How often TestFleetChaos does harm: each kind of it once at least, time and again in
-// .ci/proofs.
+// How many faults TestFleetChaos injects: each kind at least once, and many more in .ci/proofs.
 var fleetRounds = flag.Int("fleet-rounds", 5, "how often TestFleetChaos kills or stops something")
 
-// TestFleetChaos: processes are killed and stopped past their leases, and masters
-// killed, while a crawl goes on. No page is lost, and no host is visited by two or
-// too early.
+// TestFleetChaos kills processes, stops them until their leases expire, and kills Redis masters during
+// a crawl. No page is lost, and no host is visited by two processes at once or too early.
 func TestFleetChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls are processes of their own")
@@ -184,7 +183,7 @@ func TestFleetChaos(t *testing.T) {
 	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, injector.injected, len(got), visitsByProcess, repeated)
 }
 
-// A faultInjector does harm to a fleet.
+// A faultInjector kills and stops the processes and the Redis masters of a fleet.
 type faultInjector struct {
 	*fleet
 	cluster  *redistest.Cluster
@@ -196,7 +195,7 @@ type faultInjector struct {
 	running map[int]*exec.Cmd
 }
 
-// keepAlive starts a process again when it is killed, until one comes to its end.
+// keepAlive restarts a process each time that it is killed, until it finishes the crawl.
 func (s *faultInjector) keepAlive(i int) {
 	for {
 		c, stderr, err := s.startProcess(i)
@@ -215,7 +214,7 @@ func (s *faultInjector) keepAlive(i int) {
 		switch {
 		case err == nil:
 			return
-		case strings.Contains(stderr.String(), "cannot open the state of the crawl"): // a master is away: who keeps it alive starts it again
+		case strings.Contains(stderr.String(), "cannot open the state of the crawl"): // a master is down: start the process again
 		case !errors.As(err, &exit) || exit.Exited():
 			s.t.Errorf("process %d: %v\n%s", i, err, stderr)
 			return
@@ -223,7 +222,7 @@ func (s *faultInjector) keepAlive(i int) {
 	}
 }
 
-// pickProcess returns one of the processes, or nil if all have come to their end.
+// pickProcess returns one of the running processes, or nil if all have finished.
 func (s *faultInjector) pickProcess() *exec.Cmd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,11 +237,11 @@ func (s *faultInjector) pickProcess() *exec.Cmd {
 	return s.running[running[s.rnd.IntN(len(running))]]
 }
 
-// injectFaults does harm so many times, of all kinds by turns.
+// injectFaults injects the given number of faults, of all kinds in turn.
 func (s *faultInjector) injectFaults(rounds int) {
 	s.injected = map[string]int{}
 	for round := range rounds {
-		time.Sleep(time.Duration(s.rnd.Int64N(int64(time.Second)))) // what is hit is left to chance
+		time.Sleep(time.Duration(s.rnd.Int64N(int64(time.Second)))) // hit the crawl at a random moment
 		p := s.pickProcess()
 		switch {
 		case p == nil:
@@ -262,8 +261,7 @@ func (s *faultInjector) injectFaults(rounds int) {
 	}
 }
 
-// killMaster kills a master, waits until its replica has taken over, and starts it
-// again, as a replica.
+// killMaster kills a master, waits until its replica has taken over, and starts it again as a replica.
 func (s *faultInjector) killMaster() {
 	var masters []*redistest.Node
 	for _, n := range s.cluster.Nodes() {

@@ -26,17 +26,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A foregroundRun is one run of a crawl in the foreground: its files, and the rooms on them.
+// A foregroundRun is one run of a crawl in the foreground: its open stores and the engine on them.
 type foregroundRun struct {
 	*engine.Engine
 	stores       datadir.CrawlStores
-	sharedBrakes *engine.CrossProcessBrakes
+	sharedBrakes *engine.CrossProcessBrakes // nil unless the project is in Redis
 	visitedHosts visitedHostSet
-	isResumed    bool // an earlier run has left something
+	isResumed    bool // an earlier run left state in the data directory
 	startedAt    time.Time
 }
 
-// openCrawlRun opens the crawl's state, and puts the rooms together on it.
+// openCrawlRun opens the stores of p and builds the engine on them. The caller closes the run. On
+// an error everything that was opened is closed again.
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.BoltOptions(p, o.Sync)
@@ -64,30 +65,33 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 	return j, nil
 }
 
-// followSharedBrakes opens the brakes that the processes of the crawl's project share, so that the crawl
-// obeys the brakes that daemons set. It waits up to datadir.RedisOpenTimeout for Redis.
+// followSharedBrakes makes the crawl honour the brakes that daemons set in Redis. It waits at most
+// RedisOpenTimeout for Redis to answer.
 func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engine.Config) (err error) {
 	g.OperatorBrakes = &politeness.Brakes{}
 	j.sharedBrakes = engine.StartCrossProcessBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
 			supervisor.ReplaceBrakes(g.OperatorBrakes, shared, g.Log)
 		}
-		return nil, true // the crawl sets no brakes itself
+		return nil, true // a foreground crawl publishes no brakes
 	}, g.Log)
 	g.SharedBrakes, g.ResetCountsIfLimitReached = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), datadir.RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
-	g.HostDueStore = &crawler.HostDueStore{} // RestartedAt stays zero: the frontier keeps the short rests itself
+	// RestartedAt stays zero: the frontier in Redis kept even the short rests from before a restart.
+	g.HostDueStore = &crawler.HostDueStore{}
 	g.HostDueStore.Store, err = j.sharedBrakes.WaitForStore(ctx)
 	return err
 }
 
-// Close closes the crawl's state.
+// Close closes the crawl's stores and stops following the shared brakes.
 func (j *foregroundRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
 
-// runProject runs a crawl whose project has been checked, and tells how it ended.
+// runProject runs the crawl of a checked project and prints its summary. The error that it returns
+// carries the exit code.
 func (a *program) runProject(ctx context.Context, p project.Project, s crawlOptions) (err error) {
 	dir := datadir.StateDir(p.Store.Path)
+	// Read what the project refers to first: an error here leaves the data directory untouched.
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
@@ -98,7 +102,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if _, err := datadir.EncodeProject(p); err != nil {
 		return err
 	}
-	lock, err := dir.Lock() // nothing in the directory is touched before
+	// From here on no other process uses the directory.
+	lock, err := dir.Lock()
 	if err != nil {
 		return err
 	}
@@ -107,15 +112,17 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	if s.startFresh && p.Store.Redis.IsUsed() {
-		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
+		return usage.Errorf("--fresh: the state is in Redis, and other processes may be using it; for a new crawl give the project another name, or store.redis another prefix")
 	}
+	// Open the outputs. After a crash they are cut to the lengths that the store has recorded, so
+	// that no page has two records.
 	cfg, err := engine.NewSinksConfig(&p, nil)
 	if err != nil {
 		return err
 	}
 	cfg.Resume, cfg.StartFresh, cfg.Log, cfg.OnDiskFull = s.resume, s.startFresh, a.Log, a.OnDiskFull
-	// Standard output is passed without its StickyErrorWriter: the outputs write a line that
-	// could not be written again.
+	// The outputs get standard output without its StickyErrorWriter, because they retry a line
+	// whose write failed.
 	cfg.Stdout = a.Stdout.Underlying
 	if s.resume {
 		if cfg.Durable, err = dir.ReadDurableOutputLengths(p); err != nil {
@@ -127,8 +134,9 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	previous, _ := project.ReadFile(dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
-	// A directory that holds a crawl holds its project, whenever the process is killed.
+	previous, _ := project.ReadFile(dir.Path(datadir.ProjectFile)) // nil: unknown, which counts as changed
+	// Save the project before the stores exist: a directory with a crawl then always has its
+	// project, whenever the process is killed.
 	if !s.resume {
 		if err := dir.SaveProject(p, false); err != nil {
 			return err
@@ -139,25 +147,28 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	if s.resume {
+		// URLs that the old project's rules parked are checked again under the new ones.
 		if err := j.UnparkIfChangedAndSaveProject(ctx, dir, previous); err != nil {
 			return errors.Join(err, j.Close())
 		}
 	}
+	// Crawl. Meanwhile decorum report and others may call this process.
 	stopServing := a.serveQuestions(j, lock)
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
 	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
-	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
+	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // the failure of the store has already been logged
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
 	return j.exitErrorFor(crawlErr)
 }
 
-// seedAndCrawlUntilEnd plants the seeds and crawls until the end, a limit or a signal. All
-// that it starts has ended when it returns.
+// seedAndCrawlUntilEnd queues the seeds and crawls until no URL is left, or a limit or a signal
+// ends the crawl. All goroutines that it starts have ended when it returns.
 func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, progressMode string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	// With a WorkerCoordinator the processes share limits.duration, and it ends the crawl.
 	if limit := time.Duration(j.Project.Limits.Duration); limit > 0 && j.WorkerCoordinator == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, engine.ErrTimeLimit)
@@ -171,7 +182,7 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	background.Go(func() { a.showProgress(j, progressMode, ended) })
 	defer j.WorkerCoordinator.StartHeartbeats(stop)()
 	var err error
-	if j.isResumed { // offer again what an earlier run, which may have been set otherwise, has put away
+	if j.isResumed { // the earlier run may have suspended origins under other settings
 		err = j.Frontier.EndSuspensionsExcept(ctx, j.Crawler.ShouldStaySuspended)
 	}
 	if err == nil {
@@ -183,16 +194,16 @@ func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, pr
 	return j.Crawler.Run(ctx)
 }
 
-// handleSignals stops the crawl at the first signal, breaks off what is in hand at the second,
-// and ends the process at the third.
+// handleSignals stops the crawl at the first signal, aborts the visits in flight at the second, and
+// ends the process at the third. It returns when ended is closed.
 func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
 	for _, onSignal := range []func(){
 		func() {
-			fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+			fmt.Fprintln(a.Stderr, "stopping: the visits in flight finish first; a second signal aborts them")
 			stop(engine.ErrInterrupted)
 		},
 		j.Crawler.Halt,
-		// A callback does not give way: the state is as safe as after a crash.
+		// A callback ignores its context. The state is as safe as after a crash.
 		func() { os.Exit(command.ExitStopped) },
 	} {
 		select {
@@ -204,7 +215,7 @@ func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, 
 	}
 }
 
-// showProgress tells the progress as the user wants it.
+// showProgress prints the progress in the given mode (auto, plain or none) until ended is closed.
 func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struct{}) {
 	if mode == "none" {
 		return
@@ -213,21 +224,24 @@ func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struc
 	p.run(ended, a.Stderr, mode == "auto" && a.Stderr.IsTerminal())
 }
 
-// errCrawlEnds is the error of a question that comes, or is still open, when the crawl ends.
-var errCrawlEnds = api.Unavailable("the crawl ends: ask again when it has ended")
+// errCrawlEnds answers calls that arrive, or are still being answered, when the crawl ends.
+var errCrawlEnds = api.Unavailable("the crawl is ending: repeat the command when it has ended")
 
-// serveQuestions answers questions about a crawl at the socket of its directory, which lock
-// locks, so that commands can look into it while it runs. The func that it returns ends that:
-// no question is open when it has returned.
+// serveQuestions serves the API of the crawl j on the socket of its data directory, so that other
+// commands can inspect it while it runs. lock is the held lock of that directory. The returned
+// function stops serving; when it returns, no call uses the engine any more.
 func (a *program) serveQuestions(j *foregroundRun, lock *datadir.DirectoryLock) (stop func()) {
 	listener, err := lock.ListenSocket(context.Background())
 	if err != nil {
-		// Some file systems do not support sockets, and a full disk has no room for one.
-		a.Log.Info("the crawl has no socket: commands cannot look into it while it runs", "error", err)
+		// Some file systems do not support sockets, and a full disk has no space for one. The crawl
+		// runs without it.
+		a.Log.Info("the crawl has no socket: other commands cannot inspect it while it runs", "error", err)
 		return func() {}
 	}
 	serveCtx, end := context.WithCancel(context.Background())
-	var openQuestions sync.RWMutex // read-locked by each question while it uses the engine
+	// openQuestions guards j.Engine against its close: each call holds a read lock while it uses
+	// the engine.
+	var openQuestions sync.RWMutex
 	crawl := &inspect.RunningCrawl{Name: "the crawl", WithEngine: func(ctx context.Context, do func(context.Context, *engine.Engine) error) error {
 		openQuestions.RLock()
 		defer openQuestions.RUnlock()
@@ -246,13 +260,13 @@ func (a *program) serveQuestions(j *foregroundRun, lock *datadir.DirectoryLock) 
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := api.NewCrawlServer(crawl, a.Log).ServeSocket(serveCtx, listener); err != nil {
-			a.Log.Error("the crawl's socket is not served any more", "error", err)
+			a.Log.Error("the crawl's socket is no longer served", "error", err)
 		}
 	})
 	return func() {
 		end()
 		serving.Wait()
-		openQuestions.Lock() // an answer that could not be written may still use the engine
+		openQuestions.Lock() // a call whose client has gone may still use the engine
 		defer openQuestions.Unlock()
 	}
 }

@@ -35,7 +35,7 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
-// Each line has exactly the fields of the contract, in their order.
+// Each line of output has exactly the documented fields, in their order.
 func TestOutputFormat(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	r := runCommand(t, v.CrawlArgs("--output=-", "http://shop.example/")...)
@@ -60,7 +60,7 @@ func TestOutputFormat(t *testing.T) {
 	}
 }
 
-// maskVariableValues returns a line with the values that no two crawls share replaced.
+// maskVariableValues returns a line with the values replaced that differ between crawls.
 func maskVariableValues(line string) string {
 	for _, m := range masks {
 		line = m.re.ReplaceAllString(line, m.replacement)
@@ -76,8 +76,8 @@ var masks = []struct {
 	{regexp.MustCompile(`_ms":\d+`), `_ms":0`},
 }
 
-// A crawl that a limit stopped goes on with --resume alone, from anywhere, and
-// visits nothing again.
+// A crawl that a limit stopped continues with --resume alone, from any directory, and repeats no
+// visit.
 func TestLimitAndResume(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, command.ExitStopped,
@@ -99,7 +99,7 @@ func TestTimeLimit(t *testing.T) {
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--max-time=0s", "--progress=none").want(t, command.ExitDone, "pages: 5 (")
 }
 
-// A signal lets the visit in hand end, and starts no other.
+// After a signal the visit in flight finishes, and no other begins.
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
@@ -110,11 +110,11 @@ func TestSignal(t *testing.T) {
 	}
 	v := daemontest.NewWebFixture(t, site)
 	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped,
-		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
+		"stopping: the visits in flight finish first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (")
 }
 
-// A second signal breaks off the visit in hand.
+// A second signal aborts the visit in flight.
 func TestSecondSignal(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	site := daemontest.ShopSite()
@@ -127,7 +127,7 @@ func TestSecondSignal(t *testing.T) {
 	runCommandWithSignals(t, signals, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
-// What a crawl left behind is neither gone on with nor thrown away unasked.
+// Without --resume or --fresh, the state of an earlier crawl is neither continued nor removed.
 func TestDataDirectory(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	foreignFile := filepath.Join(v.DataDir(), "notes.txt")
@@ -149,8 +149,8 @@ func TestDataDirectory(t *testing.T) {
 	}
 }
 
-// A crawl whose output is divided into files goes on with them, and none of them
-// is written over or mixed with those of another crawl.
+// A crawl with rotated output files continues them, and never overwrites them or mixes them with those
+// of another crawl.
 func TestRotatedOutput(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
@@ -165,7 +165,7 @@ func TestRotatedOutput(t *testing.T) {
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}
-	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "by the 3 pages")
+	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "from the 3 pages")
 
 	runCommand(t, v.CrawlArgs("--fresh", "http://shop.example/a")...).want(t, command.ExitDone)
 	moved, err := filepath.Glob(filepath.Join(v.DataDir(), "before-*", "pages*.jsonl"))

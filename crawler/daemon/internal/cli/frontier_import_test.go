@@ -24,7 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// sortedStoreItems returns all that the stores of a directory hold, sorted.
+// sortedStoreItems returns everything in the stores of a data directory, sorted.
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
 	env := &command.Env{Stderr: terminal.NewStatusLineWriter(new(bytes.Buffer))}
@@ -40,7 +40,7 @@ func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	return items
 }
 
-// An exportedCrawl is a crawl of the town, and its export.
+// An exportedCrawl is a crawl of the test web, and its export.
 type exportedCrawl struct {
 	*daemontest.WebFixture
 	text  string
@@ -61,8 +61,7 @@ func TestFrontierImport(t *testing.T) {
 	t.Run("stopped", x.testStopped)
 }
 
-// What was exported is, once it was imported, as it was; and the second time nothing
-// changes.
+// An imported crawl equals the exported one, and a second import changes nothing.
 func (x *exportedCrawl) testWhole(t *testing.T) {
 	moved := filepath.Join(t.TempDir(), "moved")
 	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone,
@@ -70,7 +69,7 @@ func (x *exportedCrawl) testWhole(t *testing.T) {
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("before (-) and after (+):\n%s", diff)
 	}
-	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported before; nothing is changed")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported before; nothing changes")
 	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("the second time:\n%s", diff)
 	}
@@ -79,23 +78,23 @@ func (x *exportedCrawl) testWhole(t *testing.T) {
 	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
 		t.Error("the note of the import is exported")
 	}
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, command.ExitUsage, "it holds a crawl already")
-	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, command.ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.DataDir()).want(t, command.ExitUsage, "the store already holds a crawl")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, command.ExitUsage, "the store already holds a crawl")
 }
 
-// An export that is cut short anywhere is found out, no crawl is started with what came
-// of it, and the whole one makes it good.
+// An import detects an export that is truncated anywhere. No crawl starts from the partial import, and
+// an import of the whole export completes it.
 func (x *exportedCrawl) testBrokenOff(t *testing.T) {
 	lines, end := x.lines, len(x.lines)-1
 	half := strings.Join(lines[:len(lines)/2], "")
 	for name, tt := range map[string]struct{ text, why string }{
-		"between lines":     {half, "the export is cut short: its last line is missing"},
-		"within a line":     {half + lines[len(lines)/2][:20], fmt.Sprintf("broken off at line %d, of http://", len(lines)/2+1)},
-		"before the last":   {strings.Join(lines[:end], ""), "its last line is missing"},
-		"a line is missing": {strings.Join(slices.Delete(slices.Clone(lines), end/2, end/2+1), ""), "lines are missing, or there more than once"},
-		"a line twice":      {strings.Join(slices.Insert(slices.Clone(lines), end/2, lines[end/2]), ""), "lines are missing, or there more than once"},
-		"more at the end":   {x.text + lines[1], "there is more after the last line"},
-		"an unknown line":   {half + `{"type":"spell"}`, `a line of type "spell"`},
+		"between lines":     {half, "the export is truncated: its last line"},
+		"within a line":     {half + lines[len(lines)/2][:20], fmt.Sprintf("stopped at line %d, of http://", len(lines)/2+1)},
+		"before the last":   {strings.Join(lines[:end], ""), "its last line, of type end, is missing"},
+		"a line is missing": {strings.Join(slices.Delete(slices.Clone(lines), end/2, end/2+1), ""), "lines are missing or repeated"},
+		"a line twice":      {strings.Join(slices.Insert(slices.Clone(lines), end/2, lines[end/2]), ""), "lines are missing or repeated"},
+		"more at the end":   {x.text + lines[1], "more lines follow the line of type end"},
+		"an unknown line":   {half + `{"type":"spell"}`, `the line has type "spell"`},
 		"an unknown field":  {half + `{"type":"url","url":"http://a.example/","state":"queued","source":"link","spell":1}`, `unknown field "spell"`},
 		"another spelling":  {half + `{"type":"url","url":"HTTP://a.example/","state":"queued","source":"link"}`, "is not how decorum writes a URL"},
 	} {
@@ -113,7 +112,7 @@ func (x *exportedCrawl) testBrokenOff(t *testing.T) {
 	}
 }
 
-// URLs that come after their fingerprints would be taken for known: that is found out.
+// An import detects URLs that come after their fingerprints: the store would take them for known.
 func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
 	lines := slices.Clone(x.lines)
 	isSeen := func(line string) bool { return strings.Contains(line, `"type":"seen"`) }
@@ -131,7 +130,7 @@ func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
 	runCommand(t, "crawl", "--resume", "--data", moved).want(t, command.ExitUsage, "only a part of this crawl was imported")
 }
 
-// A signal ends an import whose lines do not come to their end.
+// A signal ends an import whose input does not end.
 func (x *exportedCrawl) testStopped(t *testing.T) {
 	in, out := io.Pipe()
 	signals := make(chan os.Signal, 1)
@@ -140,17 +139,17 @@ func (x *exportedCrawl) testStopped(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	moved := filepath.Join(t.TempDir(), "moved")
-	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, command.ExitStopped, "broken off at line", "can be repeated", "interrupted")
+	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, command.ExitStopped, "stopped at line", "can be repeated", "interrupted")
 	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, command.ExitDone, "imported: ")
 }
 
 func TestFrontierImportRefuses(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{
-		"":                                 "there is nothing to import",
-		"http://a.example/\n":              "not written by decorum frontier export",
-		`{"type":"url"}`:                   "not written by decorum frontier export",
-		`{"type":"export","format":2}`:     "the export is of format 2",
+		"":                                 "standard input is empty",
+		"http://a.example/\n":              "not the output of decorum frontier export",
+		`{"type":"url"}`:                   "not the output of decorum frontier export",
+		`{"type":"export","format":2}`:     "the export has format 2",
 		`{"type":"export","format":1}`:     "agent.contact",
 		strings.Repeat("x", 25<<20) + "\n": "too long",
 		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
@@ -165,8 +164,8 @@ func TestFrontierImportRefuses(t *testing.T) {
 	}
 }
 
-// A crawl that is half done in files goes on in Redis, and comes to its end in files
-// again: each page is visited once, and hosts rest over the moves.
+// A crawl moves from files to Redis and back, and finishes there: each page is visited once, and hosts
+// get their full delay across the moves.
 func TestMoveToRedisAndBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is in real time")
@@ -212,9 +211,9 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	}
 }
 
-// checkSameHostClocks wants the hosts of a crawl to be due when they were where it was
-// before, but for a moment: what Redis tells goes by the clock of its server. The judge
-// of the web knows whether that was kept to.
+// checkSameHostClocks checks that the hosts of a crawl are due at the same times before and after a
+// move, to within a moment, because Redis uses the clock of its server. The judge of the web checks
+// the actual delays.
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {

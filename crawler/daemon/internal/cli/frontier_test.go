@@ -30,13 +30,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// runFrontier calls a frontier command on the crawl.
+// runFrontier runs a frontier command on the crawl.
 func runFrontier(t *testing.T, v *daemontest.WebFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.DataDir()})...)
 }
 
-// runCommandWithStdin calls the command with a standard input.
+// runCommandWithStdin runs the command with the given standard input.
 func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResult {
 	t.Helper()
 	return runCommandReading(t, strings.NewReader(stdin), nil, args...)
@@ -88,12 +88,12 @@ func TestFrontierStats(t *testing.T) {
 	}
 }
 
-// Compacting makes files smaller and changes nothing of what they hold.
+// Compacting makes the files smaller and does not change their content.
 func TestFrontierCompact(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	export := func() string {
-		head, rest, _ := strings.Cut(runFrontier(t, v, "export").stdout, "\n") // the head tells the time
+		head, rest, _ := strings.Cut(runFrontier(t, v, "export").stdout, "\n") // the head has the time of the export
 		if !strings.Contains(head, "export") {
 			t.Errorf("the head is %q", head)
 		}
@@ -157,13 +157,13 @@ func TestFrontierList(t *testing.T) {
 	runFrontier(t, v, "list", "--origin=shop.example").want(t, command.ExitUsage, "is not an origin")
 }
 
-// without returns m without a field, which is not the business of the test.
+// without returns m without a field that the test ignores.
 func withoutField(m map[string]any, field string) map[string]any {
 	delete(m, field)
 	return m
 }
 
-// What is added is visited by the crawl that goes on, and nothing else is.
+// The resumed crawl visits exactly the added URLs.
 func TestFrontierAdd(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
@@ -176,7 +176,7 @@ func TestFrontierAdd(t *testing.T) {
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
 	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.DataDir(), "--format=json")
-	r.want(t, command.ExitFailed, "2 lines were no URLs")
+	r.want(t, command.ExitFailed, "2 lines were not URLs")
 	got := decodeJSON[api.AddURLsResult](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
 	want := api.AddURLsResult{Added: 2, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: []api.RefusalSummary{
@@ -203,7 +203,7 @@ func TestFrontierAdd(t *testing.T) {
 	}
 }
 
-// Long lists are taken batch by batch.
+// Long lists of URLs are added batch by batch.
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -232,14 +232,14 @@ func TestFrontierAddMany(t *testing.T) {
 	}
 }
 
-// A signal ends a list that has not come to its end, and what was taken stays.
+// A signal ends an add whose input does not end, and the URLs added so far stay.
 func TestFrontierAddStops(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for i := range engine.SeedBatchSize + 10 { // a batch, and some
+		for i := range engine.SeedBatchSize + 10 { // a batch, and some more
 			fmt.Fprintf(keyboard, "http://shop.example/typed/%d\n", i)
 		}
 		for range 2 * engine.SeedBatchSize { // all before these have left the channel
@@ -253,8 +253,7 @@ func TestFrontierAddStops(t *testing.T) {
 	}
 }
 
-// An export has all that the stores have: it is read back line by line, and
-// compared with what they tell.
+// An export has everything in the stores: the test reads it line by line, and compares it with them.
 func TestFrontierExport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
@@ -290,7 +289,7 @@ func TestFrontierExport(t *testing.T) {
 	}
 }
 
-// addUnusualItems puts into the store what a crawl of the town does not.
+// addUnusualItems adds kinds of items to the store that a crawl of the test web does not create.
 func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(v.DataDir(), datadir.StoreFile), bolt.Options{})
@@ -337,7 +336,7 @@ func addUnusualItems(t *testing.T, v *daemontest.WebFixture) {
 	}
 }
 
-// The itemsByKind of things in a crawl, each as text.
+// itemsByKind holds the items of a crawl by their kind, each as text.
 type itemsByKind map[string][]string
 
 func (k itemsByKind) add(kind string, v any) {
@@ -345,7 +344,7 @@ func (k itemsByKind) add(kind string, v any) {
 	k[kind] = append(k[kind], string(text))
 }
 
-// An origin or URL as the store tells of it, in a form that can be compared.
+// An origin or URL in the store, in a form that can be compared.
 type (
 	comparableOrigin struct {
 		Origin              string
@@ -410,7 +409,7 @@ type (
 	}
 )
 
-// storeItems returns what the stores of a crawl hold.
+// storeItems returns the items in the stores of a crawl.
 func storeItems(t *testing.T, k *stoppedcrawl.Crawl) itemsByKind {
 	t.Helper()
 	ks := itemsByKind{}
@@ -464,7 +463,7 @@ func storeItems(t *testing.T, k *stoppedcrawl.Crawl) itemsByKind {
 	return ks
 }
 
-// exportItems returns what the lines of an export hold.
+// exportItems returns the items in the lines of an export.
 func exportItems(t *testing.T, lines []string) itemsByKind {
 	t.Helper()
 	ks := itemsByKind{}

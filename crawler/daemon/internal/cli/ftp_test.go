@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// ftpDir is a directory to be served over ftp.
+// ftpDir creates a directory that a test serves over FTP.
 func ftpDir(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,18 +35,18 @@ func ftpDir(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// newFTPWebFixture is NewWebFixture with a server of ftp.
+// newFTPWebFixture is NewWebFixture with an FTP server.
 func newFTPWebFixture(t *testing.T, files map[string]string) (*daemontest.WebFixture, *ftptest.Server) {
 	t.Helper()
 	server := ftptest.Start(t, ftpDir(t, files), nil)
 	return &daemontest.WebFixture{Addr: server.Addr, Dir: t.TempDir()}, server
 }
 
-// ftpRequests returns what the server was asked for.
+// ftpRequests returns the requests to the server.
 func ftpRequests(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "CWD") }
 
-// TestFTP: a tree of files is crawled from its root: robots.txt first, nothing
-// that it closes, one visit at a time, and the pause that it asks for kept.
+// TestFTP crawls a tree of files from its root. The crawl fetches robots.txt first, visits no
+// disallowed file, makes one visit at a time, and keeps the Crawl-delay.
 func TestFTP(t *testing.T) {
 	t.Parallel()
 	const delay = 300 * time.Millisecond
@@ -72,7 +72,7 @@ func TestFTP(t *testing.T) {
 	if wrote, sessions := verifyCleanLedger(t, v.DataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
 		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
 	}
-	var lastCommand ftptest.Command // the last that the server worked on, of a visit
+	var lastCommand ftptest.Command // the last command of a visit
 	visits := 0
 	for _, c := range server.ReceivedCommands() {
 		word, _, _ := strings.Cut(c.Text, " ")
@@ -94,7 +94,8 @@ func TestFTP(t *testing.T) {
 	}
 }
 
-// TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
+// TestFTPIsWantedOrNot checks that the crawl follows links from web pages to FTP only if the project
+// allows the scheme.
 func TestFTPIsWantedOrNot(t *testing.T) {
 	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
 		v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
@@ -109,8 +110,8 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 	}
 }
 
-// TestFTPRobots: where robots.txt is not there everything is open, and where it
-// cannot be had nothing is.
+// TestFTPRobots checks that a missing robots.txt allows everything, and one that cannot be fetched
+// allows nothing.
 func TestFTPRobots(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
@@ -126,14 +127,14 @@ func TestFTPRobots(t *testing.T) {
 	}
 }
 
-// TestFTPRevisit: a file that has not been modified is not transferred again.
+// TestFTPRevisit checks that an unmodified file is not transferred again.
 func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.CrawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
-	time.Sleep(3 * time.Second) // it rests for so long
-	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
+	time.Sleep(3 * time.Second) // until its revisit is due
+	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
@@ -143,7 +144,7 @@ func TestFTPRevisit(t *testing.T) {
 	}
 }
 
-// Other commands know ftp as well.
+// The other commands accept ftp URLs too.
 func TestFTPCommands(t *testing.T) {
 	t.Parallel()
 	v, _ := newFTPWebFixture(t, map[string]string{
@@ -159,7 +160,7 @@ func TestFTPCommands(t *testing.T) {
 	runCommand(t, "explain", "--data", v.DataDir(), "ftp://a.example/secret/x").want(t, command.ExitDone, "/secret")
 }
 
-// What would go around a proxy is refused.
+// A project with a proxy rejects ftp URLs, which would bypass the proxy.
 func TestFTPAndProxy(t *testing.T) {
 	list := testfile.Write(t, "seeds.txt", "ftp://a.example/\n")
 	for _, tt := range []struct{ text, says string }{

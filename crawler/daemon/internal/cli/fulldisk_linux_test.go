@@ -20,11 +20,10 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A diskShortage takes the room for files away from a process, or from all, and
-// gives it back.
+// A diskShortage takes the disk space away from one process, or from all, and gives it back.
 type diskShortage struct {
 	name       string
-	killsCrawl bool // meanwhile
+	killsCrawl bool // kill the crawl during the shortage
 	dir        func(*testing.T) string
 	begin      func(t *testing.T, dir string, pid int)
 	end        func(t *testing.T, dir string, pid int)
@@ -43,7 +42,7 @@ var diskShortages = []diskShortage{
 		}},
 }
 
-// limitFileSize lets no write of the process go beyond a byte of any file.
+// limitFileSize makes every write of the process fail beyond the first byte of a file.
 func limitFileSize(t *testing.T, pid int, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
@@ -52,10 +51,9 @@ func limitFileSize(t *testing.T, pid int, bytes uint64) {
 	}
 }
 
-// TestFullDisk: a crawl whose disk is full in the middle says so and pauses;
-// when there is room it goes on by itself, every page has its line once and is
-// archived, and the server has seen nothing wrong. One that is killed meanwhile has lost
-// nothing either.
+// TestFullDisk fills the disk in the middle of a crawl. The crawl reports it, pauses, and continues by
+// itself when there is space. Every page has exactly one record and is archived, and the server saw no
+// rule broken. A crawl that is killed meanwhile loses nothing either.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, s := range diskShortages {

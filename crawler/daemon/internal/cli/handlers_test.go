@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A program's own callbacks read the pages, and say where to go on.
+// A program's callbacks read the pages and add the URLs to visit next.
 func TestHandlers(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
@@ -43,8 +43,8 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// Beside callbacks no feed leads on: one that they visit is theirs to read, and no
-// more is read than fetch.content_types says.
+// With callbacks the crawl follows no feeds by itself. A feed that the callbacks visit is read like a
+// page, within fetch.content_types.
 func TestHandlersAndFeeds(t *testing.T) {
 	site := feedSite()
 	feed := site.Pages["/news/feed"](crawltest.PageRequest{})

@@ -13,21 +13,23 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const identityHelp = `Keys that a crawl signs its requests with, so that a site can tell them from those
-of somebody who only bears the same name (RFC 9421, Web Bot Auth). A project names
-its keys, and where sites find the public halves:
+const identityHelp = `Make the keys that sign a crawl's requests. Signatures let a site distinguish the crawl
+from others that send the same User-Agent (RFC 9421, Web Bot Auth). A project names its
+keys, and the server where sites find the public keys:
 
   agent:
     signature: {keys: [bot.pem], directory: https://bot.example.com}
 
-decorum serve publishes them there, behind a name and a certificate of yours; or
-any server does that serves what decorum identity directory prints.`
+decorum serve publishes the public keys; put it behind your host name and certificate.
+Any other server can publish them too: decorum identity directory prints what it must
+serve.`
 
-const identityKeyHelp = `Write a new Ed25519 key to FILE, which nobody else may read, and print its ID, by
-which requests name it. openssl genpkey -algorithm ed25519 makes such keys too.`
+const identityKeyHelp = `Write a new Ed25519 key to FILE, which only its owner may read, and print the key's
+ID, which signed requests carry. FILE must not exist. openssl genpkey -algorithm
+ed25519 makes such keys too.`
 
 const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a JSON Web Key Set of their public
-halves. Serve it at /.well-known/http-message-signatures-directory, as
+keys. Serve it at /.well-known/http-message-signatures-directory, with the type
 application/http-message-signatures-directory+json.`
 
 func (a *program) newIdentityCommand() *cobra.Command {
@@ -43,7 +45,8 @@ func (a *program) newIdentityCommand() *cobra.Command {
 	})
 }
 
-// createIdentityKey writes a new key to a file that is not there yet.
+// createIdentityKey writes a new private key to the file name with mode 0600, and prints the key's
+// ID. It never overwrites a file.
 func (a *program) createIdentityKey(name string) error {
 	k, err := botauth.GenerateKey()
 	if err != nil {
@@ -55,7 +58,7 @@ func (a *program) createIdentityKey(name string) error {
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
+		return usage.Errorf("%s already exists, and may be a key in use: name another file", name)
 	}
 	if err != nil {
 		return err
@@ -68,6 +71,7 @@ func (a *program) createIdentityKey(name string) error {
 	return err
 }
 
+// printKeyDirectory prints the JSON Web Key Set of the public keys of the key files.
 func (a *program) printKeyDirectory(names []string) error {
 	keys, err := (&project.Signing{KeyFiles: names}).ReadKeys(os.Open)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// TestIdentityCommands: a key that is made is nobody else's to read, is not written
-// over another, and is what the directory holds.
+// TestIdentityCommands checks that only its owner can read a new key, that a key never overwrites a
+// file, and that the key directory has the new key.
 func TestIdentityCommands(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -22,7 +22,7 @@ func TestIdentityCommands(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	runCommand(t, "identity", "directory", file("bot.pem")).want(t, command.ExitDone, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"`+strings.TrimSpace(made.stdout)+`"`)
-	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage, "is there already, and may be a key that is in use")
+	runCommand(t, "identity", "key", file("bot.pem")).want(t, command.ExitUsage, "already exists, and may be a key in use")
 	runCommand(t, "identity", "key", file("no/bot.pem")).want(t, command.ExitFailed, "no such file or directory")
 	runCommand(t, "identity", "directory").want(t, command.ExitUsage, "requires at least 1 arg")
 	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t, command.ExitUsage, "holds the same key as")

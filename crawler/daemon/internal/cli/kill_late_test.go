@@ -12,9 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// TestKillBeforeServerReads: a crawl is killed when the machine has its request and the server
-// has not read it yet, as happens on a busy machine. The request counts as one of the process
-// that sent it, so that the next process may repeat it.
+// TestKillBeforeServerReads kills a crawl after the kernel has received its request and before the
+// server reads it, as happens on a busy machine. The judge counts the request as one of the killed
+// process, so that the next process may repeat it.
 func TestKillBeforeServerReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawl that is killed is a process of its own")
@@ -56,10 +56,10 @@ func TestKillBeforeServerReads(t *testing.T) {
 // next connection has been accepted.
 type lateListener struct {
 	net.Listener
-	requestLine []byte         // how that request begins
-	arrived     chan time.Time // gets the time at which it came
-	held        atomic.Bool    // whether it came
-	released    chan struct{}  // is closed when the server may read it
+	requestLine []byte         // the beginning of that request
+	arrived     chan time.Time // receives the time at which it arrived
+	held        atomic.Bool    // whether it has arrived
+	released    chan struct{}  // closed when the server may read it
 	release     func()         // closes released
 }
 
@@ -69,7 +69,7 @@ func newLateListener(l net.Listener, requestLine string) *lateListener {
 		released: released, release: sync.OnceFunc(func() { close(released) })}
 }
 
-// Accept accepts a connection. If the request is held, it is released.
+// Accept accepts a connection, and releases the request if it is held.
 func (l *lateListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -85,12 +85,12 @@ func (l *lateListener) Accept() (net.Conn, error) {
 type lateConn struct {
 	net.Conn
 	listener *lateListener
-	answered chan struct{} // is closed with the answer to the request that was held; nil: there was none
+	answered chan struct{} // closed with the answer to the held request; nil: this connection has none
 	answer   sync.Once     // guards closing answered
 }
 
-// Read reads from the connection. After the request that was held it reads nothing before that
-// is answered: else the server might see that its client is gone, and not answer.
+// Read reads from the connection. After the held request it returns nothing more until the server has
+// answered; otherwise the server might notice that the client is gone, and not answer.
 func (c *lateConn) Read(b []byte) (int, error) {
 	if c.answered != nil {
 		<-c.answered

@@ -26,7 +26,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
-// commandEnv in the environment makes the test binary the decorum command.
+// commandEnv is the environment variable that makes the test binary the decorum command.
 const commandEnv = "DECORUM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// skipIfShort skips a test of one goroutine with -short: it is long where races are
-// looked for, and has none.
+// skipIfShort skips a test with -short, as under the race detector: the test is long, and has only one
+// goroutine.
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -52,7 +52,7 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// newCommandProcess returns the decorum command, to be run as a process of its own.
+// newCommandProcess returns the decorum command as a separate process, which is not started yet.
 func newCommandProcess(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -66,39 +66,41 @@ func newCommandProcess(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) 
 	return c, &stderr
 }
 
-// How the crawls of TestKill are killed, more often in .ci/proofs.
+// How often TestKill kills its crawls; more often in .ci/proofs.
 var (
 	killTimes = flag.Int("kills", 36, "how often TestKill kills a crawl")
 	killSeed  = flag.Uint64("kill-seed", 1, "seed of what TestKill leaves to chance")
 )
 
-// killDelay is the rest of a host in TestKill.
+// killDelay is the delay of a host in TestKill.
 const killDelay = 100 * time.Millisecond
 
-// killOutputFileSize is how large a file of output grows in TestKill: it holds a few lines.
+// killOutputFileSize is the size of an output file in TestKill, which holds a few lines.
 const killOutputFileSize = 2 << 10
 
-// maxUnflushedAge is how old a visit may be that a kill can undo: the store writes every
-// 200 ms, and a disk that many tests write to at once takes its time.
+// maxUnflushedAge is the largest age of a visit that a kill can undo. The store writes every 200 ms,
+// and a disk to which many tests write at once is slow.
 const maxUnflushedAge = 4 * time.Second
 
-// A killTotals is what all crawls of TestKill come to.
+// A killTotals holds the sums over all crawls of TestKill.
 type killTotals struct {
 	mu                                                  sync.Mutex
 	crawls, kills, pages, requests, repeats, lostDelays int
 	oldestRepeat                                        time.Duration
 	rederivedVerdicts                                   int64 // verdicts that were derived again from the ledgers
-	unsentRequests                                      int   // records of requests that a kill cut off before they were sent
+	unsentRequests                                      int   // recorded requests that were not sent because of a kill
 }
 
-// TestKill: crawls that are killed at random moments and go on, several at a
-// time. The output of all runs of a crawl together, in many small files of whole
-// lines, covers every page, and so do its WARC files, all of which can be read; every
-// request that the server saw is in the ledger, and every verdict there can be
-// derived again; the
-// server sees no gap that is too short and no page that is closed, across the
-// restarts too; and no page is asked for again but those that were in hand or
-// had been visited in the moment that the store had not written yet.
+// TestKill kills several crawls at random moments and resumes them. For each crawl, over all its runs:
+//
+//   - The output, in many small files of whole lines, has every page, and so have the WARC files, all
+//     of which can be read.
+//   - Every request that the server saw is in the ledger, and every verdict in the ledger can be
+//     derived again.
+//   - The server sees no delay that is too short and no request for a disallowed page, across the
+//     restarts too.
+//   - The only pages requested twice are those that were in flight at a kill, or were visited since
+//     the last write of the store.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls that are killed are processes of their own")
@@ -124,7 +126,7 @@ func TestKill(t *testing.T) {
 		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat, total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
 }
 
-// A killedCrawl is a crawl that is killed time and again.
+// A killedCrawl is a crawl that is killed and resumed repeatedly.
 type killedCrawl struct {
 	t             *testing.T
 	web           *crawltest.Web
@@ -142,8 +144,8 @@ func newKilledCrawl(t *testing.T, web *crawltest.Web, server *crawltest.Server) 
 		data: filepath.Join(t.TempDir(), "data"), project: testfile.Write(t, "p.yaml", project)}
 }
 
-// runAndKill runs a crawl to its end, killing it at most so many times on the way,
-// and returns how many times it did.
+// runAndKill runs a crawl to its end, kills it at most the given number of times on the way, and
+// returns how often it did.
 func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
 	web := daemontest.KillTestWeb(killDelay, 15, rnd)
 	server, err := web.Start("")
@@ -165,12 +167,11 @@ func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (
 	return len(v.kills), nil
 }
 
-// archiveDir is where the victim's WARC files are.
+// archiveDir returns the directory of the crawl's WARC files.
 func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 
-// run starts the crawl, or goes on with it, and reports whether it came to its
-// end: it is killed before if kill sends a time. All requests of a crawl that was killed are
-// in the log when run returns.
+// run starts or resumes the crawl, and reports whether it finished. A time sent on kill kills it
+// before. When run returns, the log has all requests of a killed crawl.
 func (v *killedCrawl) run(kill <-chan time.Time) (ended bool, err error) {
 	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.server.Addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
@@ -208,7 +209,7 @@ func (v *killedCrawl) run(kill <-chan time.Time) (ended bool, err error) {
 	return false, fmt.Errorf("run %d ended with %w:\n%s", len(v.starts), err, stderr)
 }
 
-// checkResult asks the judge, the output and the log.
+// checkResult checks the crawl by the judge's report, the output and the log of the server.
 func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, datadir.OutputFile)

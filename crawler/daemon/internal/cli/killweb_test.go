@@ -14,23 +14,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// randomLifetime says how long a crawl lives: mostly not long, so that it is often cut
-// while it starts or makes its first visits, and now and then long enough that
-// what it did at first must be kept.
+// randomLifetime returns how long a crawl runs before it is killed. Most lifetimes are short, so that
+// kills often hit the start or the first visits; a few are long enough that the first visits must have
+// been written.
 func randomLifetime(rnd *rand.Rand) time.Duration {
 	bounds := []time.Duration{60 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond, 4 * time.Second}
 	return time.Duration(rnd.Int64N(int64(bounds[rnd.IntN(len(bounds))])))
 }
 
-// A repeatedRequest is a page that was asked for again though its answer had been whole.
+// A repeatedRequest is a request for a page that had already been answered completely.
 type repeatedRequest struct {
 	url       string
-	ageAtKill time.Duration // how long before a kill that answer had come; 0: it was in hand
+	ageAtKill time.Duration // how long before a kill that answer came; 0: it was in flight
 }
 
-// repeatedRequests returns the pages of a log that were asked for again, and what a
-// kill has to do with it. Each process but the last was killed before the next one started, and
-// all of its requests are earlier than that start.
+// repeatedRequests returns the repeated requests in a log, and how long before a kill the first answer
+// came. Each process except the last was killed before the next one started, and all of its requests
+// are earlier than that start.
 func repeatedRequests(log []crawltest.Exchange, starts, kills []time.Time) (rs []repeatedRequest) {
 	last := map[string]crawltest.Exchange{}
 	for _, x := range log {
@@ -48,16 +48,15 @@ func repeatedRequests(log []crawltest.Exchange, starts, kills []time.Time) (rs [
 	return rs
 }
 
-// processAt returns which of the processes that started one after the other was the last
-// to start before a moment, -1 if none was.
+// processAt returns the index of the last process that started before a moment, -1 if none did.
 func processAt(starts []time.Time, at time.Time) int {
 	next, _ := slices.BinarySearchFunc(starts, at, time.Time.Compare)
 	return next - 1
 }
 
-// describeViolations returns what helps to find the cause of violations: when each process
-// began and was killed, and the ledger's records of the URLs that broke a rule. Times
-// are as in the report: from the first request on.
+// describeViolations returns text that helps to find the cause of violations: when each process
+// started and was killed, and the ledger's records of the URLs that broke a rule. Times count from the
+// first request, as in the judge's report.
 func (v *killedCrawl) describeViolations(report crawltest.JudgeReport) string {
 	var b strings.Builder
 	log := v.web.Log()

@@ -112,9 +112,9 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	verify := func(text string) commandResult {
 		return runCommand(t, "ledger", "verify", "--data", data, "--holds", testfile.Write(t, "kept.txt", text))
 	}
-	verify(printed+"\n").want(t, command.ExitDone, "1 of 1 held records are there")
+	verify(printed+"\n").want(t, command.ExitDone, "1 of 1 records of --holds found")
 	n, _, _ := strings.Cut(printed, " ")
-	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held", "0 of 1 held records are there")
+	verify(n+" "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "is not the one that is held", "0 of 1 records of --holds found")
 	verify("1000000 "+strings.Repeat("0", 64)).want(t, command.ExitCheckFailed, "record 1000000 is held")
 	verify("nothing").want(t, command.ExitUsage, "--holds: ")
 }
@@ -144,7 +144,7 @@ func TestLedgerCommands(t *testing.T) {
 	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no ledger")
 	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, command.ExitDone, "")
 	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format", "jsonl").want(t, command.ExitDone, "")
-	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, command.ExitCheckFailed, "nothing of else.example")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, command.ExitCheckFailed, "no record of else.example")
 
 	checkOpenLedger(t, dataDir)
 

@@ -91,7 +91,7 @@ func TestFreshWithBadOutput(t *testing.T) {
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone, "pages: 0 (", "set aside: 4")
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, command.ExitDone, "pages: 0 (", "parked: 4")
 	runCommand(t, v.CrawlArgs("--resume", "--max-depth=9")...).want(t, command.ExitDone, "pages: 4 (")
 	if diff := cmp.Diff(daemontest.ShopURLs, daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
@@ -105,7 +105,7 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	runCommand(t, v.CrawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, command.ExitStopped)
-	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "set aside: 1")
+	runCommand(t, v.CrawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, command.ExitDone, "pages: 1 (", "parked: 1")
 	runCommand(t, v.CrawlArgs("--resume", "--agent=bbot")...).want(t, command.ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
 	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {

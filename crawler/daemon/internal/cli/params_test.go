@@ -89,8 +89,8 @@ func TestReportParams(t *testing.T) {
 		t.Errorf("duplicates %+v", d)
 	}
 	runCommand(t, "report", "--params", "--data", v.DataDir()).want(t, command.ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
-		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
-	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, command.ExitDone, "No page is the same")
+		"ref of noisy.example: http://noisy.example/", "from the 44 pages")
+	runCommand(t, "report", "--params", "--data", v.DataDir(), "--host=other.example").want(t, command.ExitDone, "No page stays the same")
 	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.DataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const progressFlagUsage = "`HOW` to show progress: auto (a live line on a terminal, else plain), plain or none"
+const progressFlagUsage = "show progress in `MODE`: auto (a live line on a terminal, else plain), plain or none"
 
+// checkProgressFlag returns a usage error unless mode is auto, plain or none.
 func checkProgressFlag(mode string) error {
 	return command.CheckChoice("--progress", mode, "auto", "plain", "none")
 }
 
-// A progressReporter tells how a crawl goes.
+// A progressReporter prints the progress of a crawl. Only its run method uses it.
 type progressReporter struct {
 	crawlStats     func() crawler.Stats
 	frontierCounts func(context.Context) (storage.Counts, error)
@@ -30,15 +31,15 @@ type progressReporter struct {
 	lastSample     progressSample
 }
 
-// A progressSample is how many pages there were at a moment.
+// A progressSample is the number of visited pages at a moment.
 type progressSample struct {
 	at    time.Time
-	pages int64
-	rate  float64 // pages a second, of late
+	pages int64   // since the start
+	rate  float64 // pages a second, smoothed over about 5 s
 }
 
-// run tells the progress on s until over is closed: on a line drawn over, or line
-// by line.
+// run prints the progress on s until done is closed: on one line that it redraws each
+// terminal.DrawInterval, else on a new line each terminal.PrintInterval.
 func (p *progressReporter) run(done <-chan struct{}, s *terminal.StatusLineWriter, redraws bool) {
 	interval, show := terminal.PrintInterval, func(line string) { fmt.Fprintln(s, line) }
 	if redraws {
@@ -57,7 +58,8 @@ func (p *progressReporter) run(done <-chan struct{}, s *terminal.StatusLineWrite
 	}
 }
 
-// statusLine says how the crawl stands at now.
+// statusLine returns the line of progress at the time now. It leaves out the counts of the frontier
+// if they cannot be read.
 func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string {
 	st := p.crawlStats()
 	rate := p.smoothedPageRate(now, st.Pages)
@@ -80,11 +82,11 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	return strings.Join(parts, ", ")
 }
 
-// smoothedPageRate returns the pages a second since the beginning, with the last moments
-// counting most.
+// smoothedPageRate returns the pages a second, smoothed over about the last 5 s. pages is the
+// number of pages since the start.
 func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 {
 	if p.lastSample.at.IsZero() {
-		p.lastSample = progressSample{at: p.start}
+		p.lastSample = progressSample{at: p.start} // the first sample counts from the start
 	}
 	span := now.Sub(p.lastSample.at).Seconds()
 	if span <= 0 {
@@ -96,7 +98,8 @@ func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 
 	return p.lastSample.rate
 }
 
-// estimatedTimeToLimit estimates when a limit will end the crawl; false if none will.
+// estimatedTimeToLimit estimates how long it takes until a limit ends the crawl; false if the crawl
+// has no limit that it approaches.
 func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
 	seconds := math.Inf(1)
 	if limit := time.Duration(p.limits.Duration); limit > 0 {
@@ -108,12 +111,12 @@ func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats,
 	if math.IsInf(seconds, 1) {
 		return 0, false
 	}
-	// Beyond a century the estimate says nothing, and would overflow.
+	// Estimates beyond a century, about 3e9 seconds, have no use and would overflow.
 	return time.Duration(min(seconds, 3e9) * float64(time.Second)), true
 }
 
-// pagesLeft estimates how many pages the limits of pages and of bytes leave;
-// infinity if there is no such limit.
+// pagesLeft estimates how many pages the crawl can still visit under limits.pages and limits.bytes;
+// infinity if it has neither. It takes each page to have the mean size of those before.
 func (p *progressReporter) pagesLeft(st crawler.Stats) float64 {
 	remaining := math.Inf(1)
 	if limit := int64(p.limits.Pages); limit > 0 {

@@ -83,7 +83,7 @@ func TestBrakeCommand(t *testing.T) {
 	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, command.ExitDone, "*.b.example: a visit every 30s, until 2")
 	s.runCommand("brake").want(t, command.ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
 	pages := f.GetProject("a").Stats.Pages
-	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, command.ExitDone, "no brake any more")
+	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, command.ExitDone, "no brake now")
 	daemontest.WaitUntil(t, "a is visited again", func() bool { return f.GetProject("a").Stats.Pages > pages })
 }
 
@@ -93,16 +93,16 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ args, says string }{
-		{"a.example", "--reason is compulsory"},
+		{"a.example", "--reason is required"},
 		{"a.example --reason x --stop --delay 3s", "either stops or slows"},
 		{"a.example --reason x --lift --delay 3s", "leave out the other flags"},
 		{"a.example --reason x --delay soon", "is not a duration"},
-		{"a/b --reason x", "is not the name of a host"},
+		{"a/b --reason x", "is not a host name such as example.com"},
 		{"a.example --reason x --server nowhere", "is not a URL"},
 		{"a.example --reason x --token-file /none", "cannot read the token"},
 		{"a.example b.example", "accepts at most 1 arg"},
-		{"--stop --reason x", "--stop: no HOST is named"},
-		{"--lift", "--lift: no HOST is named"},
+		{"--stop --reason x", "--stop: HOST is missing"},
+		{"--lift", "--lift: HOST is missing"},
 	} {
 		args := append([]string{"brake", "--token-file", token}, strings.Fields(tt.args)...)
 		runCommand(t, args...).want(t, command.ExitUsage, tt.says)
@@ -141,7 +141,7 @@ func TestTop(t *testing.T) {
 	f.PutProjectFile("a", f.ProjectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	s := f.startAPI()
 	daemontest.WaitUntil(t, "it visits pages", func() bool { return f.GetProject("a").Stats.Pages > 2 })
-	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
+	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no delay was cut short", ">  a", "running", "a.example", "in flight:", "no brake is on")
 }
 
 // A project that cannot be looked into does not hide the daemon's others.
@@ -149,7 +149,7 @@ func TestTopOfABadFile(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
 	f.PutProjectFile("b", f.ProjectYAML("http://b.example/0"))
-	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "a cannot be looked into: a has no valid project file", `unknown field "…"`, "no brake is on")
+	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "cannot inspect a: a has no valid project file", `unknown field "…"`, "no brake is on")
 }
 
 // TestLongTokenFile: a file that cannot be a token's is wrong usage.

@@ -26,30 +26,30 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-const replayHelp = `Take a crawl that was recorded, in a ledger and WARC files, through the crawler
-again, and say where it would decide otherwise. DIR is its data directory.
+const replayHelp = `Run a recorded crawl, which has a ledger and WARC files, through the crawler again,
+and list the decisions that differ. DIR is the crawl's data directory.
 
-The clock is the ledger's, and nothing is sent or changed: when the ledger shows a
-request, the crawler is asked what it would ask of that host at that moment, and gets
-the answer that was archived. Compared are the order of each host, where each URL was
-found, the verdict of robots.txt and the line that it rests on, and that the host was
-due; and, if the ledger has refusals, these.
+The replay uses the ledger's clock. It sends no requests and changes no files: for each
+request in the ledger, the crawler decides what it would request from that host at that
+moment, and gets the archived answer. The replay compares the order of the requests to
+each host, where each URL was found, the verdict of robots.txt and the line that decided
+it, and whether the host was due. It compares refusals if the ledger has them.
 
-A difference need not be a fault. What the ledger does not show may have decided: a
-page found on one host while another was being asked, a name that did not resolve, the
-limits of an address. Of a page whose content was not to be used for the purpose of
-the crawl the header alone is archived: it leads to what the ledger says that it led
-to. The first run of a crawl is replayed, and its frontier is held
-in memory: about 1 KiB a URL.
+A difference need not be a fault. The ledger does not show everything that may have
+decided: a page found on one host during a request to another, a name that did not
+resolve, the limits of an address. If the purpose of the crawl did not permit the use
+of a page, the archive has only its header, and the replay takes its links from the
+ledger. The command replays the first run of a crawl, and holds its frontier in memory:
+about 1 KiB a URL.
 
-Exit codes: 0 every decision was made again, 1 failed, 2 wrong usage, 3 something is
-different, 4 interrupted.`
+Exit codes: 0 all decisions are the same, 1 failed, 2 wrong usage, 3 a decision
+differs, 4 interrupted.`
 
 func (a *program) newReplayCommand() *cobra.Command {
 	var warcDir string
 	var limit int
 	c := &cobra.Command{
-		Use: "replay DIR", Short: "Make the decisions of a recorded crawl again", Long: replayHelp,
+		Use: "replay DIR", Short: "Check a recorded crawl by repeating its decisions", Long: replayHelp,
 		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
@@ -58,20 +58,22 @@ func (a *program) newReplayCommand() *cobra.Command {
 			return a.replayCrawl(c.Context(), datadir.StateDir(args[0]), warcDir, limit)
 		},
 	}
-	c.Flags().StringVar(&warcDir, "warc", "", "`DIR` of the WARC files, if they were moved")
-	c.Flags().IntVar(&limit, "limit", 20, "tell `N` differences at most; 0: all")
+	c.Flags().StringVar(&warcDir, "warc", "", "read the WARC files in the directory `DIR` (default: the project's output.warc)")
+	c.Flags().IntVar(&limit, "limit", 20, "print at most `N` differences; 0: all")
 	return c
 }
 
-// replayCrawl replays the crawl in a directory, and tells what is different.
+// replayCrawl replays the crawl in dir and prints at most limit differences (0: all) and a summary.
+// warcDir is the directory of the WARC files; empty: the one in the project.
 func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir string, limit int) error {
 	p, seedPerOrigin, err := a.loadProjectForReplay(dir)
 	if err != nil {
 		return err
 	}
 	if warcDir = cmp.Or(warcDir, p.Output.WARCDir); warcDir == "" {
-		return usage.Errorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
+		return usage.Errorf("the crawl in %s wrote no WARC files, from which a replay reads the answers", dir)
 	}
+	// The replayer reads requests from the ledger, and their answers from the archive.
 	archive, err := replay.OpenArchive(warcDir)
 	if err != nil {
 		return err
@@ -99,7 +101,8 @@ func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir
 	return a.printReplayReport(report, limit)
 }
 
-// loadProjectForReplay returns the project of the crawl in a directory, and its roots.
+// loadProjectForReplay returns the project of the crawl in dir and the first seed of each origin.
+// It returns a usage error if the crawl revisits pages.
 func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, []decorum.URL, error) {
 	if err := dir.RequireCrawl(); err != nil {
 		return project.Project{}, nil, err
@@ -109,7 +112,7 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 		return project.Project{}, nil, err
 	}
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
-		return project.Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
+		return project.Project{}, nil, usage.Errorf("cannot replay a crawl that revisits pages: its project has revisit.mode %s", d.Revisit.Mode)
 	}
 	if f := engine.CheckHandler(a.Handlers, d.Handler); f != nil {
 		return project.Project{}, nil, d.FieldError(*f)
@@ -118,9 +121,10 @@ func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, [
 	return d.Project, seedPerOrigin, err
 }
 
-// replayRecordedCrawl puts a crawl together on the player, and plays it.
+// replayRecordedCrawl builds an engine whose store, transport and clock are the replayer's, and
+// replays the crawl with it.
 func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.LedgerReplayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
-	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
+	p.Agent.Signature = project.Signing{} // the replay sends no requests, and the key file may be gone
 	g := engine.Config{
 		Stores:  datadir.CrawlStores{Frontier: replayer.Store(), Robots: memory.New(memory.Config{})},
 		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, Handlers: a.Handlers, Log: a.Log,
@@ -133,15 +137,15 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Ledg
 	return replayer.Replay(ctx, r.Crawler, r.QueueSeeds)
 }
 
-// printReplayReport tells what came of a replay.
+// printReplayReport prints the summary of a replay. It returns ExitCheckFailed if decisions differ.
 func (a *program) printReplayReport(r replay.Report, limit int) error {
 	var s reporttext.Builder
 	more := r.DifferenceCount - int64(limit)
-	s.WriteLineIf(limit > 0 && more > 0, "… and %d differences more: --limit 0 tells them all", more)
+	s.WriteLineIf(limit > 0 && more > 0, "… and %d more differences: --limit 0 prints all", more)
 	s.WriteLine("requests: %d, refusals: %d, verdicts derived again: %d, differences: %d",
 		r.Requests, r.Refusals, r.MatchingVerdicts, r.DifferenceCount)
 	s.WriteLineIf(r.HeaderOnlyPages > 0,
-		"pages whose content was not to be used, and is not archived: %d; they led to what the ledger says",
+		"pages whose use was not permitted, and whose content is not archived: %d; their links come from the ledger",
 		r.HeaderOnlyPages)
 	s.WriteLineIf(r.Unanswered > 0, "requests without an answer, not replayed: %d", r.Unanswered)
 	s.WriteLineIf(r.LaterRunRecords > 0, "records of later runs, not replayed: %d", r.LaterRunRecords)

@@ -146,7 +146,7 @@ func TestReplayUsage(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage)
 	runCommand(t, v.CrawlArgs("http://shop.example/")...).want(t, command.ExitDone)
-	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage, "kept no WARC files")
+	runCommand(t, "replay", v.DataDir()).want(t, command.ExitUsage, "wrote no WARC files")
 	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, command.ExitUsage, "--limit")
 }
 

@@ -139,10 +139,10 @@ func TestReportForms(t *testing.T) {
 	report := func(args ...string) commandResult {
 		return runCommand(t, append([]string{"report", "--data", v.DataDir()}, args...)...)
 	}
-	report().want(t, command.ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no rest was cut short",
+	report().want(t, command.ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no delay was cut short",
 		"slow.example is set aside until ", "1 URL  disallow: /till  http://shop.example/robots.txt (line 3)")
 	r := report("--limit=1")
-	r.want(t, command.ExitDone, "… and 2 hosts more")
+	r.want(t, command.ExitDone, "… and 2 more hosts")
 	if strings.Contains(r.stdout, "\nshop.example") {
 		t.Error("the host that stands still does not go first")
 	}
@@ -166,7 +166,7 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("lines %q, want %q", names, want)
 	}
 	report("--host=none.example").want(t, command.ExitFailed, "knows no host none.example")
-	report("--host=a/b").want(t, command.ExitUsage, `--host: "a/b" is not the name of a host`)
+	report("--host=a/b").want(t, command.ExitUsage, `--host: "a/b" is not a host name such as example.com`)
 	report("--format=xml").want(t, command.ExitUsage, `--format: "xml" is not one of table, json, jsonl`)
 	report("--limit=-1").want(t, command.ExitUsage, "--limit: -1")
 }

@@ -34,7 +34,7 @@ func TestRevisitAndResume(t *testing.T) {
 	}
 	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone,
-		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
+		"pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1, scheduled earlier by sitemaps: 0", "resting until their revisit: 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
 		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
@@ -49,7 +49,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
 	runCommand(t, v.CrawlArgs("-c", project("2"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (",
-		"left: 3 queued, 3 of them on hosts that do not answer, ask for too long a delay or have had their pages")
+		"left: 3 queued, 3 of them on hosts that do not answer, require too long a delay or have reached a limit")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t, command.ExitDone, "pages: 2 (")
@@ -66,7 +66,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 	project := func(bytes string) string {
 		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
-	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone, "left: ", "have had their pages")
+	runCommand(t, v.CrawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, command.ExitDone, "left: ", "have reached a limit")
 	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 0 (")
 	runCommand(t, v.CrawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, command.ExitDone, "left: 0 queued")

@@ -28,7 +28,7 @@ func TestRobotsCheckFile(t *testing.T) {
 		{"dialect", []string{"--agent=YandexBot", "--dialect=yandex", "https://example.com/private/x"}, command.ExitCheckFailed,
 			"disallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
 		{"no such dialect", []string{"--agent=x", "--dialect=bing", "https://example.com/"}, command.ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`},
-		{"no agent", []string{"https://example.com/"}, command.ExitUsage, `--agent: "" names no crawler`},
+		{"no agent", []string{"https://example.com/"}, command.ExitUsage, `--agent: "" is not a crawler`},
 		{"no URL", []string{"--agent=x", "example.com"}, command.ExitUsage, `"example.com" is not a URL`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestRobotsCheckFile(t *testing.T) {
 	}
 	runCommand(t, "robots", "check", "--agent=x", "--file=missing.txt", "https://example.com/").want(t, command.ExitFailed, "missing.txt: no such file")
 	runCommand(t, "robots", "check", "--agent=x", "--file=https://example.com/a/robots.txt", "https://example.com/").want(t, command.ExitUsage,
-		"--file: \"https://example.com/a/robots.txt\" is not the place of a robots.txt")
+		"--file: \"https://example.com/a/robots.txt\" is not the URL of a robots.txt")
 	runCommand(t, "robots", "check", "--agent=x", "--contact=me", "https://example.com/").want(t, command.ExitUsage, `--contact: "me" is no way to reach you`)
 }
 

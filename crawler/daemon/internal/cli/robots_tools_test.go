@@ -60,7 +60,7 @@ func TestRobotsCheckExplains(t *testing.T) {
 		"  asks\tcontent-usage: train-ai: disallow (line 6)\n")
 	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", file, "https://example.com/robots.txt").want(t, command.ExitDone, "  exempt\t")
 	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", testfile.Write(t, "other.txt", "User-agent: x\nDisallow: /\n"), "https://example.com/").
-		want(t, command.ExitDone, "  group\tnone speaks to the agent\n")
+		want(t, command.ExitDone, "  group\tno group applies to the agent\n")
 
 	r := runCommand(t, "robots", "check", "--json", "--agent=bot", "--file", file, "https://example.com/a", "https://example.com/a/b")
 	r.want(t, command.ExitCheckFailed)
@@ -116,7 +116,7 @@ func TestRobotsLint(t *testing.T) {
 	runCommand(t, "robots", "lint", "missing.txt").want(t, command.ExitFailed, "missing.txt: no such file")
 	runCommand(t, "robots", "lint").want(t, command.ExitUsage, "accepts 1 arg(s)")
 	runCommand(t, "robots", "lint", "--dialect=bing", good).want(t, command.ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
-	runCommand(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, command.ExitUsage, "is not the place of a robots.txt")
+	runCommand(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, command.ExitUsage, "is not the URL of a robots.txt")
 }
 
 func TestRobotsLintFetches(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRobotsDiff(t *testing.T) {
 	runCommand(t, "robots", "diff", before, after, "--json", "--agent=Bot", "--agent=x", "--urls", urls).want(t, command.ExitCheckFailed,
 		`{"agents":[{"agent":"*","added":[{"rule":"disallow: /b","line":2}]`,
 		`{"url":"/a","agent":"x","old":{"allowed":false,"rule":"disallow: /a","line":2,"group":"*"},"new":{"allowed":true,"group":"*"}}`)
-	runCommand(t, "robots", "diff", before, after, "--agent=(x)").want(t, command.ExitUsage, `--agent: "(x)" names no crawler`)
+	runCommand(t, "robots", "diff", before, after, "--agent=(x)").want(t, command.ExitUsage, `--agent: "(x)" is not a crawler`)
 	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "bad.txt", "/a\nb\n")).want(t, command.ExitUsage, `--urls: line 2: "b" is neither a URL nor a path`)
 	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "long.txt", "/a\n/"+strings.Repeat("b", 1<<17))).want(t, command.ExitFailed, "cannot read the URLs: line 2: the line is longer than 65536 bytes")
 	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "mark.txt", "\ufeff/b\n")).want(t, command.ExitCheckFailed, "closes\t*\t/b\t")

@@ -22,25 +22,27 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// Main is the decorum command, with the callbacks of h: it runs what the command
-// line asks for, and ends the process.
+// Main runs the decorum command with the process's arguments and the callbacks of h, and ends the
+// process with the command's exit code. It also tunes the garbage collector; see TuneGC.
 func Main(h engine.PageHandlerRegistry) {
 	TuneGC()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
 
-// Run is Main for a program that has more to do: it runs what args ask for, and
-// returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
-// logger stays the program's own.
+// Run runs the decorum command with args and the callbacks of h, and returns the exit code. It is
+// for programs that do more than this command: unlike Main it leaves the garbage collector and the
+// standard logger alone. While it runs, interrupts and SIGTERM stop the command instead of the
+// process.
 func Run(h engine.PageHandlerRegistry, args ...string) int { return runCommandLine(h, false, args) }
 
-// runCommandLine runs what args ask for. own says that the process is all for that.
+// runCommandLine runs the command line args and returns the exit code. ownsProcess says that the
+// process does nothing else, so that the command may redirect the standard logger.
 func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	// Whoever reads the output may go away: that is an error of writing, which
-	// ends the crawl in order, and not a sudden death.
+	// The reader of standard output may exit. With SIGPIPE caught, the next write returns an error,
+	// which ends the crawl in order; uncaught, the signal would kill the process.
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
@@ -48,9 +50,9 @@ func runCommandLine(h engine.PageHandlerRegistry, ownsProcess bool, args []strin
 	return a.main(args)
 }
 
-// A program is one call of the command.
+// A program is one call of the decorum command.
 type program struct {
-	ownsProcess bool // the call is all that the process does
+	ownsProcess bool // the process does nothing but this call; see runCommandLine
 	command.Env
 }
 
@@ -62,15 +64,15 @@ func (a *program) main(args []string) int {
 	return command.PrintError(a.Stderr, command.WithWriteError(a.Stdout, root.Execute()))
 }
 
-const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
-robots.txt allows it and that the host is due.
+const rootHelp = `decorum is a polite web crawler. It sends a request only after two checks: that
+robots.txt allows the URL, and that the host is due.
 
 Exit codes:
   0  done
   1  failed
   2  wrong usage or configuration; nothing was sent
-  3  a check says no
-  4  stopped by a limit or a signal; the state is kept, and --resume goes on`
+  3  a check failed
+  4  stopped by a limit or a signal; the state is kept, and --resume continues`
 
 // newRootCommand returns the tree of commands.
 func (a *program) newRootCommand() *cobra.Command {
@@ -83,6 +85,7 @@ func (a *program) newRootCommand() *cobra.Command {
 	root.Example = `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`
+	// program.main prints errors itself, in one form and with the exit code that belongs to them.
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if err := rejectEmptyFlags(c.Flags()); err != nil {
@@ -95,26 +98,28 @@ func (a *program) newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
-	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
+	root.PersistentFlags().String("log-level", "info", "log messages of `LEVEL` and above: debug, info, warn or error")
+	root.PersistentFlags().String("log-format", "text", "write log lines in `FORMAT`: text or json")
 	return root
 }
 
-const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, add to it, and
-move it to another store. Nothing is sent.
+const frontierHelp = `Inspect the frontier of a crawl (its queues and the URLs it has seen), add URLs to
+it, and move it to another store. These commands send no requests.
 
-stats, list and add ask the process that runs the crawl if there is one. For export,
-import and compact the crawl must not be running: stop it first, --resume goes on.`
+stats, list and add call the process that runs the crawl, if one does. For export,
+import and compact the crawl must not run: stop it first, and continue it later with
+decorum crawl --resume.`
 
 func newFrontierCommand(env *command.Env) *cobra.Command {
-	return command.NewGroup("frontier", "Look into a crawl's queues, add to them, move them", frontierHelp,
+	return command.NewGroup("frontier", "Inspect a crawl's queues, add to them, move them", frontierHelp,
 		inspectcmd.NewFrontierStatsCommand(env), inspectcmd.NewFrontierListCommand(env), transfer.NewAddCommand(env),
 		transfer.NewExportCommand(env), transfer.NewImportCommand(env), transfer.NewCompactCommand(env))
 }
 
-// makeBuiltinCommandsStrict makes wrong usage of cobra's own commands an error of usage: by themselves
-// they take what they do not know for a wish for help.
+// makeBuiltinCommandsStrict makes cobra's own commands, completion and help, return a usage error
+// for unknown arguments. Without it they print their help and succeed.
 func makeBuiltinCommandsStrict(root *cobra.Command) {
+	// cobra adds both commands when the root runs; add them now, so that they can be changed.
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args = command.RejectUnknownCommand
@@ -137,9 +142,9 @@ func makeBuiltinCommandsStrict(root *cobra.Command) {
 	}
 }
 
-// rejectEmptyFlags refuses a flag whose value is empty, as that of a variable of a shell may
-// be that was never set: to crawl without the project file, or to verify without the
-// key, is not what was meant.
+// rejectEmptyFlags returns a usage error if a flag was given an empty value, for example by a shell
+// variable that was never set. The command would otherwise crawl without the project file, or
+// verify without the key.
 func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		if isEmptyFlagValue(f.Value) {
@@ -149,7 +154,8 @@ func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// isEmptyFlagValue reports whether a flag that was given holds a text without a character.
+// isEmptyFlagValue reports whether v is an empty string, an empty list, or a list that contains an
+// empty string.
 func isEmptyFlagValue(v pflag.Value) bool {
 	if list, ok := v.(interface{ GetSlice() []string }); ok { // a pflag.SliceValue, or the flag of a field
 		given := list.GetSlice()
@@ -168,7 +174,8 @@ func (a *program) newVersionCommand() *cobra.Command {
 	}
 }
 
-// initLog sets up the log as the flags of the command say.
+// initLog sets a.Log from --log-level and --log-format. If the process runs only this command, it
+// also sends the standard loggers of log and log/slog there.
 func (a *program) initLog(c *cobra.Command) error {
 	var level slog.Level
 	name, _ := c.Flags().GetString("log-level")
@@ -185,9 +192,9 @@ func (a *program) initLog(c *cobra.Command) error {
 		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}
 	if a.ownsProcess {
-		// What is said by the standard logger is mostly of libraries, net/http's of servers
-		// that send what nobody asked for, and no news to an operator; but callbacks may have
-		// something to say by it.
+		// Most messages of the standard logger come from libraries, such as net/http about
+		// unsolicited responses, and do not interest an operator: they are logged as debug. A
+		// program with callbacks may log through it on purpose, so there they are logged as info.
 		standardLevel := slog.LevelDebug
 		if a.Handlers != nil && len(a.Handlers.Names()) > 0 {
 			standardLevel = slog.LevelInfo

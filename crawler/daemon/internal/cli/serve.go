@@ -14,34 +14,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const serveHelp = `Run projects, each from its file NAME.yaml in the folder of project files
-(--projects), until a signal ends it. A project file that changes is followed at
-once, and no visit is lost; one that makes no sense is not followed, the project
-goes on as it was, and the log and the API say why.
+const serveHelp = `Run projects until a signal ends the daemon. Each file NAME.yaml in the directory of
+project files (--projects) is a project. A change of a project file takes effect at
+once, and no visit is lost. An invalid change is not applied: the project continues
+with its old settings, and the log and the API give the reason.
 
-A file that is new is a project that is stopped, until somebody starts it (with
---start-new it starts by itself). What was running goes on when the daemon is
-started again, and what was paused stays paused. What all projects know of
-robots.txt files, and the pace of each host, they share.
+A new file adds a stopped project: start it through the API or the web page, or let
+it start at once with --start-new. After a restart of the daemon, running projects
+continue and paused projects stay paused. All projects share the cached robots.txt
+files and the pace of each host.
 
-The API, and a page for browsers, are served on --listen. Who calls needs a token:
-the daemon makes one that may do everything (token) and one that may look
-(token-read) at its first start, in the data directory. A project file that comes
-by the API names files below --output-root and --files-root only, and reaches into
-private networks only with --api-private-networks; one that you put into the folder
-by hand may do both.
+The daemon serves its API and a web page on --listen. Callers need a token: at its
+first start the daemon writes two into the data directory, token for full access and
+token-read for read-only access. A project file that arrives through the API may name
+only files below --output-root and --files-root, and may crawl private networks only
+with --api-private-networks. Files that you put into the directory yourself have
+neither restriction.
 
-All state is kept in the data directory (--data). Ctrl-C, or SIGTERM, ends the
-daemon when the visits in hand are over; a second one breaks them off.
+The data directory (--data) holds all state. Ctrl-C or SIGTERM ends the daemon after
+the visits in flight have finished; a second signal aborts them.
 
 Exit codes: 1 failed, 2 wrong usage or configuration, 4 ended by a signal.`
 
 const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/decorum/projects`
 
-// A serveOptions is how a daemon is started.
+// A serveOptions holds the flags of decorum serve.
 type serveOptions struct {
 	supervisor.Options
-	bodyMemory    project.Size
+	bodyMemory    project.Size // bytes; 0: the default of initBodyMemory
 	listenOptions server.ListenOptions
 }
 
@@ -52,8 +52,8 @@ func (a *program) newServeCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	command.AddDataFlag(fs, &s.DataDir)
-	fs.StringVar(&s.ProjectFilesDir, "projects", "projects", "the folder `DIR` of project files")
-	fs.BoolVar(&s.StartNewProjects, "start-new", false, "start a project when its file is new")
+	fs.StringVar(&s.ProjectFilesDir, "projects", "projects", "read the project files NAME.yaml in the directory `DIR`")
+	fs.BoolVar(&s.StartNewProjects, "start-new", false, "start each new project at once (default: new projects are stopped)")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
 	s.APIProjectRestrictions.AddFlags(fs)
 	s.listenOptions.AddFlags(fs)
@@ -61,11 +61,13 @@ func (a *program) newServeCommand() *cobra.Command {
 	return c
 }
 
-// serve runs a daemon until a signal ends it.
+// serve runs a daemon until a signal arrives or a listener fails. All goroutines that it starts
+// have ended when it returns.
 func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
+	// Take the addresses before the state is opened: if one is in use, nothing has changed on disk.
 	g, err := server.OpenListeners(ctx, s.listenOptions, a.Log)
 	if err != nil {
 		return err
@@ -82,8 +84,9 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	}
 	a.Log.Info("the daemon runs", "data", string(d.DataDir), "projects", d.ProjectFilesDir, "listen", g.APIListener.Addr().String())
 	if err := server.NotifySystemd("READY=1"); err != nil {
-		a.Log.Warn("the service manager cannot be told that the daemon is ready", "error", err)
+		a.Log.Warn("cannot notify the service manager that the daemon is ready", "error", err)
 	}
+	// Run the projects and the listeners until the first signal or the first failure.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var background sync.WaitGroup
@@ -95,25 +98,26 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	case <-a.Signals:
 	case listenerErr = <-serveErr:
 	}
-	_ = server.NotifySystemd("STOPPING=1") // it sees the end by itself
+	_ = server.NotifySystemd("STOPPING=1") // a lost message does no harm: systemd sees the exit
+	// The listeners serve until the last visit has ended, so that the shutdown can be watched.
 	shutDownErr := a.shutDown(d)
 	stop()
 	background.Wait()
 	return errors.Join(listenerErr, shutDownErr)
 }
 
-// shutDown ends the daemon when the visits in hand are over, or breaks them off at
-// the next signal.
+// shutDown closes d after the visits in flight have finished. The next signal aborts them, and the
+// one after it ends the process at once.
 func (a *program) shutDown(d *supervisor.Supervisor) error {
-	fmt.Fprintln(a.Stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+	fmt.Fprintln(a.Stderr, "stopping: the visits in flight finish first; a second signal aborts them")
 	closed := make(chan error, 1)
 	go func() { closed <- d.Close() }()
 	for isRepeated := false; ; isRepeated = true {
 		select {
 		case err := <-closed:
-			return errors.Join(err, &command.ExitError{Code: command.ExitStopped, Err: errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
+			return errors.Join(err, &command.ExitError{Code: command.ExitStopped, Err: errors.New("ended: nothing is lost, and running projects continue when the daemon starts again")})
 		case <-a.Signals:
-			if isRepeated { // a callback does not give way: the state is as safe as after a crash
+			if isRepeated { // a callback ignores its context; the state is as safe as after a crash
 				os.Exit(command.ExitStopped)
 			}
 			d.AbortVisits()

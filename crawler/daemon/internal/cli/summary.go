@@ -17,7 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
-// summaryText says what the run has done, how it ended, and what is left and why.
+// summaryText returns the summary that ends a run: what it has done, what failed or was refused,
+// and which URLs are left and why. Lines whose counts are all zero are left out.
 func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.Crawler.Stats()
 	var s reporttext.Builder
@@ -28,36 +29,38 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.RefusalReporter.RefusedURLCount.Load())
 	failures, refused := failureCountsText(st), refusalCountsText(j.Frontier.RefusalsByReason())
 	s.WriteLineIf(failures != "", "failed visits: %s", failures)
-	s.WriteLineIf(st.LocalFaults > 0, "failed on this machine, and made again: %d visits", st.LocalFaults)
+	s.WriteLineIf(st.LocalFaults > 0, "failed on this machine, and repeated: %d visits", st.LocalFaults)
 	s.WriteLineIf(refused != "", "out of scope, by reason: %s", refused)
 	s.WriteLineIf(st.PagesWithheld > 0,
-		"not used: %d pages whose site asks not to use them for %s; their content was not kept",
+		"not used: %d pages whose site does not permit %s; their content was not kept",
 		st.PagesWithheld, strings.Join(j.Project.Robots.Purposes, ", "))
 	s.WriteLineIf(st.TDMRepFetches > 0, "tdmrep.json: %d", st.TDMRepFetches)
 	s.WriteLineIf(st.Redirects > 0, "redirects: %d, of them to new URLs: %d", st.Redirects, st.RedirectsToNewURLs)
 	s.WriteLineIf(st.NonCanonical+st.DuplicateBodies > 0,
 		"duplicates: %d with the body of another page, %d naming another URL as canonical",
 		st.DuplicateBodies, st.NonCanonical)
-	s.WriteLineIf(st.HTTPSUpgrades > 0, "links to http taken for https: %d", st.HTTPSUpgrades)
-	s.WriteLineIf(st.Revisits > 0, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d",
+	s.WriteLineIf(st.HTTPSUpgrades > 0, "links to http upgraded to https: %d", st.HTTPSUpgrades)
+	s.WriteLineIf(st.Revisits > 0, "revisits: %d, unchanged (including sitemaps): %d, scheduled earlier by sitemaps: %d",
 		st.Revisits, st.Unchanged, st.RescheduledBySitemap)
 	s.WriteLineIf(st.Panics > 0, "callbacks that panicked: %d; the log says where", st.Panics)
+	// What is left for another run.
 	c, err := j.Stores.Frontier.Counts(ctx)
 	switch {
 	case err != nil:
-		s.WriteLine("what is left is not known: %v", err)
+		s.WriteLine("left: unknown: %v", err)
 	case c.SuspendedURLs > 0:
-		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages",
+		s.WriteLine("left: %d queued, %d of them on hosts that do not answer, require too long a delay or have reached a limit",
 			c.QueuedURLs, c.SuspendedURLs)
 	default:
 		s.WriteLine("left: %d queued", c.QueuedURLs)
 	}
 	s.WriteLineIf(c.AwaitingRevisit > 0, "resting until their revisit: %d%s", c.AwaitingRevisit, firstRevisitText(runErr))
-	s.WriteLineIf(c.ParkedURLs > 0, "set aside: %d that robots.txt or the scope closes, until that changes", c.ParkedURLs)
+	s.WriteLineIf(c.ParkedURLs > 0, "parked: %d that robots.txt disallows or the scope excludes, until that changes", c.ParkedURLs)
 	return s.String()
 }
 
-// failureCountsText says how many visits failed, class by class; nothing if none did.
+// failureCountsText lists the failure classes with the number of their failed visits; empty if no
+// visit failed.
 func failureCountsText(st crawler.Stats) string {
 	var classes []string
 	for class, n := range st.Failures {
@@ -68,8 +71,8 @@ func failureCountsText(st crawler.Stats) string {
 	return strings.Join(classes, ", ")
 }
 
-// refusalCountsText says how often URLs were refused, reason by reason; nothing if none
-// was.
+// refusalCountsText lists the reasons of refusals with the number of refused URLs; empty if no URL
+// was refused.
 func refusalCountsText(refused map[frontier.RefusalReason]int64) string {
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(refused)) {
@@ -78,7 +81,8 @@ func refusalCountsText(refused map[frontier.RefusalReason]int64) string {
 	return strings.Join(reasons, ", ")
 }
 
-// firstRevisitText says when the first revisit is due, if the crawl has ended for that.
+// firstRevisitText says when the first revisit is due if the crawl ended because only revisits are
+// left; else it returns "".
 func firstRevisitText(runErr error) string {
 	awaiting, ok := errors.AsType[*frontier.OnlyRevisitsLeftError](runErr)
 	if !ok {
@@ -87,13 +91,16 @@ func firstRevisitText(runErr error) string {
 	return ", the first is due at " + awaiting.FirstRevisit.Local().Format(time.RFC3339)
 }
 
-// exitErrorFor turns the end of a run into an exit.
+// exitErrorFor turns the error that ended a run into the command's error, which carries the exit
+// code and, where the crawl can continue, the command that does it.
 func (j *foregroundRun) exitErrorFor(runErr error) error {
+	// A limit or a signal: the crawl is healthy and can continue.
 	for _, stop := range []error{engine.ErrTimeLimit, engine.ErrInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
-			return &command.ExitError{Code: command.ExitStopped, Err: fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
+			return &command.ExitError{Code: command.ExitStopped, Err: fmt.Errorf("stopped: %w. Nothing is lost; to continue:\n  %s", runErr, j.resumeCommand())}
 		}
 	}
+	// Done, or only suspended hosts are left: that is a failure if the crawl got no page at all.
 	switch {
 	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
 		return nil
@@ -102,25 +109,25 @@ func (j *foregroundRun) exitErrorFor(runErr error) error {
 	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
 	}
-	return &command.ExitError{Code: command.ExitFailed, Err: fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}
+	return &command.ExitError{Code: command.ExitFailed, Err: fmt.Errorf("%w\nWhat was written is kept. Remove the cause, then continue with:\n  %s", runErr, j.resumeCommand())}
 }
 
-// mayHaveReachedHostLimits reports whether a run without visits may have used up its pages, or its
-// bytes, in an earlier run.
+// mayHaveReachedHostLimits reports whether earlier runs may have used up scope.max_pages_per_host
+// or scope.max_bytes_per_host, so that a run without visits is not a failure.
 func (j *foregroundRun) mayHaveReachedHostLimits() bool {
 	return j.isResumed && (j.Project.Scope.MaxPagesPerHost > 0 || j.Project.Scope.MaxBytesPerHost > 0)
 }
 
-// resumeCommand returns the command that goes on with the crawl.
+// resumeCommand returns the command line that continues the crawl.
 func (j *foregroundRun) resumeCommand() string {
 	command := "decorum"
 	if j.Project.Handler != "" {
-		command = "(this program)" // another has not its callbacks
+		command = "(this program)" // the decorum command lacks its callbacks
 	}
 	return command + " crawl --resume --data " + shellQuote(j.Project.Store.Path)
 }
 
-// shellQuote returns name as a shell takes it for one word.
+// shellQuote returns name quoted, if necessary, so that a shell reads it as one word.
 func shellQuote(name string) string {
 	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:+@%=-") == "" {
 		return name

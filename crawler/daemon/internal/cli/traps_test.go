@@ -89,10 +89,10 @@ func TestTrapsOverSockets(t *testing.T) {
 	if got := daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(v.DataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Refused where they were found",
+	runCommand(t, "report", "--data", v.DataDir()).want(t, command.ExitDone, "Refused when found",
 		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
-		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
+		"Session IDs stripped from URLs when found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
 	runCommand(t, "report", "--data", v.DataDir(), "--host=mall.example").want(t, command.ExitDone, "pattern_urls")
 	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone, "a calendar of the year 2100 (calendar)")
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// A visitedHostSet is the hosts that were visited.
+// A visitedHostSet holds the hosts that a run has visited. It is safe for concurrent use.
 type visitedHostSet struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards names
 	names map[string]bool
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// RejectUnknownCommand returns an error for an argument that names no command.
+// RejectUnknownCommand is a cobra.PositionalArgs for groups of commands: it returns a usage error,
+// with the nearest names, if args is not empty.
 func RejectUnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -28,7 +29,7 @@ func RejectUnknownCommand(c *cobra.Command, args []string) error {
 	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
-// ArgsOrUsageError makes cobra's check of arguments an error of usage.
+// ArgsOrUsageError returns a check of arguments that reports the errors of check as usage errors.
 func ArgsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
@@ -38,7 +39,8 @@ func ArgsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// NewGroup returns a command that only holds others.
+// NewGroup returns a command that only holds the subcommands commands. Run by itself it prints its
+// help.
 func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: RejectUnknownCommand, SuggestionsMinimumDistance: 2,
@@ -48,8 +50,8 @@ func NewGroup(use, short, long string, commands ...*cobra.Command) *cobra.Comman
 	return c
 }
 
-// AddFormatFlag adds the flag that names one of several formats, the first if it is not given,
-// and has c check it before c runs.
+// AddFormatFlag adds --format to c, with the first of formats as its default. It sets c.PreRunE to
+// check the flag's value.
 func AddFormatFlag(c *cobra.Command, format *string, formats ...string) {
 	last := len(formats) - 1
 	names := strings.Join(formats[:last], ", ") + " or " + formats[last]
@@ -57,7 +59,7 @@ func AddFormatFlag(c *cobra.Command, format *string, formats ...string) {
 	c.PreRunE = func(*cobra.Command, []string) error { return CheckChoice("--format", *format, formats...) }
 }
 
-// CheckChoice returns an error unless the value of a flag is one of those given.
+// CheckChoice returns a usage error unless value, the value of flag, is one of choices.
 func CheckChoice(flag, value string, choices ...string) error {
 	if slices.Contains(choices, value) {
 		return nil
@@ -65,33 +67,35 @@ func CheckChoice(flag, value string, choices ...string) error {
 	return usage.Errorf("%s: %q is not one of %s", flag, value, strings.Join(choices, ", "))
 }
 
-// ParseHostFlag returns the host that --host names, as the crawl does; empty: none.
+// ParseHostFlag returns s, the value of --host, in the canonical form that crawls use. It returns
+// "" for "", and a usage error if s is not a host name.
 func ParseHostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
 	host, ok := project.CanonicalHost(s)
 	if !ok {
-		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
+		return "", usage.Errorf("--host: %q is not a host name such as example.com", s)
 	}
 	return host, nil
 }
 
-// AddDataFlag adds the flag that says which crawl is meant.
+// AddDataFlag adds --data, the data directory, to fs.
 func AddDataFlag(fs *pflag.FlagSet, dir *string) {
-	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
+	fs.StringVar(dir, "data", project.Default().Store.Path, "use the data directory `DIR`, which holds the state of the crawl or daemon")
 }
 
-// An Env is what every command of one call of decorum works with.
+// An Env holds what the command of one call of decorum uses.
 type Env struct {
-	Stdout  *terminal.StickyErrorWriter
-	Stderr  *terminal.StatusLineWriter // standard error
-	Signals <-chan os.Signal           // interrupts and SIGTERM
+	Stdout  *terminal.StickyErrorWriter // standard output
+	Stderr  *terminal.StatusLineWriter  // standard error; logs and progress share it
+	Signals <-chan os.Signal            // interrupts and SIGTERM
 	engine.Dependencies
 }
 
-// WithSignalCancel returns a context that the first signal ends, with ErrInterrupted for
-// its cause.
+// WithSignalCancel returns a context that the first signal cancels, with the cause
+// engine.ErrInterrupted. The caller must call the returned function, which cancels the context and
+// waits for the goroutine that receives signals.
 func (e *Env) WithSignalCancel(ctx context.Context) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	var listening sync.WaitGroup

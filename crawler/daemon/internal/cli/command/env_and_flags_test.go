@@ -48,7 +48,7 @@ func TestArgumentChecks(t *testing.T) {
 		{RejectUnknownCommand(c, []string{"lst"}), `unknown command "lst" for frontier; did you mean list?; see frontier --help`},
 		{ArgsOrUsageError(cobra.ExactArgs(1))(c, nil), "accepts 1 arg(s), received 0; see frontier --help"},
 		{checkFormat("xml"), `--format: "xml" is not one of table, json`},
-		{badHost, `--host: "a b" is not the name of a host, as in example.com`},
+		{badHost, `--host: "a b" is not a host name such as example.com`},
 	} {
 		wrong := (*usage.Error)(nil)
 		if !errors.As(tt.err, &wrong) || tt.err.Error() != tt.want || ExitCode(tt.err) != ExitUsage {

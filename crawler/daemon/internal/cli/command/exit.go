@@ -11,21 +11,22 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// Exit codes. Scripts rely on them.
+// Exit codes of decorum. Scripts rely on them.
 const (
-	ExitDone        = 0 // all is well
-	ExitFailed      = 1 // something went wrong
-	ExitUsage       = 2 // wrong usage or configuration: nothing was sent
-	ExitCheckFailed = 3 // a check says no
-	ExitStopped     = 4 // stopped by a limit or a signal; --resume goes on
+	ExitDone        = 0 // the command succeeded
+	ExitFailed      = 1 // the command failed
+	ExitUsage       = 2 // wrong usage or configuration; no request was sent
+	ExitCheckFailed = 3 // a check failed, such as robots check on a disallowed URL
+	ExitStopped     = 4 // stopped by a limit or a signal; --resume continues
 )
 
-// An ExitError is an error that knows its exit code.
+// An ExitError is an error with an exit code.
 type ExitError struct {
 	Code int
-	Err  error // nil: everything has been said
+	Err  error // nil: there is no message to print
 }
 
+// Error returns the message of e.Err, or "" if e.Err is nil.
 func (e *ExitError) Error() string {
 	if e.Err == nil {
 		return ""
@@ -33,9 +34,11 @@ func (e *ExitError) Error() string {
 	return e.Err.Error()
 }
 
+// Unwrap returns e.Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ExitCode returns the exit code for the error that a command ended with.
+// ExitCode returns the exit code for err, the error that a command returned: ExitDone for nil, the
+// code of an ExitError, ExitUsage for errors of usage and of project files, else ExitFailed.
 func ExitCode(err error) int {
 	exit, wrongUsage, wrongFile := (*ExitError)(nil), (*usage.Error)(nil), (*project.Error)(nil)
 	switch {
@@ -49,7 +52,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// PrintError tells what went wrong, and returns the exit code for it.
+// PrintError writes the message of err to w, unless it is empty, and returns the exit code for err.
 func PrintError(w io.Writer, err error) int {
 	if text := project.DetailedErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
@@ -57,22 +60,22 @@ func PrintError(w io.Writer, err error) int {
 	return ExitCode(err)
 }
 
-// WithWriteError returns how a command ended that by itself ended with err: where something
-// of what it printed was lost, neither well nor with the verdict of a check. That
-// nobody reads on, as after head, wants no words.
+// WithWriteError returns the error of a command that returned err and wrote its output to p. If a
+// write failed, the command must not report success or the result of a check: the error then has
+// ExitFailed. It has no message if the reader closed the pipe, as head does.
 func WithWriteError(p *terminal.StickyErrorWriter, err error) error {
 	if p.WriteErr == nil {
 		return err
 	}
 	var e *ExitError
 	switch {
-	case errors.As(err, &e) && e.Code != ExitCheckFailed, ExitCode(err) == ExitUsage: // it says why, and that all is not well
+	case errors.As(err, &e) && e.Code != ExitCheckFailed, ExitCode(err) == ExitUsage: // err is already a failure with a message
 		return err
 	case errors.Is(p.WriteErr, syscall.EPIPE):
 		return &ExitError{Code: ExitFailed}
 	case errors.Is(err, p.WriteErr):
 		return err
-	case err == nil || err.Error() == "": // a verdict says nothing
+	case err == nil || err.Error() == "": // success, or the result of a check
 		return &ExitError{Code: ExitFailed, Err: p.WriteErr}
 	}
 	return &ExitError{Code: ExitFailed, Err: errors.Join(err, p.WriteErr)}

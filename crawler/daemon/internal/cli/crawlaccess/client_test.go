@@ -26,7 +26,7 @@ func TestClientTimeout(t *testing.T) {
 	}
 	c.HTTP.Timeout = time.Millisecond
 	_, err = c.Brakes(t.Context())
-	if err := r.ExplainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
+	if err := r.ExplainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "did not answer") {
 		t.Errorf("after that time: %v", err)
 	}
 }

@@ -16,36 +16,37 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A CrawlTargetFlags says which crawl a command looks into: that of a directory, or a project of a
-// daemon. It says also in which format the command answers.
+// A CrawlTargetFlags holds the flags that select the crawl a command inspects, which is that of a
+// directory or a project of a daemon, and the format of the command's output.
 type CrawlTargetFlags struct {
 	DaemonFlags
 	Env     *command.Env
-	Format  string
-	project string // of a daemon; empty: its only one
+	Format  string // one of the formats given to AddFlags
+	project string // name of the daemon's project; empty: its only project
 }
 
-// AddFlags adds the flags to those of c, which answers in one of formats.
+// AddFlags adds the flags to c, whose output has one of formats, the first by default.
 func (f *CrawlTargetFlags) AddFlags(env *command.Env, c *cobra.Command, formats ...string) {
 	fs := c.Flags()
 	f.Env, f.flagSet = env, fs
 	command.AddFormatFlag(c, &f.Format, formats...)
 	command.AddDataFlag(fs, &f.DataDir)
-	fs.StringVar(&f.project, "project", "", "the project `NAME`, where --data or --server is a daemon's that has several")
-	fs.StringVar(&f.serverURL, "server", "", "ask the daemon at `URL`, as http://127.0.0.1:8470, instead of that of --data")
-	fs.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds the token for --server (default DIR/token)")
+	fs.StringVar(&f.project, "project", "", "use the project `NAME` of the daemon of --data or --server (default: its only project)")
+	fs.StringVar(&f.serverURL, "server", "", "call the daemon at `URL`, as http://127.0.0.1:8470, instead of using --data")
+	fs.StringVar(&f.tokenFile, "token-file", "", "read the token for --server from `FILE` (default DIR/token)")
 }
 
 // NamesDaemon reports whether the flags name a daemon, or a project of one.
 func (f *CrawlTargetFlags) NamesDaemon() bool { return f.isExplicit() || f.project != "" }
 
-// Place names the crawl for people.
+// Place returns the address or the directory of the crawl, for messages.
 func (f *CrawlTargetFlags) Place() string {
 	return cmp.Or(f.serverURL, f.DataDir)
 }
 
-// Do calls do with an Inspector of the crawl, until a signal ends that: of the process that
-// runs the crawl if there is one, else of the crawl's files, which are locked meanwhile.
+// Do calls do with an Inspector of the selected crawl and returns its error, explained by
+// ExplainError. The Inspector calls the process that runs the crawl. If there is none, it reads the
+// crawl's files, and Do locks the data directory meanwhile. A signal cancels the context of do.
 func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
 	inspector, dir, err := f.FindRunning(ctx)
 	if err != nil {
@@ -59,29 +60,31 @@ func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.
 	return f.ExplainError(ctx, do(ctx, inspector))
 }
 
-// FindRunning returns an Inspector of the process that runs the crawl, or nil and the
-// directory of the crawl.
+// FindRunning returns an Inspector that calls the process which runs the selected crawl. If there
+// is no such process, it returns nil and the data directory of the crawl.
 func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, dir datadir.StateDir, err error) {
+	// --server or --token-file: the daemon is named, and the data directory has no say.
 	if f.isExplicit() {
 		f.serverURL = cmp.Or(f.serverURL, defaultServer)
 		client, err := f.NewClient(ctx)
 		if err != nil {
 			return nil, "", err
 		}
-		client.HTTP.Timeout = 0 // an answer may be long
+		client.HTTP.Timeout = 0 // a report may take longer than clientTimeout
 		name, err := f.projectOf(ctx, client)
 		return client.Crawl(name), "", err
 	}
+	// --data is the directory of a daemon, of a daemon's project, or of a crawl of its own.
 	dir = datadir.StateDir(f.DataDir)
 	daemon, isProject := dir.DaemonDir()
 	switch {
 	case dir.IsDaemonDir():
 		daemon = dir
 	case f.project != "":
-		return nil, "", usage.Errorf("--project: %s is not the directory of a daemon", dir)
+		return nil, "", usage.Errorf("--project: %s is not the data directory of a daemon", dir)
 	case isProject:
 		f.project = dir.BaseName()
-	default: // a crawl's own
+	default: // a crawl in the foreground
 		if client := f.newSocketClientIfListening(ctx, dir); client != nil {
 			return client.Crawl(api.CrawlName), "", nil
 		}
@@ -91,6 +94,7 @@ func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, di
 		name, err := f.projectOf(ctx, client)
 		return client.Crawl(name), "", err
 	}
+	// The daemon does not run: read the files of its project.
 	dirs, err := daemon.ProjectDirs()
 	if err != nil {
 		return nil, "", err
@@ -99,7 +103,7 @@ func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, di
 	return nil, dirs[name], err
 }
 
-// projectOf returns the name of the project of a daemon that is meant.
+// projectOf returns the name of the selected project of the daemon that client calls.
 func (f *CrawlTargetFlags) projectOf(ctx context.Context, client *api.Client) (string, error) {
 	if f.project != "" {
 		return f.project, nil
@@ -115,7 +119,8 @@ func (f *CrawlTargetFlags) projectOf(ctx context.Context, client *api.Client) (s
 	return f.chooseProject(names)
 }
 
-// chooseProject returns the project that is meant, of those that a daemon has.
+// chooseProject returns the selected project of a daemon whose projects are names. It returns a
+// usage error if --project names none of them, or is missing and there are none or several.
 func (f *CrawlTargetFlags) chooseProject(names []string) (string, error) {
 	switch {
 	case f.project != "" && slices.Contains(names, f.project):
@@ -127,5 +132,5 @@ func (f *CrawlTargetFlags) chooseProject(names []string) (string, error) {
 	case len(names) == 0:
 		return "", usage.Errorf("the daemon has no project yet")
 	}
-	return "", usage.Errorf("the daemon has %d projects: name one with --project: %s", len(names), strings.Join(names, ", "))
+	return "", usage.Errorf("the daemon has %d projects: choose one with --project: %s", len(names), strings.Join(names, ", "))
 }

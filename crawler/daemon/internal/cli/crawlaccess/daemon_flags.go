@@ -24,29 +24,33 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A DaemonFlags says which daemon a command speaks to.
+// A DaemonFlags holds the flags that select the daemon a command calls.
 type DaemonFlags struct {
 	DataDir              string
-	serverURL, tokenFile string
-	flagSet              *pflag.FlagSet
-	dialedAddress        string // where NewClient found the daemon
+	serverURL, tokenFile string         // tokenFile empty: DataDir/token
+	flagSet              *pflag.FlagSet // tells which flags were given
+	dialedAddress        string         // address or socket that NewClient chose, for messages
 }
 
-// AddFlags adds the flags to those of a command.
+// AddFlags adds --server, --data and --token-file to fs.
 func (r *DaemonFlags) AddFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
-		"the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
+		"call the daemon at `URL`; without this flag and --token-file, call the daemon of --data through its socket, DIR/socket,"+
+			" if one listens there")
 	command.AddDataFlag(fs, &r.DataDir)
-	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
+	fs.StringVar(&r.tokenFile, "token-file", "", "read the token from `FILE` (default DIR/token)")
 }
 
+// defaultServer is the address on which decorum serve listens by default.
 const defaultServer = "http://127.0.0.1:8470"
 
-// clientTimeout is for how long a daemon is waited for: it answers at once, or hangs.
+// clientTimeout is how long a client waits for the answer of a daemon, which answers at once unless
+// it hangs.
 const clientTimeout = 30 * time.Second
 
-// NewClient returns a client of the daemon.
+// NewClient returns a client of the selected daemon: through the socket of the data directory if no
+// flag names an address and a process listens there, else through its address, with its token.
 func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	if dir := datadir.StateDir(r.DataDir); !r.isExplicit() {
 		if c := r.newSocketClientIfListening(ctx, dir); c != nil {
@@ -56,9 +60,10 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 		if dir.WasUsedButIsIdle() {
 			// Any user of the machine may listen at the default address in the daemon's
 			// place, and would receive the token.
-			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", dir)
+			return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? For another address use --server", dir)
 		}
 	}
+	// An address needs a token, which the socket does not.
 	r.dialedAddress = r.serverURL
 	u, err := url.Parse(r.serverURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -66,7 +71,7 @@ func (r *DaemonFlags) NewClient(ctx context.Context) (*api.Client, error) {
 	}
 	token, err := inputfile.ReadSmall(os.Open, cmp.Or(r.tokenFile, filepath.Join(r.DataDir, "token")))
 	if err != nil {
-		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
+		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's data directory with --data", err)
 	}
 	return &api.Client{Server: r.serverURL, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: clientTimeout}}, nil
 }
@@ -84,24 +89,25 @@ func (r *DaemonFlags) newSocketClientIfListening(ctx context.Context, dir datadi
 	if err != nil {
 		return nil
 	}
-	_ = c.Close() // the connection only showed that a process listens
+	_ = c.Close() // it only showed that a process listens; the client dials again
 	r.dialedAddress = dir.Path(datadir.SocketFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.DialSocket(ctx) }
-	// The host is one by which every daemon may be called; it is not looked up.
+	// Every daemon accepts the host name localhost. dial ignores it, so it is never resolved.
 	httpClient := &http.Client{Transport: &http.Transport{DialContext: dial}}
 	return &api.Client{Server: "http://localhost", HTTP: httpClient}
 }
 
-// ExplainError says what to do where no daemon answers, or that a signal ended the call.
+// ExplainError returns err with what the user can do about it: an ExitError with ExitStopped if a
+// signal cancelled ctx, advice if no daemon answered, else err itself.
 func (r *DaemonFlags) ExplainError(ctx context.Context, err error) error {
 	var netErr net.Error
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), engine.ErrInterrupted):
 		return &command.ExitError{Code: command.ExitStopped, Err: engine.ErrInterrupted}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.dialedAddress, err)
+		return fmt.Errorf("no daemon answers at %s: is decorum serve running? For another address use --server: %w", r.dialedAddress, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return fmt.Errorf("the daemon at %s has not answered, but may still carry out the call: %w", r.dialedAddress, err)
+		return fmt.Errorf("the daemon at %s did not answer in time, but may still carry out the call: %w", r.dialedAddress, err)
 	}
 	return err
 }

@@ -1,8 +1,11 @@
-// Package crawlaccess finds what a command talks to: a daemon by its socket or its address, a
-// crawl that runs in the foreground by its socket, and the files of a crawl that no process
+// Package crawlaccess decides what a command connects to: a daemon, through its socket or its
+// address; a crawl in the foreground, through its socket; or the files of a crawl that no process
 // runs.
 //
-// Begin reading at CrawlTargetFlags.Do, which hands a command an api.Inspector. Packages inspectcmd
-// and transfer call it; package daemonctl uses DaemonFlags alone. It starts no goroutine but
-// that of command.Env.WithSignalCancel, and has no locks.
+// Begin reading at CrawlTargetFlags.Do and FindRunning, which give a command an api.Inspector.
+// Packages inspectcmd and transfer call them; package daemonctl uses only DaemonFlags.
+//
+// The only goroutine is that of command.Env.WithSignalCancel. The package has no locks. It never
+// changes a crawl. Without --server and --token-file it never sends the token of a daemon that does
+// not run to the default address, where another user of the machine may listen.
 package crawlaccess

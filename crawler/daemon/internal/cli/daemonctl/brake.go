@@ -19,14 +19,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const brakeHelp = `Stop or slow a host at once, in all projects of a running daemon: requests in
-flight are broken off, no other begins, and that holds after a restart too. Without
+const brakeHelp = `Stop or slow a host at once, in all projects of a running daemon. The daemon aborts
+requests to the host that are in flight, and keeps the brake over restarts. Without
 HOST, list the brakes that are on.
 
-  --stop   no visit at all (what is done if neither is said)
-  --delay  one visit at a time, with at least this rest between two
+  --stop   make no visits (the default, unless --delay is given)
+  --delay  make one visit at a time, with at least this delay between two
 
-A reason is compulsory. It is kept with the brake, and in the audit.`
+--reason is required. The daemon keeps the reason with the brake and in its audit log.`
 
 const brakeExample = `  decorum brake shop.example --reason "they wrote: too many requests"
   decorum brake shop.example --delay 30s --for 2h --reason "their sale is on"
@@ -34,15 +34,16 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
   decorum brake shop.example --lift --reason "they say it is fine again"
   decorum brake`
 
-// A brakeOptions is what decorum brake is asked for.
+// A brakeOptions holds the flags of decorum brake.
 type brakeOptions struct {
 	env *command.Env
 	crawlaccess.DaemonFlags
 	stop, withSubdomains, lift bool
-	delay, duration            project.Duration
+	delay, duration            project.Duration // 0: not given; a brake without a duration stays on
 	reason                     string
 }
 
+// NewBrakeCommand returns the command decorum brake.
 func NewBrakeCommand(env *command.Env) *cobra.Command {
 	b := brakeOptions{env: env}
 	c := &cobra.Command{
@@ -50,18 +51,19 @@ func NewBrakeCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	b.AddFlags(fs)
-	fs.BoolVar(&b.stop, "stop", false, "make no visit at all")
+	fs.BoolVar(&b.stop, "stop", false, "make no visits (default, unless --delay is given)")
 	fs.BoolVar(&b.withSubdomains, "domain", false, "brake the subdomains of HOST as well")
-	fs.BoolVar(&b.lift, "lift", false, "take the brake off")
-	fs.StringVar(&b.reason, "reason", "", "why: `TEXT`, compulsory")
-	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay", "rest between two visits, as 30s")
-	fs.Var(server.DurationFlag{Duration: &b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
+	fs.BoolVar(&b.lift, "lift", false, "lift the brake")
+	fs.StringVar(&b.reason, "reason", "", "record `TEXT` as the reason; required")
+	fs.Var(server.DurationFlag{Duration: &b.delay}, "delay", "slow the host: wait at least `TIME`, as 30s, between two visits")
+	fs.Var(server.DurationFlag{Duration: &b.duration}, "for", "lift the brake automatically after `TIME`, as 2h or 7d (default: never)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
+		// Without HOST the command lists brakes. With a flag of a brake, the host was forgotten.
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
-				return usage.Errorf("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
+				return usage.Errorf("--%s: HOST is missing; without HOST, decorum brake only lists the brakes that are on", name)
 			}
 		}
 		if len(args) == 0 {
@@ -72,31 +74,33 @@ func NewBrakeCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
+// check returns a usage error if the flags of a brake are missing or contradict each other.
 func (b *brakeOptions) check() error {
 	switch {
 	case b.reason == "":
-		return usage.Errorf("--reason is compulsory: it is kept with the brake, and in the audit")
+		return usage.Errorf("--reason is required: the daemon keeps it with the brake and in its audit log")
 	case b.stop && b.delay != 0:
 		return usage.Errorf("--stop and --delay: a brake either stops or slows")
 	case b.lift && (b.stop || b.delay != 0 || b.duration != 0 || b.withSubdomains):
-		return usage.Errorf("--lift takes the brake off whatever it does: leave out the other flags")
+		return usage.Errorf("--lift lifts any brake of the host: leave out the other flags")
 	case b.delay < 0, b.duration < 0:
-		return usage.Errorf("--delay and --for cannot be less than nothing")
+		return usage.Errorf("--delay and --for must not be negative")
 	}
 	return nil
 }
 
+// setOrLiftBrake sets or lifts the brake of the host name and prints what is in force now.
 func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 	if err := b.check(); err != nil {
 		return err
 	}
 	parseHost := supervisor.ParseBrakeHost
 	if b.lift {
-		parseHost = project.CanonicalHost // a brake of an older version may have any name
+		parseHost = project.CanonicalHost // older versions accepted any name for a brake
 	}
 	host, ok := parseHost(name)
 	if !ok {
-		return usage.Errorf("%q is not the name of a host, as example.com", name)
+		return usage.Errorf("%q is not a host name such as example.com", name)
 	}
 	client, err := b.NewClient(ctx)
 	if err != nil {
@@ -106,7 +110,7 @@ func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 		if err := client.LiftBrake(ctx, host, b.reason); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(b.env.Stdout, "%s has no brake any more\n", host)
+		_, err := fmt.Fprintf(b.env.Stdout, "%s has no brake now\n", host)
 		return err
 	}
 	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
@@ -119,6 +123,7 @@ func (b *brakeOptions) setOrLiftBrake(ctx context.Context, name string) error {
 	return err
 }
 
+// listBrakes prints the brakes that are on.
 func (b *brakeOptions) listBrakes(ctx context.Context) error {
 	client, err := b.NewClient(ctx)
 	if err != nil {
@@ -133,7 +138,8 @@ func (b *brakeOptions) listBrakes(ctx context.Context) error {
 	return s.PrintTo(b.env.Stdout)
 }
 
-// writeBrakes writes the brakes that are on.
+// writeBrakes writes a table of brakes. Reasons and names come from callers of the API, so their
+// control characters are replaced.
 func writeBrakes(s *reporttext.Builder, brakes []api.Brake) {
 	if len(brakes) == 0 {
 		s.WriteLine("no brake is on")

@@ -1,7 +1,9 @@
-// Package daemonctl is the commands that call a running daemon through its API: decorum
-// brake, and decorum top, which redraws a terminal.
+// Package daemonctl implements the commands that call a running daemon through its API: decorum
+// brake, and decorum top, which redraws a terminal. They never open the files of a crawl.
 //
-// Begin reading at NewBrakeCommand. Package cli calls it; package crawlaccess finds the
-// daemon. decorum top reads keys in a goroutine that ends with the process, since a read of
-// a terminal cannot be ended. The package has no locks.
+// Begin reading at NewBrakeCommand in brake.go and NewTopCommand in top.go. Package cli calls them;
+// package crawlaccess finds the daemon.
+//
+// decorum top reads keys in a goroutine that ends with the process, because a read from a terminal
+// cannot be cancelled. The package has no locks.
 package daemonctl

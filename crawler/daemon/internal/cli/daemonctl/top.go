@@ -24,18 +24,19 @@ import (
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
-const topHelp = `Watch a running daemon: its projects and what they do, the hosts that matter most,
-the visits in hand and the brakes that are on. Where the output is no terminal, it is
-written once.
+const topHelp = `Watch a running daemon: its projects, the most important hosts of one project, its
+visits in flight, and the brakes that are on. If the output is not a terminal, print
+all this once and exit.
 
-Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
+Keys: q quits, j and k (or the arrows) choose a project, p pauses or resumes it.`
 
+// NewTopCommand returns the command decorum top.
 func NewTopCommand(env *command.Env) *cobra.Command {
 	var r crawlaccess.DaemonFlags
 	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: command.ArgsOrUsageError(cobra.NoArgs)}
 	r.AddFlags(c.Flags())
-	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "ask again after `TIME`")
+	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "refresh after `TIME`, at least 100ms")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
@@ -48,7 +49,7 @@ func NewTopCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// run shows what there is to see, once or until somebody has seen enough.
+// run shows the daemon's state: on a terminal until the user quits, else once.
 func (w *topSession) run(ctx context.Context, stdout *terminal.StickyErrorWriter, interval time.Duration) error {
 	out, ok := stdout.Underlying.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
@@ -58,29 +59,32 @@ func (w *topSession) run(ctx context.Context, stdout *terminal.StickyErrorWriter
 		}
 		return v.render(time.Now()).PrintTo(stdout)
 	}
+	// Raw mode delivers each key at once, without echo.
 	oldState, err := term.MakeRaw(int(os.Stdin.Fd()))
 	if err != nil {
 		return err
 	}
-	// The other screen, so that what was there before is there again after.
+	// Draw on the terminal's alternate screen, so that the user's screen comes back afterwards.
 	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
 	err = errors.Join(err, w.redrawUntilQuit(ctx, out, interval))
 	_, end := io.WriteString(out, "\x1b[?25h\x1b[?1049l")
 	return errors.Join(err, end, term.Restore(int(os.Stdin.Fd()), oldState))
 }
 
-// redrawUntilQuit draws until a key or a signal ends it.
+// redrawUntilQuit draws the daemon's state at each interval and after each key, until the user
+// quits or a signal cancels ctx.
 func (w *topSession) redrawUntilQuit(ctx context.Context, out *os.File, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	keys := make(chan byte, 16)
-	go readKeypresses(os.Stdin, keys, stop, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
+	// This goroutine may live until the process ends: a read from a terminal cannot be cancelled.
+	go readKeypresses(os.Stdin, keys, stop, ctx.Done())
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		v, err := w.fetchSnapshot(ctx)
 		if ctx.Err() != nil {
-			return nil // a key that ends ends what is waited for too
+			return nil // the user quit during the calls
 		}
 		if err != nil {
 			return err
@@ -100,8 +104,9 @@ func (w *topSession) redrawUntilQuit(ctx context.Context, out *os.File, interval
 	}
 }
 
-// readKeypresses sends what is typed: of an arrow, its last letter. It stops at a key that
-// ends, and where there is no more to read; others are dropped while too many wait.
+// readKeypresses sends each byte of in to keys; an arrow key arrives as an escape sequence, of which
+// handleKey uses the last letter. It drops keys while the channel is full. At q, Ctrl-C or the end
+// of in it calls stop and returns.
 func readKeypresses(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{}) {
 	defer stop()
 	b := make([]byte, 1)
@@ -118,10 +123,10 @@ func readKeypresses(in io.Reader, keys chan<- byte, stop func(), done <-chan str
 	}
 }
 
-// ctrlC is a key where the terminal is raw.
+// ctrlC is the byte of Ctrl-C, which a raw terminal does not turn into a signal.
 const ctrlC = 3
 
-// drawScreen fills the terminal with lines, cut to its size.
+// drawScreen fills the terminal with text, cut to the terminal's size.
 func drawScreen(out *os.File, text string) error {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {
@@ -138,31 +143,32 @@ func drawScreen(out *os.File, text string) error {
 	return err
 }
 
-// A topSession knows which project is looked at.
+// A topSession is one run of decorum top: the client and the project that the user has chosen.
 type topSession struct {
 	client          *api.Client
 	selectedProject string
 }
 
-// A daemonSnapshot is what a daemon shows at a moment.
+// A daemonSnapshot is the state of a daemon at a moment.
 type daemonSnapshot struct {
-	selectedProject      string
+	selectedProject      string // name; empty if the daemon has no project
 	projects             []api.Project
-	throughputSamples    []api.ThroughputSample // of the chosen project, as what follows
-	hostListPage         *api.HostListPage
-	activeVisits         []api.ActiveVisit
-	selectedProjectError string // why the daemon does not say what the chosen project does
+	throughputSamples    []api.ThroughputSample // of the selected project
+	hostListPage         *api.HostListPage      // of the selected project
+	activeVisits         []api.ActiveVisit      // of the selected project
+	selectedProjectError string                 // why the daemon cannot inspect the selected project; empty: it can
 	brakes               []api.Brake
 }
 
-// Most that is shown of each.
+// The most that decorum top shows of each.
 const (
 	maxTopHosts   = 10
 	maxTopVisits  = 8
-	maxTopSamples = 60
+	maxTopSamples = 60 // of pages a second
 )
 
-// fetchSnapshot asks the daemon.
+// fetchSnapshot gets the daemon's state through its API. If the selected project has gone, it
+// selects the first.
 func (w *topSession) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
 	if v.projects, err = w.client.Projects(ctx); err != nil {
 		return v, err
@@ -176,13 +182,14 @@ func (w *topSession) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err e
 	v.selectedProject = w.selectedProject
 	err = w.fetchProjectActivity(ctx, &v)
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		v.selectedProjectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
+		// One project failed: its file may be invalid, or its Redis unreachable. Show the others.
+		v.selectedProjectError = p.Error()
 		return v, nil
 	}
 	return v, err
 }
 
-// fetchProjectActivity asks the daemon what the chosen project does.
+// fetchProjectActivity gets the throughput, the active visits and the hosts of the selected project.
 func (w *topSession) fetchProjectActivity(ctx context.Context, v *daemonSnapshot) (err error) {
 	if v.throughputSamples, err = w.client.ProjectThroughput(ctx, v.selectedProject, false); err != nil {
 		return err
@@ -194,12 +201,13 @@ func (w *topSession) fetchProjectActivity(ctx context.Context, v *daemonSnapshot
 	return err
 }
 
-// projectIndex returns where a project stands in the list; -1 if it does not.
+// projectIndex returns the index of the project name in v.projects, or -1.
 func (v *daemonSnapshot) projectIndex(name string) int {
 	return slices.IndexFunc(v.projects, func(p api.Project) bool { return p.Name == name })
 }
 
-// handleKey does what a key is for.
+// handleKey moves the selection (j, k, and the last letters B and A of arrow keys) or pauses or
+// resumes the selected project (p). It ignores other keys.
 func (w *topSession) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
 	i := v.projectIndex(v.selectedProject)
 	switch {
@@ -216,7 +224,7 @@ func (w *topSession) handleKey(ctx context.Context, key byte, v daemonSnapshot) 
 	return nil
 }
 
-// render writes a view.
+// render formats the snapshot: the projects, the activity of the selected one, and the brakes.
 func (v daemonSnapshot) render(now time.Time) *reporttext.Builder {
 	s := new(reporttext.Builder)
 	var shortfall api.Milliseconds
@@ -244,11 +252,12 @@ func (v daemonSnapshot) render(now time.Time) *reporttext.Builder {
 	return s
 }
 
-// writeSelectedProject writes what the chosen project does.
+// writeSelectedProject writes the throughput, the hosts and the active visits of the selected
+// project, or why the daemon cannot inspect it.
 func (v daemonSnapshot) writeSelectedProject(s *reporttext.Builder, now time.Time) {
 	s.WriteLine("")
 	if v.selectedProjectError != "" {
-		s.WriteLine("%s cannot be looked into: %s", v.selectedProject, plaintext.ReplaceNonPrintable(v.selectedProjectError))
+		s.WriteLine("cannot inspect %s: %s", v.selectedProject, plaintext.ReplaceNonPrintable(v.selectedProjectError))
 		return
 	}
 	s.WriteLine("%s, pages a second: %s", v.selectedProject, sparkline(v.throughputSamples))
@@ -260,13 +269,14 @@ func (v daemonSnapshot) writeSelectedProject(s *reporttext.Builder, now time.Tim
 		}
 	})
 	s.WriteLine("")
-	s.WriteLine("in hand: %d", len(v.activeVisits))
+	s.WriteLine("in flight: %d", len(v.activeVisits))
 	for _, l := range v.activeVisits[:min(len(v.activeVisits), maxTopVisits)] {
 		s.WriteLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), plaintext.ReplaceNonPrintable(l.URL))
 	}
 }
 
-// sparkline draws pages a second, the latest at the end.
+// sparkline draws the pages a second of the latest samples as bars, the latest at the end, with the
+// highest rate.
 func sparkline(samples []api.ThroughputSample) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	samples = samples[max(0, len(samples)-maxTopSamples):]

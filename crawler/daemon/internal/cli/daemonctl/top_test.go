@@ -32,7 +32,7 @@ func TestTopRender(t *testing.T) {
 		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
 		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}
-	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no rest was cut short
+	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no delay was cut short
 
    PROJECT  STATE    PAGES/S  PAGES  ERRORS  HOSTS  DUE  QUEUED  
 >  books    running  2.5      100    3       2      1    40      
@@ -43,7 +43,7 @@ books, pages a second: ▁▂█▄  (most: 4.0)
 HOST       STATE  QUEUED  DECLARED  CONFIGURED  MEDIAN  LAST  FAILED
 a.example  due    0       2s        0s          0s      200   0
 
-in hand: 1
+in flight: 1
     1.5s  http://a.example/x
 
 HOST       DOES     UNTIL               BY        SINCE                 REASON

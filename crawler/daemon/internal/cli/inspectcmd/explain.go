@@ -24,57 +24,56 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const explainHelp = `Say what a crawl makes of a URL, step by step, and which rule acts: its canonical
+const explainHelp = `Explain step by step how a crawl treats a URL, and which rule decides: its canonical
 form, the project's rules for parameters, Clean-param, scope and the limits against
-sites that make up URLs, what robots.txt says, whether the URL is known, and when it
-would be visited and why. Every step is taken by the code that the crawl decides
-with.
+URL traps, the verdict of robots.txt, whether the URL is known, and when and why the
+crawl would visit it. The explanation runs the crawl's own code.
 
-The crawl is the one in the data directory, whether it runs or not, and nothing of it
-is changed. -c explains by a project file instead, with the state of the crawl in its
-store.path if there is one, which must not be running then. A URL that the crawl does
-not know is judged as a link of a seed.
+The command explains by the crawl in the data directory, running or not, and does not
+change it. With -c it explains by a project file instead, and by the state of the crawl
+in that project's store.path, if there is one, which must not be running. It treats a
+URL that the crawl does not know as a link of a seed.
 
-Nothing is sent, unless --fetch is given and no robots.txt of the URL's origin is
-known: then it is fetched at a polite pace, and not kept. A crawl that runs fetches it
-itself, and refuses --fetch.
+The command sends no request, except with --fetch: if the robots.txt of the URL's
+origin is not known, --fetch fetches it at a polite pace, and does not keep it. A
+running crawl fetches robots.txt itself and rejects --fetch.
 
-How many URLs of a pattern there are is counted by a running crawl only.
+Only a running crawl counts the URLs of each pattern.
 
-Exit codes: 0 explained, 1 the robots.txt could not be had, 2 wrong usage, 4
-interrupted.`
+Exit codes: 0 explained, 1 cannot fetch robots.txt, 2 wrong usage, 4 interrupted.`
 
 const explainExample = `  decorum explain 'https://example.com/shop?ref=home&item=7'
   decorum explain -c books.yaml --fetch https://example.com/private/
   decorum explain --format json https://example.com/ | jq .robots.rule`
 
-// An explainOptions is what somebody wants to have explained.
+// An explainOptions holds the flags of decorum explain.
 type explainOptions struct {
 	crawlaccess.CrawlTargetFlags
-	configFile  string
+	configFile  string // project file; empty: the project of the crawl
 	fetchRobots bool
 }
 
+// NewExplainCommand returns the command decorum explain.
 func NewExplainCommand(env *command.Env) *cobra.Command {
 	var q explainOptions
 	c := &cobra.Command{
-		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
+		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Explain how a crawl treats a URL, and why",
 		Long: explainHelp, Example: explainExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.configFile != "" && (c.Flags().Changed("data") || q.NamesDaemon()) {
-				return usage.Errorf("--data and -c name two crawls: choose one")
+				return usage.Errorf("--data and -c select two crawls: choose one")
 			}
 			return q.explain(c.Context(), args[0])
 		},
 	}
 	fs := c.Flags()
 	q.AddFlags(env, c, "table", "json")
-	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
-	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
+	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE` (default: the project of the crawl)")
+	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if the crawl does not know it")
 	return c
 }
 
-// explain prints what the crawl makes of a URL.
+// explain prints the explanation of the URL text by the selected crawl or by the project file.
 func (q explainOptions) explain(ctx context.Context, text string) error {
 	if _, err := decorum.ParseURL(text); err != nil {
 		return usage.Errorf("%q is not a URL: %s", text, engine.InnerErrorText(err))
@@ -94,12 +93,13 @@ func (q explainOptions) explain(ctx context.Context, text string) error {
 	return k.UseAndClose(ctx, q.Env, func(ctx context.Context, k *stoppedcrawl.Crawl) error { return explain(ctx, k) })
 }
 
-// explainAndWrite asks a crawl to explain a URL, and writes the answer.
+// explainAndWrite prints crawl's explanation of the URL text. With --fetch it first makes sure that
+// the robots.txt of the URL is known.
 func (q explainOptions) explainAndWrite(ctx context.Context, crawl api.Inspector, text string) error {
 	if q.fetchRobots {
 		k, isStopped := crawl.(*stoppedcrawl.Crawl)
 		if !isStopped {
-			return usage.Errorf("--fetch: the crawl runs, and fetches robots.txt itself when it comes to the host: leave --fetch away")
+			return usage.Errorf("--fetch: the crawl is running and fetches robots.txt itself before it visits the host: leave out --fetch")
 		}
 		if err := ensureRobotsFetched(ctx, k, text); err != nil {
 			return err
@@ -115,8 +115,9 @@ func (q explainOptions) explainAndWrite(ctx context.Context, crawl api.Inspector
 	return writeURLExplanation(q.Env.Stdout, e)
 }
 
-// ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
-// gate, which may be another then. The host rests as long as the crawl owes it.
+// ensureRobotsFetched makes sure that k.Gate knows the robots.txt of the origin of the URL text. If
+// it does not, ensureRobotsFetched fetches the file when the host is due by the state of the crawl,
+// and replaces k.Gate by one that has it.
 func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string) error {
 	u, _, err := k.RewriteURL(ctx, text)
 	if err != nil {
@@ -133,6 +134,7 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string
 	if err != nil {
 		return err
 	}
+	// The crawl's last visit to the host still counts: wait until the host is due.
 	info, _, err := k.FrontierStore.Origin(ctx, u.Origin())
 	if err != nil {
 		return err
@@ -140,12 +142,12 @@ func ensureRobotsFetched(ctx context.Context, k *stoppedcrawl.Crawl, text string
 	c.PostponeHost(u.Origin().Host(), info.HostState.Due)
 	k.Gate = c.Gate()
 	if _, err := c.FetchRobots(ctx, u.Origin()); err != nil {
-		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
+		return fmt.Errorf("cannot explain the verdict of robots.txt: %w", err)
 	}
 	return nil
 }
 
-// writeURLExplanation writes the explanation for people.
+// writeURLExplanation writes the explanation as a table, one step after the other.
 func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 	var p reporttext.Builder
 	p.WriteLine("%s", plaintext.ReplaceControlChars(e.Input))
@@ -153,11 +155,11 @@ func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 		rows := func(label string, lines []string) {
 			for _, line := range lines {
 				row(label, line)
-				label = "" // stands before the first line only
+				label = "" // only the first line has the label
 			}
 		}
 		for _, s := range e.RewriteSteps {
-			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
+			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "no change"))
 			if len(s.Changes) > 0 {
 				row("", "→ "+s.URL)
 			}
@@ -183,18 +185,19 @@ func explainedScopeText(s *api.ExplainedScope) string {
 }
 
 func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
-	file := "it is not known"
+	file := "not known"
 	if !r.FetchedAt.IsZero() {
 		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), inspect.FormatTime(r.FetchedAt))
 	}
 	file += inspect.PrefixIfSet(", SHA-256 ", r.SHA256)
 	if r.MayVisit == nil {
-		return append(lines, file, "it must be fetched first: --fetch asks for it now")
+		return append(lines, file, "the crawl fetches it first: --fetch fetches it now")
 	}
 	verdict := "disallowed"
 	if *r.MayVisit {
 		verdict = "allowed"
 	}
+	// The verdict first, then the file, and then what else the file says of the URL.
 	lines = append(lines, verdict+": "+r.Reason, file)
 	if r.IndexingVerdict != nil {
 		lines = append(lines, reporttext.DisallowedForMainRobotText(*r.IndexingVerdict))
@@ -215,7 +218,7 @@ func explainedStateText(s *api.ExplainedFrontierState) string {
 	order := fmt.Sprintf("class %d, rank %d", s.PriorityClass, s.PriorityRank)
 	switch {
 	case s.Entry == nil && s.KnownAs != "":
-		return "unknown, but for " + s.KnownAs
+		return "unknown, except for " + s.KnownAs
 	case s.Entry == nil && s.State == inspect.HostUnknown:
 		return "unknown; as a link of a seed: " + order
 	case s.Entry == nil:
@@ -225,14 +228,15 @@ func explainedStateText(s *api.ExplainedFrontierState) string {
 		s.Entry.Source, s.Entry.Depth, order, inspect.PrefixIfSet(", on ", s.Entry.Referrer))
 }
 
-// explainedHostLines says what the crawl knows of the URL's host.
+// explainedHostLines describes the state and the pace of the URL's host; h is nil if the crawl does
+// not know the host.
 func explainedHostLines(h *api.Host) []string {
 	if h == nil {
-		return []string{"not met yet"}
+		return []string{"not known yet"}
 	}
 	return []string{
 		h.Host + " is " + hostStateText(h),
-		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
+		fmt.Sprintf("delay: declared %v, configured %v, required after the last request %v; slots %d, failures in a row %d",
 			inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
 	}
 }

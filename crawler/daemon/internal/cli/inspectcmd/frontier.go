@@ -21,27 +21,28 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const frontierListHelp = `List the URLs of the frontier, one a line: its state, when it can be visited, the
-URL, and why it waits or is parked, separated by tabs. Within an origin they come
-in the order in which they would be visited.
+const frontierListHelp = `List the URLs of the frontier, one a line: the state, the time of the next visit, the
+URL, and why it waits or is parked, separated by tabs. The URLs of an origin come in
+the order in which the crawl would visit them.
 
-  queued   to be visited; the time is that of its next attempt, if it was put off
-  resting  visited; the time is that of its revisit
-  parked   closed by robots.txt, or out of scope
+  queued   waiting for a visit; the time, if any, is that of the next attempt
+  resting  visited; the time is that of the revisit
+  parked   disallowed by robots.txt, or out of scope
 
---format jsonl writes all that is kept of each URL, one object a line; decorum
-frontier add reads that too.`
+--format jsonl writes all that the frontier keeps of each URL, one JSON object a line.
+decorum frontier add reads this format.`
 
 const frontierListExample = `  decorum frontier list --host example.com --limit 20
   decorum frontier list --state parked
   decorum frontier list --state queued --format jsonl | jq -r .url`
 
-// A frontierListOptions is which URLs somebody wants to see.
+// A frontierListOptions holds the flags of decorum frontier list.
 type frontierListOptions struct {
 	crawlaccess.CrawlTargetFlags
 	api.FrontierURLQuery
 }
 
+// NewFrontierListCommand returns the command decorum frontier list.
 func NewFrontierListCommand(env *command.Env) *cobra.Command {
 	var q frontierListOptions
 	c := &cobra.Command{
@@ -51,14 +52,15 @@ func NewFrontierListCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	q.AddFlags(env, c, "table", "jsonl")
-	fs.StringVar(&q.Host, "host", "", "only of this `HOST`")
-	fs.StringVar(&q.Origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
-	fs.StringVar(&q.State, "state", "", "only in this `STATE`: queued, resting or parked")
-	fs.IntVar(&q.Limit, "limit", 0, "list `N` URLs at most; 0: all")
+	fs.StringVar(&q.Host, "host", "", "list only URLs of `HOST` (default: all hosts)")
+	fs.StringVar(&q.Origin, "origin", "", "list only URLs of `ORIGIN`, as https://example.com (default: all origins)")
+	fs.StringVar(&q.State, "state", "", "list only URLs in `STATE`: queued, resting or parked (default: all states)")
+	fs.IntVar(&q.Limit, "limit", 0, "list at most `N` URLs; 0: all (default 0)")
 	return c
 }
 
-// checkQuery checks what the flags ask for, and puts it into canonical form.
+// checkQuery puts the host and the origin of the query into canonical form. It returns a usage
+// error if a flag has an invalid value.
 func (q *frontierListOptions) checkQuery() (err error) {
 	switch {
 	case q.State != "" && !slices.Contains(inspect.StateNames[:], q.State):
@@ -68,7 +70,7 @@ func (q *frontierListOptions) checkQuery() (err error) {
 	case q.Origin != "":
 		u, err := decorum.ParseURL(q.Origin)
 		if err != nil || u.PathAndQuery() != "/" {
-			return usage.Errorf("--origin: %q is not an origin, as https://example.com", q.Origin)
+			return usage.Errorf("--origin: %q is not an origin such as https://example.com", q.Origin)
 		}
 		q.Origin = u.Origin().String()
 	}
@@ -76,6 +78,7 @@ func (q *frontierListOptions) checkQuery() (err error) {
 	return err
 }
 
+// listFrontier prints the URLs that the flags select.
 func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	if err := q.checkQuery(); err != nil {
 		return err
@@ -99,7 +102,7 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 	})
 }
 
-// writeFrontierURL writes a line for people.
+// writeFrontierURL writes the line of u in the format table; "-" stands for a missing time.
 func writeFrontierURL(w io.Writer, u *api.FrontierURL) error {
 	at := "-"
 	if !u.NotBefore.IsZero() {
@@ -109,19 +112,20 @@ func writeFrontierURL(w io.Writer, u *api.FrontierURL) error {
 	return err
 }
 
-const frontierStatsHelp = `Say how much the frontier holds, and when its next URL is due.
+const frontierStatsHelp = `Count the URLs and hosts of the frontier, and print when its next URL is due.
 
-  queued   to be visited; put off ones included
-  resting  visited, and to be visited again
-  parked   closed by robots.txt or out of scope, until that changes
-  seen     all that were ever queued
+  queued   URLs waiting for a visit, including retries that wait
+  resting  URLs that were visited and wait for their revisit
+  parked   URLs that robots.txt disallows or the scope excludes, until that changes
+  seen     all URLs that were ever queued
 
 The states of hosts are those of decorum report.`
 
+// NewFrontierStatsCommand returns the command decorum frontier stats.
 func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 	var q crawlaccess.CrawlTargetFlags
 	c := &cobra.Command{
-		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
+		Use: "stats", Short: "Count the URLs of a crawl's frontier", Long: frontierStatsHelp,
 		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: command.ArgsOrUsageError(cobra.NoArgs),
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -140,7 +144,7 @@ func NewFrontierStatsCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// writeFrontierStats writes the numbers of a frontier as a table.
+// writeFrontierStats writes the counts of a frontier and the sizes of its files as a table.
 func writeFrontierStats(w io.Writer, s *api.FrontierStats) error {
 	var p reporttext.Builder
 	p.WriteTable(func(row func(...any)) {

@@ -30,35 +30,41 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-const ledgerHelp = `Check and show the ledger of a crawl: what permitted each request, in files
-whose records are chained by hashes. docs/ledger.md tells what it proves.
+const ledgerHelp = `Check and show the ledger of a crawl. The ledger records what permitted each request,
+in files whose records are chained by hashes. docs/ledger.md explains what it proves.
 
---data names the directory of a crawl, or one that holds a ledger alone.`
+--data is the data directory of a crawl, or a directory that holds only a ledger.`
 
+// NewLedgerCommand returns the command decorum ledger and its subcommands.
 func NewLedgerCommand(env *command.Env) *cobra.Command {
 	return command.NewGroup("ledger", "Check and show what permitted each request", ledgerHelp,
 		newLedgerVerifyCommand(env), newLedgerShowCommand(env))
 }
 
-const ledgerVerifyHelp = `Check a ledger: that no record was changed, left out, added or moved; that each
-robots.txt beside it has its hash; that each verdict is the one which that file
-gives; that each host had the rest that it was owed, by the times of the records;
-that each request labelled as a robots.txt is one; with --key, that the checkpoints
-are signed with that key; and, with --holds, that the ledger has the records in FILE.
+const ledgerVerifyHelp = `Check a ledger:
+  - no record was changed, left out, added or moved
+  - each robots.txt beside the ledger has the recorded hash
+  - each verdict is the one that its robots.txt gives
+  - each host got its full delay, by the times of the records
+  - each request labelled as one for robots.txt is one
+  - with --key, the checkpoints are signed with that key
+  - with --holds, the ledger has the records in FILE
 
-A crawl that goes on meanwhile is checked as far as it has come. A warning says that
-the clock of the machine was set: nothing is wrong with that.
+The ledger of a running crawl is checked up to its latest record. A warning says that
+the clock of the machine was set, which is not an error.
 
-Exit codes: 0 all is right, 3 something is not, 1 it cannot be read, 2 wrong usage.`
+Exit codes: 0 no errors, 3 errors found, 1 cannot read the ledger, 2 wrong usage.`
 
 const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
   decorum ledger verify --data evidence --key public.pem
   decorum ledger verify --data evidence --holds kept.txt`
 
-// A ledgerVerifyOptions is what of a ledger is checked, and by what.
+// A ledgerVerifyOptions holds the flags of decorum ledger verify.
 type ledgerVerifyOptions struct {
-	env                               *command.Env
-	dataDir, key, recordsFile, format string
+	env              *command.Env
+	dataDir          string
+	key, recordsFile string // files of --key and --holds; empty: not checked
+	format           string // text or json
 }
 
 func newLedgerVerifyCommand(env *command.Env) *cobra.Command {
@@ -70,22 +76,22 @@ func newLedgerVerifyCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	command.AddDataFlag(fs, &q.dataDir)
-	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
+	fs.StringVar(&q.key, "key", "", "check the signatures of checkpoints with the public Ed25519 key, in PEM, in `FILE` (default: do not check them)")
 	fs.StringVar(&q.recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
-			"or the number and hash of one as an earlier verify printed them")
+			"or a record's number and hash as an earlier verify printed them")
 	command.AddFormatFlag(c, &q.format, "text", "json")
 	return c
 }
 
-// findLedger returns the directory of a crawl's ledger, and whether the crawl goes on.
-// Where there is none, name itself may be the ledger.
+// findLedger returns the directory of the ledger in the data directory name, and whether a process
+// is using the crawl. If name has no ledger directory, name itself may hold the files of a ledger.
 func findLedger(name string) (dir string, isRunning bool, err error) {
 	d := datadir.StateDir(name)
 	dir = d.Path(datadir.LedgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
-			return "", false, usage.Errorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
+			return "", false, usage.Errorf("%s holds no ledger: use --data with the directory of a crawl or of a ledger", name)
 		}
 		home, err := filepath.Abs(name)
 		return name, filepath.Base(home) == datadir.LedgerDir && datadir.StateDir(filepath.Dir(home)).IsInUse(), err
@@ -95,12 +101,14 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 	return dir, d.IsInUse(), nil
 }
 
-// verifyLedger checks a ledger, and says what is wrong with it.
+// verifyLedger checks the ledger and prints the report. It returns ExitCheckFailed if the report has
+// findings.
 func (q ledgerVerifyOptions) verifyLedger() error {
 	dir, isRunning, err := findLedger(q.dataDir)
 	if err != nil {
 		return err
 	}
+	// Read what the ledger is checked against.
 	opts := ledger.VerifyOptions{StillBeingWritten: isRunning}
 	if q.key != "" {
 		text, err := inputfile.ReadSmall(os.Open, q.key)
@@ -135,7 +143,7 @@ func (q ledgerVerifyOptions) verifyLedger() error {
 	return err
 }
 
-// printVerifyReport prints what was found.
+// printVerifyReport prints the findings and warnings, one a line, and then the counts of the report.
 func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
 	var p reporttext.Builder
 	for _, f := range r.Findings {
@@ -148,16 +156,16 @@ func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOp
 	if opts.PublicKey != nil {
 		signatures = "checked"
 	}
-	status := "it is closed"
+	status := "the ledger is closed"
 	if !r.Closed {
-		status = "it is not closed"
+		status = "the ledger is not closed"
 	}
 	if opts.StillBeingWritten {
-		status = "the crawl goes on"
+		status = "the crawl is running"
 	}
 	heldText := ""
 	if n := len(opts.ExpectedRecordHashes); n > 0 {
-		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedHashesFound, n)
+		heldText = fmt.Sprintf("\n%d of %d records of --holds found", r.ExpectedHashesFound, n)
 	}
 	p.WriteLine(`%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
@@ -170,7 +178,7 @@ to keep for --holds: %s%s
 	return p.PrintTo(w)
 }
 
-// ledgerVerifyConclusion says in a line whether a ledger is right.
+// ledgerVerifyConclusion returns the last line of the report: whether the ledger is right.
 func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
 	if n := int64(len(r.Findings)) + r.UnlistedFindings; n > 0 {
 		if r.StoppedAtFaultLimit {
@@ -184,18 +192,18 @@ func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
 	return "all is right"
 }
 
-const ledgerShowHelp = `Show what a ledger has of requests and refusals, oldest first: when, of what, by
-which line of which robots.txt, which rest the host was owed and had, and what came
-of it. --format jsonl writes the records as they are, but without their hashes. A crawl
-that runs, or a daemon, is asked by its socket.
+const ledgerShowHelp = `Show the requests and refusals in a ledger, the oldest first: the time, the URL, the
+deciding line of which robots.txt, the delay that the host required and the delay that
+it got, and the outcome. --format jsonl writes the records as they are, but without
+their hashes. If the crawl or its daemon runs, the command calls it through its socket.
 
-Exit codes: 0 shown, 3 the ledger has nothing of that URL or host, 1 it cannot be
-read, 2 wrong usage.`
+Exit codes: 0 shown, 3 the ledger has no record of that URL or host, 1 cannot read the
+ledger, 2 wrong usage.`
 
 const ledgerShowExample = `  decorum ledger show --url https://example.com/
   decorum ledger show --host example.com --format jsonl | jq .request.robots`
 
-// A ledgerShowOptions is what of a ledger is wanted.
+// A ledgerShowOptions holds the flags of decorum ledger show.
 type ledgerShowOptions struct {
 	crawlaccess.CrawlTargetFlags
 	api.LedgerQuery
@@ -210,12 +218,12 @@ func newLedgerShowCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	q.AddFlags(env, c, "text", "jsonl")
-	fs.StringVar(&q.URL, "url", "", "of one `URL` alone")
-	fs.StringVar(&q.Host, "host", "", "of one `HOST` alone")
+	fs.StringVar(&q.URL, "url", "", "show only records of `URL` (default: all URLs)")
+	fs.StringVar(&q.Host, "host", "", "show only records of `HOST` (default: all hosts)")
 	return c
 }
 
-// showLedger prints what a ledger has.
+// showLedger checks the flags and prints the records that they select.
 func (q ledgerShowOptions) showLedger(ctx context.Context) (err error) {
 	if q.Host, err = command.ParseHostFlag(q.Host); err != nil {
 		return err
@@ -232,8 +240,8 @@ func (q ledgerShowOptions) showLedger(ctx context.Context) (err error) {
 	return q.ExplainError(ctx, q.printLedger(ctx))
 }
 
-// printLedger prints the records that were asked for: those of the process that runs the
-// crawl, or those in the files.
+// printLedger prints the selected records. It gets them from the process that runs the crawl, or
+// else from the ledger's files.
 func (q ledgerShowOptions) printLedger(ctx context.Context) error {
 	crawl, dir, err := q.FindRunning(ctx)
 	if err != nil {
@@ -262,22 +270,22 @@ func (q ledgerShowOptions) printLedger(ctx context.Context) error {
 		return err
 	}
 	if !s.anyPrinted {
-		return &command.ExitError{Code: command.ExitCheckFailed, Err: fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.URL, q.Host, "any URL"))}
+		return &command.ExitError{Code: command.ExitCheckFailed, Err: fmt.Errorf("the ledger has no record of %s", cmp.Or(q.URL, q.Host, "any URL"))}
 	}
 	return nil
 }
 
-// A ledgerPrinter prints records, each request with its answer.
+// A ledgerPrinter prints records. As text it prints each request together with its answer.
 type ledgerPrinter struct {
 	out                io.Writer
-	format             string
-	unansweredRequests map[int64]*ledger.Record // requests without an answer
-	anyPrinted         bool
+	format             string                   // text or jsonl
+	unansweredRequests map[int64]*ledger.Record // requests whose answer has not come yet, by number
+	anyPrinted         bool                     // a request, answer or refusal was in the records
 }
 
-// printOrHoldRecord prints a record, but holds a request until its answer comes.
+// printOrHoldRecord prints the record r. As text it holds a request back until its answer comes.
 func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
-	if r.RunStart != nil || r.Recovery != nil {
+	if r.RunStart != nil || r.Recovery != nil { // requests of an earlier run get no answer any more
 		return s.flushUnanswered()
 	}
 	s.anyPrinted = true
@@ -296,8 +304,8 @@ func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
 	return nil
 }
 
-// flushUnanswered prints the requests that nothing came of, since the process was killed, or
-// goes on.
+// flushUnanswered prints the requests without an answer: the process was killed, or they are still
+// in flight.
 func (s *ledgerPrinter) flushUnanswered() error {
 	for _, n := range slices.Sorted(maps.Keys(s.unansweredRequests)) {
 		if err := s.printRequest(s.unansweredRequests[n], nil); err != nil {
@@ -308,7 +316,7 @@ func (s *ledgerPrinter) flushUnanswered() error {
 	return nil
 }
 
-// printRequest prints a request and its answer, nil if it has none.
+// printRequest prints the request r and its answer a, nil if it has none.
 func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error {
 	q := r.Request
 	outcome := "no answer"
@@ -323,19 +331,20 @@ func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error
 	}
 	return s.printSummaryAndDetail(
 		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, outcome),
-		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s",
+		fmt.Sprintf("%s by %s%s; %s; required delay %v, observed delay %v%s",
 			q.Kind, q.URLSource, inspect.PrefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
 			time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond,
 			inspect.PrefixIfSet("; at ", q.ServerIP)+inspect.PrefixIfSet("; overridden: ", q.OverrideReason)))
 }
 
-// printSummaryAndDetail prints what is said of one record. Much of it is others' words.
+// printSummaryAndDetail prints the two lines of one record. It replaces characters that do not
+// print, because URLs and errors contain text of the sites.
 func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
 	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", plaintext.ReplaceNonPrintable(summary), plaintext.ReplaceNonPrintable(detail))
 	return err
 }
 
-// printRefusal prints a refusal.
+// printRefusal prints the refusal r.
 func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 	q := r.Refusal
 	reason := q.Reason
@@ -346,7 +355,8 @@ func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 		q.URLSource+inspect.PrefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
 
-// ledgerVerdictText says by what a URL was allowed or not.
+// ledgerVerdictText says which line of which robots.txt allowed or disallowed a URL. v is nil for
+// requests that need no verdict, such as that for robots.txt.
 func ledgerVerdictText(v *ledger.RobotsVerdict) string {
 	switch {
 	case v == nil:
@@ -360,5 +370,5 @@ func ledgerVerdictText(v *ledger.RobotsVerdict) string {
 	case v.FileSHA256 == "":
 		return "there is no robots.txt"
 	}
-	return fmt.Sprintf("no line of robots.txt %.12s speaks of it", v.FileSHA256)
+	return fmt.Sprintf("no line of robots.txt %.12s matches", v.FileSHA256)
 }

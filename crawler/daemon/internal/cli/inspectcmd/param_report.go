@@ -14,7 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// writeParamReport writes the report in the form that was asked for.
+// writeParamReport writes the first q.limit rows of the report r in the format q.Format. It cuts r
+// to that length.
 func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions) error {
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
@@ -35,19 +36,20 @@ func writeParamReport(r *inspect.QueryParamReport, w io.Writer, q reportOptions)
 	return writeParamTable(r, w, q.DataDir)
 }
 
-// writeParamTable writes the report for people.
+// writeParamTable writes the report as text: a table of parameters with an example of each, and a
+// table of duplicate pages by host.
 func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) error {
 	var p reporttext.Builder
-	p.WriteLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
+	p.WriteLine("Parameters that may not change pages, from the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
 	if r.SampledOneIn > 1 {
 		p.WriteLine("One in %d URLs was compared with others", r.SampledOneIn)
 	}
 	p.WriteLine("")
 	if len(r.Suggestions) == 0 {
-		p.WriteLine("No page is the same as one without a parameter of its, or with another value of it.")
+		p.WriteLine("No page stays the same when a parameter is left out or changed.")
 	} else {
 		p.WriteTable(func(row func(...any)) {
-			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
+			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "SUGGESTED LINE")
 			for _, m := range r.Suggestions {
 				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
 			}
@@ -59,7 +61,7 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 	}
 	if len(r.HostDuplicates) > 0 {
 		p.WriteLine("")
-		p.WriteLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
+		p.WriteLine("Pages with the body of another page of their host, and pages that name another URL as canonical:")
 		p.WriteTable(func(row func(...any)) {
 			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
 			for _, d := range r.HostDuplicates {
@@ -70,7 +72,7 @@ func writeParamTable(r *inspect.QueryParamReport, w io.Writer, dataDir string) e
 	return p.PrintTo(w)
 }
 
-// printParamReport surveys the output of the crawl in a directory.
+// printParamReport prints the report of --params, from the output file of the crawl.
 func (q reportOptions) printParamReport(ctx context.Context) error {
 	host, err := command.ParseHostFlag(q.host)
 	if err != nil {
@@ -85,7 +87,7 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 		return err
 	}
 	if d.Output.JSONL == "-" {
-		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
+		return usage.Errorf("the crawl wrote its output to standard output: --params needs a file")
 	}
 	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()

@@ -19,77 +19,75 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
-that was kept, what is closed and by which rule, and how much of what is known has
-been visited. A crawl that runs, or a daemon, answers by the socket in its data
-directory; of a crawl that does not run, the files are read. Nothing is sent, and
-nothing of the crawl is changed.
+const reportHelp = `Report the state of a crawl, host by host: the required pace and the actual pace, what
+is blocked and by which rule, and the share of the known URLs that were visited. If the
+crawl or its daemon runs, the command calls it through the socket in the data
+directory; else it reads the crawl's files. It sends no request to a site, and changes
+nothing.
 
-Pace, from the end of one response of a host to the start of the next request to
-it, over all runs, robots.txt and sitemaps included:
-  declared    the Crawl-delay of its robots.txt
+Pace is measured from the end of one response of a host to the start of the next
+request to it, over all runs, including robots.txt and sitemaps:
+  declared    the Crawl-delay of the host's robots.txt
   configured  the crawl's own delay
-  least       the shortest rest that the host had
-  median      half of its rests were no longer, to within 10 %
-  short       the most by which a rest fell short of what was owed: must be 0
+  least       the shortest delay that the host got
+  median      half of its delays were at most this long, to within 10 %
+  short       the largest shortfall of a delay below the required one: must be 0
 
-Coverage is the share of the URLs known and in scope that are done: visited, or
-given up after too many attempts.
+Coverage is the share of the known URLs in scope that are done: visited, or given up
+after too many attempts.
 
 The state of a host is one of
   due         a URL can be visited now
-  waiting     its next URL waits for the host's rest, or for a retry
-  held        its robots.txt is awaited or failed, it is outside its hours, a
+  waiting     its next URL waits for the host's delay, or for a retry
+  held        its robots.txt is awaited or failed, it is outside its visit hours, a
               brake slows it, or its address is busy
-  set aside   as held, and a crawl does not wait for it: no answer in several
-              attempts, a Crawl-delay beyond max_crawl_delay, a Retry-After of
-              more than a day, a refused address, a brake that stops it, or it
-              has had the pages that max_pages_per_host grants, or the bytes of
-              max_bytes_per_host
-  resting     all is visited; a page waits for its revisit
-  done        nothing is left to visit
+  set aside   as held, but the crawl does not wait for it: no answer in several
+              attempts, a Crawl-delay above max_crawl_delay, a Retry-After of more
+              than a day, a refused address, a brake that stops it, or a host that
+              has reached max_pages_per_host or max_bytes_per_host
+  resting     all URLs are visited; a page waits for its revisit
+  done        no URL is left to visit
 
-What is refused where it is found is never queued: URLs out of scope, and those
-that a site seems to make up without end. They are counted by reason, each time that
-they are found: within, include, exclude, depth, scheme, url_length, and the limits
-params, path_depth, path_repeat, redirects, calendar (a year far from ours),
-pattern_urls, host_urls, domain_hosts, hosts and memory (links to new hosts, of a
-domain or a crawl that has as many as it may have, or while memory is nearly used up).
-URLs with the id of a session in their path are counted
-where it is taken off: a site that has many of them made up as many URLs. A crash
-may lose the count of the last minute.
+The crawl never queues a URL that it refuses when it finds it: a URL out of scope, or
+one of a site that seems to generate URLs without end. The report counts refusals by
+reason, each time that a URL is found: within, include, exclude, depth, scheme,
+url_length, and the limits params, path_depth, path_repeat, redirects, calendar (a year
+far from ours), pattern_urls, host_urls, domain_hosts, hosts and memory (the last three
+refuse links to new hosts: of a domain or a crawl that has reached its limit of hosts,
+or while memory is nearly used up). The crawl strips session IDs from the paths of URLs
+and counts these URLs by host: a high count shows a site that generates URLs. A crash
+may lose the counts of the last minute.
 
-What robots.txt closes is judged by the code that the crawl judges with, from
-the robots.txt that is kept.
+The report applies the cached robots.txt files with the crawl's own code.
 
---params reads the output of the crawl instead, and suggests parameters of queries that
-do not change what a page is: pairs of pages whose URLs differ in the parameter only
-and have the same body, or another one, and what canonical links say. It shows the
-line that one could write into robots.txt, or scope.params could say; nothing is
-applied. Pages that are exact duplicates, or name another URL as canonical, are counted
-by host. The crawl may be running. Memory stays below 64 MB: of more than 100,000 URLs
-some are compared only.
+--params reads the crawl's output instead, and suggests query parameters that do not
+change the page. It compares pages whose URLs differ only in one parameter, by their
+bodies and their canonical links. It shows the line to add to robots.txt or to
+scope.params, and applies nothing. It also counts, by host, pages that are exact
+duplicates or name another URL as canonical. The crawl may be running. Memory stays
+below 64 MB: beyond 100,000 URLs, --params compares a sample.
 
---format json writes one object; jsonl one object a line, the totals first. All
-times in them are milliseconds, or RFC 3339.`
+--format json writes one object, jsonl one object a line, the totals first. All
+durations in them are in milliseconds, all times in RFC 3339.`
 
 const reportExample = `  decorum report
   decorum report --host example.com
   decorum report --params
   decorum report --format jsonl | jq -r 'select(.shortfall_ms > 0) | .host'`
 
-// A reportOptions is what somebody wants to know of a crawl.
+// A reportOptions holds the flags of decorum report.
 type reportOptions struct {
 	crawlaccess.CrawlTargetFlags
-	host          string
-	limit         int
+	host          string // empty: all hosts
+	limit         int    // of hosts and of rules; 0: all
 	suggestParams bool
 }
 
+// NewReportCommand returns the command decorum report.
 func NewReportCommand(env *command.Env) *cobra.Command {
 	var q reportOptions
 	c := &cobra.Command{
-		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
+		Use: "report [--host HOST]", Short: "Report the state of a crawl, host by host",
 		Long: reportHelp, Example: reportExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("limit") && q.Format != "table" {
@@ -100,21 +98,21 @@ func NewReportCommand(env *command.Env) *cobra.Command {
 	}
 	fs := c.Flags()
 	q.AddFlags(env, c, "table", "json", "jsonl")
-	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
-	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
-	fs.Lookup("limit").DefValue = "0" // the usage says it
-	fs.BoolVar(&q.suggestParams, "params", false, "suggest parameters that do not matter, by the output of the crawl")
+	fs.StringVar(&q.host, "host", "", "report all that is known of `HOST` (default: a summary of all hosts)")
+	fs.IntVar(&q.limit, "limit", 20, "list at most `N` hosts, and at most N rules; 0: all (default 20 in a table, else all)")
+	fs.Lookup("limit").DefValue = "0" // the usage text has the default
+	fs.BoolVar(&q.suggestParams, "params", false, "suggest query parameters that do not change pages, from the crawl's output")
 	return c
 }
 
-// printCrawlReport prints the report.
+// printCrawlReport prints the report that the flags select.
 func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	if q.limit < 0 {
 		return usage.Errorf("--limit: %d is not a number of hosts", q.limit)
 	}
 	if q.suggestParams {
 		if q.NamesDaemon() {
-			return usage.Errorf("--params reads the output of a crawl: name its directory with --data alone")
+			return usage.Errorf("--params reads the output of a crawl: use it with --data only")
 		}
 		return q.printParamReport(ctx)
 	}
@@ -127,7 +125,7 @@ func (q reportOptions) printCrawlReport(ctx context.Context) error {
 	})
 }
 
-// writeReport writes what was asked for in the form that was asked for.
+// writeReport writes the report s in the format of the flags.
 func (q reportOptions) writeReport(s *api.StreamedReport) error {
 	w := q.Env.Stdout
 	switch {
@@ -145,7 +143,8 @@ func (q reportOptions) writeReport(s *api.StreamedReport) error {
 	return writeReportText(s, w, q.Place(), q.limit)
 }
 
-// writeReportText writes the report for people: the totals, the hosts, what is closed.
+// writeReportText writes the report as text: the totals, a table of hosts, the hosts that are held,
+// the parked URLs and the refusals.
 func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int) error {
 	var p reporttext.Builder
 	r := &s.Totals
@@ -157,13 +156,14 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 		row("pace", reporttext.DelayShortfallText(r.LargestDelayShortfall))
 	})
 	p.WriteLine("")
+	// The lines of held hosts follow the table of all hosts, but the hosts can be read only once.
 	var heldLines reporttext.Builder
 	hosts, err := writeHosts(&p, s, &heldLines)
 	if err != nil {
 		return err
 	}
 	if more := r.HostCount - hosts; more > 0 {
-		p.WriteLine("… and %d hosts more: --limit 0 names them all", more)
+		p.WriteLine("… and %d more hosts: --limit 0 lists all", more)
 	}
 	p.Write(heldLines.Bytes())
 	p.WriteParkedReasons("Parked:", r.ParkedByRule, limit)
@@ -171,8 +171,8 @@ func writeReportText(s *api.StreamedReport, w io.Writer, place string, limit int
 	return p.PrintTo(w)
 }
 
-// writeHosts writes a row for each host of the report, and into heldLines a line for each that
-// is held. It returns how many hosts there are.
+// writeHosts writes to p a row for each host of the report, and to heldLines a line for each held
+// host. It returns the number of hosts.
 func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reporttext.Builder) (hosts int, err error) {
 	p.WriteTable(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
@@ -191,13 +191,14 @@ func writeHosts(p *reporttext.Builder, s *api.StreamedReport, heldLines *reportt
 	return hosts, err
 }
 
-// writeRefusalAndSessionIDCounts writes what was not queued as it was found.
+// writeRefusalAndSessionIDCounts writes the URLs that were refused or changed when they were found.
 func writeRefusalAndSessionIDCounts(p *reporttext.Builder, s *api.CrawlReport) {
-	p.WriteRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
-	p.WriteRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDsByHost)
+	p.WriteRefusalCounts("Refused when found, by reason:", s.RefusalCounts)
+	p.WriteRefusalCounts("Session IDs stripped from URLs when found:", s.StrippedSessionIDsByHost)
 }
 
-// hostCountsByStateText says how many hosts are in each state.
+// hostCountsByStateText lists the states with the number of hosts in each; states without hosts are
+// left out.
 func hostCountsByStateText(hosts map[string]int) string {
 	var parts []string
 	for _, state := range inspect.HostStates {
@@ -208,7 +209,7 @@ func hostCountsByStateText(hosts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeHostTotals writes a row for each number of the totals, in words.
+// writeHostTotals writes the rows of the totals t, with indent before their labels.
 func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
 	row(indent+"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v",
 		t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), inspect.DelayText(t.RequestTime)))
@@ -217,12 +218,12 @@ func writeHostTotals(row func(...any), indent string, t *api.HostTotals) {
 		t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope))
 	row(indent+"coverage", formatPercent(t.Coverage))
 	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
-		row(indent+"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, "+
-			"and was not kept; %d URLs parked by tdmrep.json", t.PagesWithheld, t.BlockedByTDMRep))
+		row(indent+"AI use", fmt.Sprintf("%d pages whose site does not permit the crawl's purpose, "+
+			"whose content was not kept; %d URLs parked by tdmrep.json", t.PagesWithheld, t.BlockedByTDMRep))
 	}
 }
 
-// writeHostReport writes all that a report on one host says.
+// writeHostReport writes the report s, which is on one host, with at most limit rules (0: all).
 func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	var p reporttext.Builder
 	h := s.Hosts[0]
@@ -230,8 +231,8 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	p.WriteTable(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, reporttext.DelayShortfallText(h.LargestDelayShortfall)))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, required after the last request %v", inspect.DelayText(h.CrawlDelay), inspect.DelayText(h.ConfiguredDelay), inspect.DelayText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d delays; %s", inspect.DelayText(h.MinObservedDelay), inspect.DelayText(h.MedianObservedDelay), h.ObservedDelayCount, reporttext.DelayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
 		writeHostTotals(row, "  ", &h.HostTotals)
 		if !h.LastVisit.IsZero() {

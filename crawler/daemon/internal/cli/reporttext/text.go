@@ -15,6 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
+// WriteRefusalCounts writes title and a table of refused URLs, each row with its count, reason, host
+// and an example. It writes nothing if list is empty.
 func (p *Builder) WriteRefusalCounts(title string, list []frontier.RefusalCount) {
 	if len(list) == 0 {
 		return
@@ -28,14 +30,16 @@ func (p *Builder) WriteRefusalCounts(title string, list []frontier.RefusalCount)
 	})
 }
 
+// DelayShortfallText says by how much the crawl cut a host's delay short at most; 0: never.
 func DelayShortfallText(shortfall api.Milliseconds) string {
 	if shortfall == 0 {
-		return "no rest was cut short"
+		return "no delay was cut short"
 	}
-	return fmt.Sprintf("a rest was cut short by %v", inspect.DelayText(shortfall))
+	return fmt.Sprintf("a delay was cut short by %v", inspect.DelayText(shortfall))
 }
 
-// WriteParkedReasons writes why URLs are parked.
+// WriteParkedReasons writes title and a table of at most limit rules (0: all) that park URLs, each
+// with its number of URLs and its line in robots.txt. It writes nothing if rs is empty.
 func (p *Builder) WriteParkedReasons(title string, rs []api.RefusalSummary, limit int) {
 	if len(rs) == 0 {
 		return
@@ -52,6 +56,7 @@ func (p *Builder) WriteParkedReasons(title string, rs []api.RefusalSummary, limi
 	})
 }
 
+// URLNoun returns "URL" if urls is 1, else "URLs".
 func URLNoun(urls int) string {
 	if urls == 1 {
 		return "URL"
@@ -59,25 +64,27 @@ func URLNoun(urls int) string {
 	return "URLs"
 }
 
-// A Builder is text for people, in the making.
+// A Builder collects text for people. The zero value is empty and ready to use.
 type Builder struct{ bytes.Buffer }
 
+// WriteLine writes a line, formatted as by fmt.Printf.
 func (s *Builder) WriteLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
 
-// WriteLineIf writes a line if cond is true.
+// WriteLineIf calls WriteLine if cond is true.
 func (s *Builder) WriteLineIf(cond bool, format string, args ...any) {
 	if cond {
 		s.WriteLine(format, args...)
 	}
 }
 
-// PrintTo writes the text to w.
+// PrintTo writes the text to w and empties the Builder.
 func (s *Builder) PrintTo(w io.Writer) error {
 	_, err := s.WriteTo(w)
 	return err
 }
 
-// WriteTable writes rows in columns.
+// WriteTable writes a table. rows calls row once for each row; columns are aligned with two spaces
+// between them.
 func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
 	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
 	rows(func(cells ...any) {
@@ -87,16 +94,16 @@ func (s *Builder) WriteTable(rows func(row func(cells ...any))) {
 		}
 		fmt.Fprintln(t, strings.Join(texts, "\t"))
 	})
-	t.Flush() // into memory: it cannot fail
+	t.Flush() // writes to memory, and cannot fail
 }
 
-// DisallowedForMainRobotText words why a page that may be fetched is not to be indexed, by the
-// verdict on the main robot.
+// DisallowedForMainRobotText says why a page that may be fetched must not be indexed. v is the
+// verdict for the operator's main robot.
 func DisallowedForMainRobotText(v robots.Verdict) string {
 	return "not for indexing: the main robot of the operator may not fetch it, by " + inspect.RuleText(v)
 }
 
-// LostRuleReasonText says why a rule does not decide.
+// LostRuleReasonText returns ": " and the reason why the rule m lost to winner; "" if m did not lose.
 func LostRuleReasonText(m, winner robots.MatchingRule) string {
 	switch m.LosingReason {
 	case robots.LostShorter:

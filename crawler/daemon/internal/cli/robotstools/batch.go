@@ -22,32 +22,33 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-const robotsBatchHelp = `Answer many questions about robots.txt files, without the network. Questions come
-as JSON Lines, from FILE or standard input; each line gets one line of JSON for an
+const robotsBatchHelp = `Answer many questions about robots.txt files, without the network. The questions are
+JSON Lines in FILE or on standard input. Each question gets one line of JSON as its
 answer, in the same order.
 
-A question has
-  robots         the file's text, or robots_base64 where that is no UTF-8
-  agent          product token or a well-known crawler; --agent if absent
-  url            the URL to judge; absent, only the file's own values are told
-  dialect        google, yandex, or google-oss: Google's published C++ parser to the
-                 letter, which takes any text for a URL; --dialect if absent
-  extensions     false: without what the google dialect reads and Google does not
+The fields of a question are
+  robots         the text of the file; if that is not UTF-8, use robots_base64
+  agent          product token, or a well-known crawler (default: --agent)
+  url            the URL to evaluate; without it, the answer has only the other fields
+  dialect        google, yandex, or google-oss, which is exactly Google's published C++
+                 parser and accepts any text as a URL (default: --dialect)
+  extensions     false turns off what the google dialect reads but Google does not
+                 (default: true)
 Other fields are ignored.
 
-An answer has
-  allowed        the verdict, null without url
-  rule, line     what decided, null if no rule did
+The fields of an answer are
+  allowed        the verdict; null without url
+  rule, line     the deciding rule and its line; null if no rule decides
   crawl_delay_seconds
-                 what the file asks of the agent, null for nothing
-  sitemaps       what the file names, in its order
-  host           the value of Host, null for none
-  clean_url      the URL in canonical form and after Clean-param, null if it has none
-  error          what is wrong with the question, only if something is
-A bad line gets an error for an answer, and the next line is read.
+                 the Crawl-delay for the agent in seconds; null if there is none
+  sitemaps       the sitemaps that the file names, in its order
+  host           the value of Host; null if there is none
+  clean_url      the URL in canonical form and after Clean-param; null if it is invalid
+  error          what is wrong with the question; absent if it is valid
+An invalid line gets an answer with an error, and does not stop the command.
 
-Exit codes: 0 every line has its answer, 1 the questions could not be read or the
-answers not written, 2 wrong usage.`
+Exit codes: 0 every line has an answer, 1 cannot read the questions or write the
+answers, 2 wrong usage.`
 
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
@@ -62,23 +63,22 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 			if err != nil {
 				return usage.Errorf("--dialect: %w", err)
 			}
-			in, err := openFileOrStdin(c.InOrStdin(), append(names, "-")[0], "questions") // no name: standard input
+			in, err := openFileOrStdin(c.InOrStdin(), append(names, "-")[0], "questions") // without a name: standard input
 			if err != nil {
 				return err
 			}
 			defer in.Close()
-			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // the command has nothing to clean up: let signals kill it
 			return evaluateBatch(in, env.Stdout, newBatchEvaluator(d, agent))
 		},
 	}
-	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")
-	c.Flags().StringVar(&agent, "agent", "*", "`NAME` of the agent of questions that name none")
+	c.Flags().StringVar(&dialect, "dialect", "google", "read the files of questions without a dialect in `DIALECT`: google, yandex or google-oss")
+	c.Flags().StringVar(&agent, "agent", "*", "answer questions without an agent for the agent `NAME`")
 	return c
 }
 
-// evaluateBatch answers each line of in by one of out. Answers wait for others
-// only while there are more questions to read at once, so that one can also
-// talk to it line by line.
+// evaluateBatch writes to out one answer for each line of in. It flushes the answers when the read
+// buffer is empty, so that a program can also ask one question at a time and wait for its answer.
 func evaluateBatch(in io.Reader, out io.Writer, c *batchEvaluator) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
 	enc := jsonline.NewEncoder(w)
@@ -89,6 +89,7 @@ func evaluateBatch(in io.Reader, out io.Writer, c *batchEvaluator) error {
 		if first {
 			line = bytes.TrimPrefix(line, []byte(plaintext.ByteOrderMark))
 		}
+		// An invalid line gets an answer with an error; only errors of reading end the loop.
 		var result batchOutputLine
 		switch {
 		case errors.Is(err, plaintext.ErrLineTooLong):
@@ -110,21 +111,21 @@ func evaluateBatch(in io.Reader, out io.Writer, c *batchEvaluator) error {
 	}
 }
 
-// A batchInputLine is a line of what decorum robots batch reads.
+// A batchInputLine is a question: a line that decorum robots batch reads.
 type batchInputLine struct {
 	Robots      *string
-	RobotsBytes []byte `json:"robots_base64"`
+	RobotsBytes []byte `json:"robots_base64"` // instead of Robots
 	Agent       string
-	URL         *string
+	URL         *string // nil: the question has no URL
 	Dialect     string
 	Extensions  bool
 }
 
-// A batchOutputLine is a line of what decorum robots batch writes. What is nil is
-// written as null.
+// A batchOutputLine is an answer: a line that decorum robots batch writes. Nil fields are written
+// as null.
 type batchOutputLine struct {
-	Allowed    *bool    `json:"allowed"`
-	Rule       *string  `json:"rule"`
+	Allowed    *bool    `json:"allowed"` // nil: the question has no valid URL
+	Rule       *string  `json:"rule"`    // nil: no rule decides
 	RuleLine   *int     `json:"line"`
 	CrawlDelay *float64 `json:"crawl_delay_seconds"`
 	Sitemaps   []string `json:"sitemaps"`
@@ -133,43 +134,43 @@ type batchOutputLine struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// A batchEvaluator answers questions. Many are about the same files, so it keeps those
-// it has read. It is not safe for concurrent use.
+// A batchEvaluator answers questions. It caches parsed files, because many questions are about the
+// same ones. It is not safe for concurrent use.
 type batchEvaluator struct {
-	defaultDialect robots.Dialect // of questions that name none
-	defaultAgent   string         // of questions that name none
-	parsedFiles    map[robotsParseInput]*parsedRobotsFile
-	cachedBytes    int // about how many bytes the folders take
+	defaultDialect robots.Dialect                         // of questions without a dialect
+	defaultAgent   string                                 // of questions without an agent
+	parsedFiles    map[robotsParseInput]*parsedRobotsFile // the cache
+	cachedBytes    int                                    // estimated memory of parsedFiles
 }
 
-// maxEvaluatorCacheBytes is how much a clerk keeps, before it clears its desk.
+// maxEvaluatorCacheBytes is the estimated size of the cache at which a batchEvaluator empties it.
 const maxEvaluatorCacheBytes = 128 << 20
 
-// A robotsParseInput is a file and how it is to be read.
+// A robotsParseInput is the text of a robots.txt file and the options to parse it with.
 type robotsParseInput struct {
 	text       string
 	dialect    robots.Dialect
 	extensions bool
 }
 
-// A parsedRobotsFile is what a clerk knows of a file.
+// A parsedRobotsFile is a file in the cache of a batchEvaluator.
 type parsedRobotsFile struct {
 	file         *robots.File
 	cleaner      *robots.URLCleaner
-	mainMirror   *string // nil: the file names none
+	mainMirror   *string // nil: the file has no Host
 	sitemaps     []string
-	rulesByAgent map[string]*robots.Rules // by agent
+	rulesByAgent map[string]*robots.Rules // compiled when a question first names the agent
 }
 
 func newBatchEvaluator(d robots.Dialect, agent string) *batchEvaluator {
 	return &batchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
 }
 
-// evaluateLine answers the question of one line. What is wrong with it is said in
-// the answer, beside all that can be answered.
+// evaluateLine answers the question in line. If the question is invalid, the answer says why in
+// Error, and has the fields that can be answered.
 func (c *batchEvaluator) evaluateLine(line []byte) batchOutputLine {
-	if !utf8.Valid(line) { // or json would put other bytes in their place
-		return batchOutputLine{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
+	if !utf8.Valid(line) { // json.Unmarshal would silently replace the invalid bytes
+		return batchOutputLine{Error: "not a question: the line is not UTF-8; use robots_base64 for such a file"}
 	}
 	q := batchInputLine{Agent: c.defaultAgent, Dialect: c.defaultDialect.String(), Extensions: true}
 	if err := json.Unmarshal(line, &q); err != nil {
@@ -179,6 +180,7 @@ func (c *batchEvaluator) evaluateLine(line []byte) batchOutputLine {
 	if err != nil {
 		return batchOutputLine{Error: err.Error()}
 	}
+	// The values of the file and the agent need no URL.
 	f := c.parsedFile(s)
 	rules := c.rulesForAgent(f, s, q.Agent)
 	a := batchOutputLine{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
@@ -191,14 +193,15 @@ func (c *batchEvaluator) evaluateLine(line []byte) batchOutputLine {
 	return a
 }
 
-// evaluateURL adds what the rules say of a URL.
+// evaluateURL sets the fields of a that depend on the URL. Only the dialect google-oss evaluates
+// text that is not a URL.
 func (a *batchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:
 		a.CleanURL = new(cleaner.CleanURL(u).String())
 	case d != robots.GoogleOSS:
-		a.Error = fmt.Sprintf("%q is not a URL that robots.txt speaks of: expected https://host/path", url)
+		a.Error = fmt.Sprintf("%q is not a URL that robots.txt applies to: expected https://host/path", url)
 		return
 	}
 	v := rules.CheckRawURL(url)
@@ -208,7 +211,7 @@ func (a *batchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *
 	}
 }
 
-// parseInput returns the file that a question is about.
+// parseInput returns the file that the question is about, and how to parse it.
 func (q *batchInputLine) parseInput() (s robotsParseInput, err error) {
 	s.extensions = q.Extensions
 	if s.dialect, err = robots.ParseDialect(q.Dialect); err != nil {
@@ -227,7 +230,7 @@ func (q *batchInputLine) parseInput() (s robotsParseInput, err error) {
 	return s, err
 }
 
-// parsedFile returns what the clerk knows of a file; it reads it if it is new.
+// parsedFile returns the parsed file s, from the cache if it is there.
 func (c *batchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
 	if f := c.parsedFiles[s]; f != nil {
 		return f
@@ -245,7 +248,8 @@ func (c *batchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
 	return f
 }
 
-// rulesForAgent returns what the file of f says to an agent.
+// rulesForAgent returns the rules of the file f for agent, compiled at most once. s is the input
+// that f was parsed from.
 func (c *batchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseInput, agent string) *robots.Rules {
 	r := f.rulesByAgent[agent]
 	if r == nil {
@@ -256,7 +260,8 @@ func (c *batchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseInput, 
 	return r
 }
 
-// reserveCache makes room for about so many bytes and what goes with them.
+// reserveCache adds bytes, and an overhead of 1 KiB, to the estimated size of the cache, and empties
+// the cache first if it would exceed maxEvaluatorCacheBytes.
 func (c *batchEvaluator) reserveCache(bytes int) {
 	const overhead = 1 << 10
 	if c.cachedBytes += bytes + overhead; c.cachedBytes > maxEvaluatorCacheBytes {

@@ -39,7 +39,7 @@ func TestRobotsEvaluator(t *testing.T) {
 			`{"allowed":false,"rule":"disallow: /","line":6,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null}`},
 		{"google/no URL", `{` + file + `,"agent":"Googlebot","url":"?"}`,
 			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null,` +
-				`"error":"\"?\" is not a URL that robots.txt speaks of: expected https://host/path"}`},
+				`"error":"\"?\" is not a URL that robots.txt applies to: expected https://host/path"}`},
 		{"DELAY-07/without extensions", `{` + file + `,"agent":"x","extensions":false}`,
 			`{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,` + maps + `,"host":null,"clean_url":null}`},
 		{"only the file's values", `{` + file + `,"extensions":true,"url":null}`,

@@ -25,39 +25,41 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-const robotsCheckHelp = `Say for each URL whether robots.txt allows an agent to visit it, and which rule
-on which line decides. The robots.txt of each URL's origin is fetched, once and at
-a polite pace, unless --file names another to judge by.
+const robotsCheckHelp = `Check for each URL whether robots.txt allows an agent to visit it, and print which rule
+on which line decides. The command fetches the robots.txt of each URL's origin, once
+and at a polite pace. With --file it uses that file instead.
 
-One line a URL: the verdict, the URL and the rule, separated by tabs. --explain
-adds the file, the group, every rule that matches with the part of the URL it takes
-("*" under what a wildcard stands for) and why it lost, and what the file asks of pace
-and of AI use. --json writes the same as one JSON object a line.
+It prints one line for each URL: the verdict, the URL and the rule, separated by tabs.
+--explain adds the file, the group, every matching rule with the part of the URL that
+it matches ("*" marks what a wildcard matches) and why it lost, and what the file
+requires about pace and AI use. --json prints the same as one JSON object a line.
 
-YandexDirect and YandexCalendar may fetch what is closed to "*". What YandexBot may
-not fetch is then allowed, and "not for indexing" stands behind the rule.
+YandexDirect and YandexCalendar may fetch URLs that are disallowed for "*". If
+YandexBot may not fetch such a URL, it is allowed, and "not for indexing" follows the
+rule.
 
-A URL is judged in canonical form, as it is before Clean-param: decorum explain says
-what a crawl makes of it. With --dialect google-oss decorum robots batch judges it as
-it is written.
+The command evaluates a URL in its canonical form, before Clean-param. decorum explain
+shows what a crawl does with it. decorum robots batch --dialect google-oss evaluates
+it as written.
 
-Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
-had, 2 wrong usage, 4 interrupted.`
+Exit codes: 0 all URLs are allowed, 3 at least one is disallowed, 1 cannot get a
+robots.txt, 2 wrong usage, 4 interrupted.`
 
 const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
   decorum robots check --agent YandexBot --dialect yandex https://example.com/`
 
-// NewRobotsCommand returns the command robots and its subcommands.
+// NewRobotsCommand returns the command decorum robots and its subcommands.
 func NewRobotsCommand(env *command.Env) *cobra.Command {
-	return command.NewGroup("robots", "Ask robots.txt files", "",
+	return command.NewGroup("robots", "Evaluate, check and compare robots.txt files", "",
 		newCheckCommand(env), newBatchCommand(env), newLintCommand(env), newDiffCommand(env))
 }
 
-// A checkOptions is what somebody asks of robots.txt files.
+// A checkOptions holds the flags of decorum robots check. The other commands of this package use
+// those of its fields whose flags they have.
 type checkOptions struct {
 	env                  *command.Env
-	file, agent, contact string
+	file, agent, contact string // file: a path or a URL; empty: the robots.txt of each URL's origin
 	dialect              string
 	connectToRules       []string
 	allowPrivate         bool
@@ -67,25 +69,26 @@ type checkOptions struct {
 func newCheckCommand(env *command.Env) *cobra.Command {
 	q := checkOptions{env: env}
 	c := &cobra.Command{
-		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
+		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Check whether an agent may visit URLs",
 		Long: robotsCheckHelp, Example: robotsCheckExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error { return q.checkRobots(c.Context(), urls) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
-	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
+	fs.StringVar(&q.agent, "agent", "", "check for the product token `NAME`, or a well-known crawler such as Googlebot-News; required")
+	fs.StringVar(&q.file, "file", "", "use this `FILE`, or the robots.txt at this URL (default: that of each URL's origin)")
 	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
-	fs.BoolVar(&q.explain, "explain", false, "say for each URL all that led to the verdict")
-	fs.BoolVar(&q.asJSON, "json", false, "write what --explain says as JSON, one object a line")
+	fs.BoolVar(&q.explain, "explain", false, "print for each URL all that led to the verdict")
+	fs.BoolVar(&q.asJSON, "json", false, "print what --explain prints as JSON, one object a line")
 	q.addFetchFlags(fs)
 	return c
 }
 
-// checkRobots prints a verdict for each URL.
+// checkRobots prints a verdict for each of urls. It returns ExitCheckFailed if one is disallowed, and
+// the errors of all robots.txt files that it cannot get.
 func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	agent := robots.AgentFromName(q.agent)
 	if agent.Token() == "" {
-		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
+		return usage.Errorf("--agent: %q is not a crawler; expected a product token such as examplebot", q.agent)
 	}
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
@@ -94,7 +97,7 @@ func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
 		if pages[i], err = decorum.ParseURL(s); err != nil {
-			return usage.Errorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
+			return usage.Errorf("%q is not a URL that robots.txt applies to: expected https://host/path", s)
 		}
 	}
 	explain, err := newExplainFunc(q, agent, dialect)
@@ -103,6 +106,7 @@ func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	}
 	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
+	// An origin without its robots.txt gives an error, but the other URLs still get their verdicts.
 	isDisallowed, explainErrs := false, error(nil)
 	for _, u := range pages {
 		e, err := explain(ctx, u)
@@ -124,13 +128,13 @@ func (q checkOptions) checkRobots(ctx context.Context, urls []string) error {
 	return explainErrs
 }
 
-// An explainFunc says what robots.txt says of a URL.
+// An explainFunc returns the verdict of a robots.txt on a URL, with its reasons.
 type explainFunc func(context.Context, decorum.URL) (gate.Explanation, error)
 
-// newExplainFunc returns a judge by a file, by one origin, or by the origin of each
-// URL.
+// newExplainFunc returns a function that explains URLs by the file on disk of --file, by the
+// robots.txt at the URL of --file, or without --file by the robots.txt of each URL's origin.
 func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) (explainFunc, error) {
-	if !hasURLScheme(q.file) && q.file != "" { // on disk
+	if !hasURLScheme(q.file) && q.file != "" { // a file on disk
 		body, err := readRobotsFile(q.file)
 		if err != nil {
 			return nil, err
@@ -145,7 +149,7 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 	if err != nil {
 		return nil, err
 	}
-	var o decorum.Origin // zero: that of each URL
+	var o decorum.Origin // zero: the origin of each URL
 	if q.file != "" {
 		o, err = originOfRobotsURL("--file", q.file)
 	}
@@ -158,7 +162,7 @@ func newExplainFunc(q checkOptions, agent robots.Agent, dialect robots.Dialect) 
 	}, err
 }
 
-// printCheckResult writes what is said of u as the flags ask.
+// printCheckResult writes the result e for the URL u, in the format of the flags.
 func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explanation) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
@@ -184,10 +188,11 @@ func (q checkOptions) printCheckResult(w io.Writer, u decorum.URL, e gate.Explan
 	return b.PrintTo(w)
 }
 
-// writeRobotsExplanation words what led to a verdict.
+// writeRobotsExplanation writes the lines of --explain: the file, the group, the matching rules with
+// the deciding rule first, and what the file requires about AI use and pace.
 func writeRobotsExplanation(b *reporttext.Builder, e gate.Explanation) {
 	b.WriteLineIf(e.SHA256 != "", "  file\tSHA-256 %s", e.SHA256)
-	b.WriteLineIf(e.Group == "", "  group\tnone speaks to the agent")
+	b.WriteLineIf(e.Group == "", "  group\tno group applies to the agent")
 	b.WriteLineIf(e.Group != "", "  group\t%s (%s)",
 		plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLineNumbers))
 	b.WriteLineIf(e.Exempt, "  exempt\trobots.txt itself may always be fetched")
@@ -211,7 +216,8 @@ func writeRobotsExplanation(b *reporttext.Builder, e gate.Explanation) {
 	}
 }
 
-// ruleMatchUnderline marks the part of a path that a rule matches, wildcards by "*".
+// ruleMatchUnderline returns a line that underlines with "^" the part of the path that the rule m
+// matches, with "*" below the parts that wildcards match.
 func ruleMatchUnderline(m robots.MatchingRule) string {
 	marks := []byte(strings.Repeat("^", m.Span.End))
 	for _, w := range m.WildcardSpans {
@@ -222,7 +228,7 @@ func ruleMatchUnderline(m robots.MatchingRule) string {
 	return string(marks)
 }
 
-// lineNumbersText words line numbers.
+// lineNumbersText returns "line 3" or "lines 3, 5".
 func lineNumbersText(numbers []int) string {
 	word := "line "
 	if len(numbers) > 1 {

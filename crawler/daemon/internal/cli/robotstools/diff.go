@@ -19,29 +19,29 @@ import (
 	"github.com/decorum-crawler/decorum/robots/lint"
 )
 
-const robotsDiffHelp = `Compare two versions of a robots.txt by what they mean: order, comments and spelling
-make no difference. For each agent that either file names, and for "*", the rules it
-gains and loses; then delays and sitemaps. An agent without a group of its own has
-the rules of "*".
+const robotsDiffHelp = `Compare two versions of a robots.txt by their meaning: order, comments and spelling
+make no difference. The command prints the rules that each agent gains and loses, for
+the agents that either file names and for "*", and then the changes of delays and
+sitemaps. An agent without its own group has the rules of "*".
 
-With --urls also the URLs that open or close, for each --agent, or without one for
-each agent that either file names: one URL or path a line of the file, "-" for
-standard input.
+With --urls it also prints the URLs that become allowed ("opens") or disallowed
+("closes"), for each --agent, or without --agent for each agent that either file
+names. The file of --urls has one URL or path a line; "-" is standard input.
 
 --json writes all changes of the files as one JSON object on the first line, then one
 object for each URL that opens or closes.
 
-Exit codes: 0 no difference in rules, delays and sitemaps, 3 a difference, 1 a file
-could not be had, 2 wrong usage.`
+Exit codes: 0 no difference in rules, delays and sitemaps, 3 a difference, 1 cannot get
+a file, 2 wrong usage.`
 
 const robotsDiffExample = `  decorum robots diff old.txt new.txt
   decorum robots diff https://example.com/robots.txt new.txt --urls urls.txt --agent Googlebot`
 
-// A diffOptions is what somebody asks of two versions of a robots.txt.
+// A diffOptions holds the flags of decorum robots diff.
 type diffOptions struct {
 	checkOptions
-	urlsFile string
-	agents   []string
+	urlsFile string   // "-" is standard input; empty: no URLs are compared
+	agents   []string // empty: all agents that either file names
 }
 
 func newDiffCommand(env *command.Env) *cobra.Command {
@@ -54,15 +54,16 @@ func newDiffCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&q.urlsFile, "urls", "", "judge the URLs or paths in this `FILE`, one a line; - is standard input")
-	fs.StringArrayVar(&q.agents, "agent", nil, "judge --urls for this agent, a product `NAME`; repeatable")
-	fs.StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the files in")
+	fs.StringVar(&q.urlsFile, "urls", "", "compare the verdicts on the URLs or paths in `FILE`, one a line; - is standard input (default: none)")
+	fs.StringArrayVar(&q.agents, "agent", nil, "compare --urls for the agent `NAME`, a product token; repeatable (default: all agents in the files)")
+	fs.StringVar(&q.dialect, "dialect", "google", "read the files in `DIALECT`: google, yandex or google-oss")
 	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
 	q.addFetchFlags(fs)
 	return c
 }
 
-// diffRobots prints how two files differ.
+// diffRobots prints how the files names[0] and names[1] differ. It returns ExitCheckFailed if they
+// do.
 func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
@@ -70,7 +71,7 @@ func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]s
 	}
 	for _, name := range q.agents {
 		if name != "*" && robots.AgentFromName(name).Token() == "" {
-			return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
+			return usage.Errorf("--agent: %q is not a crawler; expected a product token such as examplebot, or *", name)
 		}
 	}
 	var files [2]*robots.File
@@ -93,6 +94,7 @@ func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]s
 	return err
 }
 
+// printChanges writes the changes of the files, agent by agent, then those of the sitemaps.
 func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(c)
@@ -126,14 +128,14 @@ func (q diffOptions) printChanges(w io.Writer, c lint.FileChanges) error {
 	return err
 }
 
-// An agentRulesChange is what the two files say to one agent.
+// An agentRulesChange holds the rules of both files for one agent.
 type agentRulesChange struct {
 	name     string
 	old, new *robots.Rules
 }
 
-// printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
-// whether there are any.
+// printChangedURLVerdicts prints the URLs of --urls whose verdict differs between the files, and
+// reports whether there are any.
 func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
 	if q.urlsFile == "" {
 		return false, nil
@@ -172,7 +174,8 @@ func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.F
 	return anyChanged, nil
 }
 
-// agentRulesToCompare returns the agents to judge for.
+// agentRulesToCompare returns the agents of --agent, or without that flag the agents that either
+// file names, each once, with their rules.
 func (q diffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
 	names := q.agents
 	if len(names) == 0 {
@@ -190,15 +193,15 @@ func (q diffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChan
 	return agents
 }
 
-// parsePathOrURL reads a URL, or a path of whatever host.
+// parsePathOrURL parses a URL, or a path.
 func parsePathOrURL(s string) (decorum.URL, error) {
-	if strings.HasPrefix(s, "/") {
+	if strings.HasPrefix(s, "/") { // rules match the path alone, so any host will do
 		s = "https://host.invalid" + s
 	}
 	return decorum.ParseURL(s)
 }
 
-// printChangedURL writes one URL that opens or closes for an agent.
+// printChangedURL writes the URL text, which opens or closes for agent, and the rule that decides.
 func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
@@ -212,14 +215,14 @@ func (q diffOptions) printChangedURL(w io.Writer, text, agent string, before, af
 	if after.Allowed {
 		change = "opens"
 	}
-	if after.Rule == "" {
+	if after.Rule == "" { // the rule that decided was removed
 		decisive = before
 	}
 	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, plaintext.ReplaceControlChars(text), plaintext.ReplaceControlChars(decisive.Rule), decisive.Line)
 	return err
 }
 
-// linesNotIn returns what lines has and others has not.
+// linesNotIn returns the elements of lines that others does not contain.
 func linesNotIn(lines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return slices.Contains(others, s) })
 }

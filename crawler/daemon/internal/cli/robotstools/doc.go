@@ -1,8 +1,11 @@
-// Package robotstools is the commands decorum robots check, batch, lint and diff, and decorum
-// sitemap: they read robots.txt files and sitemaps from disk, from standard input or, by visits of
-// a crawler.OnDemandCrawl, from the web. They need no crawl.
+// Package robotstools implements the commands decorum robots check, batch, lint and diff, and decorum
+// sitemap. They read robots.txt files and sitemaps from disk, from standard input or from the web,
+// and need no crawl. A crawler.OnDemandCrawl makes all requests: it fetches a sitemap only if
+// robots.txt allows it, and visits a host only when the host is due.
 //
-// Begin reading at NewRobotsCommand; batchEvaluator answers the lines of robots batch.
-// Package cli calls it. It starts no goroutine but that of command.Env.WithSignalCancel, and
-// has no locks.
+// Begin reading at NewRobotsCommand in check.go and NewSitemapCommand in sitemap.go. batchEvaluator
+// in batch.go answers the lines of robots batch. Packages robots, robots/lint and sitemap decide;
+// this package only loads files and prints. Package cli calls it.
+//
+// The only goroutine is that of command.Env.WithSignalCancel. The package has no locks.
 package robotstools

@@ -14,41 +14,45 @@ import (
 	"github.com/decorum-crawler/decorum/robots/lint"
 )
 
-const robotsLintHelp = `Look at a robots.txt for its author: what crawlers ignore, what does the opposite of
-what it seems, rules that can never win, and what other crawlers read otherwise.
+const robotsLintHelp = `Find mistakes in a robots.txt, for its author: lines that crawlers ignore, lines that do
+the opposite of what they seem to do, rules that can never win, and lines that other
+crawlers read differently.
 
-One line a finding, as compilers write it, with what is there, what a crawler does
-and what was probably meant. An error does not work, a warning works, though hardly
-as meant, a hint does not work everywhere. --json writes one JSON object a finding:
-file, line, severity, requirement, message, effect, advice.
+The command prints each finding on a line, in the format of compilers: the mistake, what
+a crawler does, and what was probably meant. An error has no effect, a warning has an
+effect but probably not the intended one, a hint does not work with every crawler.
+--json writes one JSON object for each finding: file, line, severity, requirement,
+message, effect, advice.
 
-Exit codes: 0 nothing but hints, 3 an error or a warning, 1 the file could not be
-had, 2 wrong usage.`
+Exit codes: 0 only hints, 3 an error or a warning, 1 cannot get the file, 2 wrong
+usage.`
 
 const robotsLintExample = `  decorum robots lint robots.txt
   decorum robots lint --json https://example.com/robots.txt`
 
+// newLintCommand returns the command decorum robots lint.
 func newLintCommand(env *command.Env) *cobra.Command {
 	q := checkOptions{env: env}
 	c := &cobra.Command{
-		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
+		Use: "lint FILE|URL", Short: "Find mistakes in a robots.txt",
 		Long: robotsLintHelp, Example: robotsLintExample, Args: command.ArgsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return q.lintRobots(c.Context(), args[0]) },
 	}
 	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")
-	c.Flags().StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the file in")
+	c.Flags().StringVar(&q.dialect, "dialect", "google", "read the file in `DIALECT`: google or yandex")
 	q.addFetchFlags(c.Flags())
 	return c
 }
 
-// lintRobots prints what is found in the robots.txt of that name.
+// lintRobots prints the findings in the robots.txt name, a file or a URL. It returns ExitCheckFailed
+// if one is worse than a hint.
 func (q checkOptions) lintRobots(ctx context.Context, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
 		return usage.Errorf("--dialect: %w", err)
 	}
 	if dialect == robots.GoogleOSS {
-		return usage.Errorf("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
+		return usage.Errorf("--dialect: robots lint reads only google and yandex; use google-oss with robots check or robots batch")
 	}
 	body, err := q.loadRobotsBody(ctx, dialect, name)
 	if err != nil {
@@ -67,6 +71,8 @@ func (q checkOptions) lintRobots(ctx context.Context, name string) error {
 	return nil
 }
 
+// printLintFinding writes the finding f in the file name. It leaves out the line number of a finding
+// about the whole file.
 func printLintFinding(w io.Writer, asJSON bool, name string, f lint.Finding) error {
 	if asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {

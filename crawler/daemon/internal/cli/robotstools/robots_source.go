@@ -20,31 +20,33 @@ import (
 	"github.com/decorum-crawler/decorum/robots/gate"
 )
 
-// addFetchFlags adds the flags of a command that fetches robots.txt files.
+// addFetchFlags adds the flags of a command that may fetch robots.txt files.
 func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
-	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "send `URL`, a web page or mailto:, as the contact of the requests")
+	fs.StringArrayVar(&q.connectToRules, "connect-to", nil,
+		"for HOST:PORT connect to HOST2:PORT2, `HOST:PORT:HOST2:PORT2` as with curl; repeatable (default: none)")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }
 
-// hasURLScheme reports whether what names a robots.txt is a URL and no file.
+// hasURLScheme reports whether name is a URL, rather than the path of a file.
 func hasURLScheme(name string) bool { return strings.Contains(name, "://") }
 
-// originOfRobotsURL returns whose robots.txt is at an address. what says in errors
-// where the address was given.
+// originOfRobotsURL returns the origin whose robots.txt is at address. It returns a usage error,
+// which begins with argName, if address is not the URL of a robots.txt.
 func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
 	u, err := decorum.ParseURL(address)
 	if err != nil || u != u.Origin().RobotsURL() { // LOC-06
-		return decorum.Origin{}, usage.Errorf("%s: %q is not the place of a robots.txt; expected https://host/robots.txt", argName, address)
+		return decorum.Origin{}, usage.Errorf("%s: %q is not the URL of a robots.txt; expected https://host/robots.txt", argName, address)
 	}
 	return u.Origin(), nil
 }
 
-// maxRobotsFileBytes is how many bytes of a file on disk are looked at, to the end of a line. It
-// is far beyond what a crawler reads, so that what is too large can be seen to be.
+// maxRobotsFileBytes is how many bytes of a file on disk are read, up to the end of a line. It is
+// far more than a crawler reads, so that robots lint can report a file that is too large.
 const maxRobotsFileBytes = 32 * robots.MaxFileBytes
 
-// readRobotsFile reads a robots.txt on disk.
+// readRobotsFile reads the robots.txt in the file name. It cuts a file that is longer than
+// maxRobotsFileBytes at the end of a line.
 func readRobotsFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -61,7 +63,7 @@ func readRobotsFile(name string) ([]byte, error) {
 	return body, nil
 }
 
-// loadRobotsBody reads a robots.txt from disk or from the web.
+// loadRobotsBody reads the robots.txt name, a file or a URL.
 func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
 	if !hasURLScheme(name) {
 		return readRobotsFile(name)
@@ -84,7 +86,7 @@ func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect
 	return v.Response.Body, nil
 }
 
-// newOnDemandCrawl returns what fetches robots.txt files for the agent.
+// newOnDemandCrawl returns a crawl that fetches robots.txt files and evaluates them for agent.
 func (q checkOptions) newOnDemandCrawl(agent robots.Agent, dialect robots.Dialect) (*crawler.OnDemandCrawl, error) {
 	d := q.newProjectFromFlags()
 	if err := d.Check(); err != nil {
@@ -93,7 +95,8 @@ func (q checkOptions) newOnDemandCrawl(agent robots.Agent, dialect robots.Dialec
 	return engine.NewOnDemandCrawl(&d.Project, gate.Config{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
-// newProjectFromFlags returns a project of what the flags of a command that fetches say.
+// newProjectFromFlags returns a project with the settings of the flags of addFetchFlags. Its only
+// seed makes the project valid; no command visits it.
 func (q checkOptions) newProjectFromFlags() *project.File {
 	d := project.NewFile()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
@@ -102,7 +105,7 @@ func (q checkOptions) newProjectFromFlags() *project.File {
 	return d
 }
 
-// openFileOrStdin opens a file; "-" is standard input. what says in errors what is to be read.
+// openFileOrStdin opens the file name; "-" is stdin. what names the contents in errors.
 func openFileOrStdin(stdin io.Reader, name, what string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(stdin), nil

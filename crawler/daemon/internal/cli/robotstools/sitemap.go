@@ -28,44 +28,46 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const sitemapHelp = `List what a sitemap lists, as JSON Lines. It may be XML, plain text, an index, an RSS
-or Atom feed, compressed with gzip or not: its content decides. SITEMAP is a file, "-"
-for standard input, or a URL, which is fetched as a crawl would: only if robots.txt
-allows it, and no sooner than its host is due.
+const sitemapHelp = `List the entries of a sitemap as JSON Lines. A sitemap may be XML, plain text, an index,
+or an RSS or Atom feed, and may be compressed with gzip; the command detects the format
+by the content. SITEMAP is a file, "-" for standard input, or a URL. The command
+fetches a URL as a crawl would: only if robots.txt allows it, and when its host is due.
 
-An entry has
-  url            in canonical form
-  index          whether it is another sitemap
-  priority       0.5 if the sitemap does not say
+The fields of an entry are
+  url            the URL in canonical form
+  index          whether the entry is another sitemap
+  priority       the priority; 0.5 if the sitemap has none
   lastmod, changefreq
-                 only if the sitemap says
-  outside        true if sitemaps.org does not let a sitemap at this place list the
-                 URL: it is of another origin, or above the sitemap's directory. It
-                 may be listed all the same if the robots.txt of its origin names
-                 the sitemap; --strict leaves out what is outside and not so named
-  sitemap        the URL of the sitemap, unless it is a file
+                 the values in the sitemap; absent if it has none
+  outside        true if sitemaps.org does not permit a sitemap at this URL to list
+                 the entry, which has another origin or is above the sitemap's
+                 directory. If the robots.txt of the entry's origin names the
+                 sitemap, the entry is permitted all the same; --strict leaves out
+                 the entries that are not
+  sitemap        the URL of the sitemap; absent for a file
 
-What is wrong is said on standard error; what can be read is printed all the same.
---follow goes on with the sitemaps that an index lists: three levels deep, each once,
-at most 10,000. A sitemap may have 50 MiB and 50,000 entries.
+Mistakes in a sitemap are reported on standard error; all readable entries are printed.
+--follow also lists the sitemaps of an index: up to three levels deep, each once, at
+most 10,000. A sitemap may have 50 MiB and 50,000 entries.
 
-Exit codes: 0 all is well, 1 something is wrong with a sitemap or it could not be
-had, 2 wrong usage, 4 interrupted.`
+Exit codes: 0 no mistakes, 1 a sitemap has mistakes or cannot be fetched, 2 wrong
+usage, 4 interrupted.`
 
 const sitemapExample = `  decorum sitemap https://example.com/sitemap.xml | jq -r .url
   decorum sitemap --follow https://example.com/sitemap-index.xml > entries.jsonl
   decorum sitemap --base https://example.com/sitemap.xml --strict sitemap.xml.gz
   curl -s https://example.com/feed | decorum sitemap --limit 10 -`
 
-// A sitemapOptions is what somebody asks of a sitemap.
+// A sitemapOptions holds the flags of decorum sitemap.
 type sitemapOptions struct {
 	checkOptions
-	projectFlags                  []*pflag.Flag
-	baseURL                       string
+	projectFlags                  []*pflag.Flag // flags that set fields of the project
+	baseURL                       string        // URL of a sitemap in a file; empty: not known
 	followIndexes, strictLocation bool
-	limit                         int
+	limit                         int // of printed entries; 0: no limit
 }
 
+// NewSitemapCommand returns the command decorum sitemap.
 func NewSitemapCommand(env *command.Env) *cobra.Command {
 	q := sitemapOptions{checkOptions: checkOptions{env: env}}
 	c := &cobra.Command{
@@ -76,16 +78,17 @@ func NewSitemapCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	fs.BoolVar(&q.followIndexes, "follow", false, "list what the sitemaps of an index list, too")
-	fs.BoolVar(&q.strictLocation, "strict", false, "leave out URLs that are not for this sitemap to list")
-	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
-	fs.StringVar(&q.baseURL, "base", "", "`URL` that a file is, or will be, found at")
+	fs.BoolVar(&q.followIndexes, "follow", false, "also list the entries of the sitemaps in an index")
+	fs.BoolVar(&q.strictLocation, "strict", false, "leave out entries that this sitemap is not permitted to list")
+	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit (default 0)")
+	fs.StringVar(&q.baseURL, "base", "", "treat a sitemap in a file as if it were at `URL` (default: unknown)")
 	q.projectFlags = project.AddFieldFlags(fs, "agent", "delay", "dialect")
 	q.addFetchFlags(fs)
 	return c
 }
 
-// listSitemap prints what the sitemap of that name lists.
+// listSitemap prints the entries of the sitemap name, a file or a URL, and with --follow those of
+// the sitemaps below it.
 func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name string) error {
 	c, err := q.newSitemapCrawl()
 	if err != nil {
@@ -99,8 +102,9 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	lister := &sitemapLister{
 		options: q, crawl: c, out: out, encoder: jsonline.NewEncoder(out), seenSitemaps: map[decorum.URL]bool{},
 	}
+	// The first sitemap is a file or a URL; those that it lists are URLs.
 	if !hasURLScheme(name) {
-		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // a read from standard input cannot be cancelled
 		in, openErr := openFileOrStdin(stdin, name, "sitemap")
 		if openErr != nil {
 			return openErr
@@ -126,16 +130,17 @@ func (q sitemapOptions) listSitemap(ctx context.Context, stdin io.Reader, name s
 	return nil
 }
 
-// sitemapURL returns the URL of the sitemap, zero if it is a file and nobody says.
+// sitemapURL returns the URL of the sitemap name: name itself, or --base if name is a file. It is
+// zero for a file without --base.
 func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 	argName, address := "--base", q.baseURL
 	switch {
 	case hasURLScheme(name) && q.baseURL != "":
-		return decorum.URL{}, usage.Errorf("--base: says where a file is to be found, and %q is no file", name)
+		return decorum.URL{}, usage.Errorf("--base is the URL of a sitemap in a file, but %q is already a URL", name)
 	case hasURLScheme(name):
 		argName, address = "SITEMAP", name
 	case q.baseURL == "" && q.strictLocation:
-		return decorum.URL{}, usage.Errorf("--strict: which URLs a file may list depends on where it is found; set --base")
+		return decorum.URL{}, usage.Errorf("--strict: the URLs that a sitemap may list depend on its own URL; set --base")
 	case q.baseURL == "":
 		return decorum.URL{}, nil
 	}
@@ -146,18 +151,18 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 	return u, nil
 }
 
-// maxSitemapBytes is how many bytes of a sitemap are read, decompressed: as
-// many as sitemaps.org allows.
+// maxSitemapBytes is the largest decompressed size of a sitemap that is read, in bytes: the limit of
+// sitemaps.org.
 const maxSitemapBytes = 50 << 20
 
-// newSitemapCrawl returns what fetches the sitemaps.
+// newSitemapCrawl returns a crawl that fetches sitemaps with the settings of the flags.
 func (q sitemapOptions) newSitemapCrawl() (*crawler.OnDemandCrawl, error) {
 	if q.limit < 0 {
-		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
+		return nil, usage.Errorf("--limit: %d is negative", q.limit)
 	}
 	d := q.newProjectFromFlags()
 	d.Fetch.ContentTypes = nil
-	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
+	d.Fetch.MaxBody = maxSitemapBytes + 1 // one byte more shows that a sitemap is too large
 	if err := project.ApplyFieldFlags(d, q.projectFlags); err != nil {
 		return nil, err
 	}
@@ -171,36 +176,36 @@ func (q sitemapOptions) newSitemapCrawl() (*crawler.OnDemandCrawl, error) {
 	return engine.NewOnDemandCrawl(&d.Project, gateConfig)
 }
 
-// Bounds of a listing.
+// Limits of a listing.
 const (
-	maxSitemaps           = 10_000 // that are read
-	maxSitemapIndexDepth  = 3      // of indexes
-	maxSitemapRedirects   = 5      // to one sitemap
-	maxPrintedEntryErrors = 20     // of one sitemap that are told
+	maxSitemaps           = 10_000 // sitemaps read in all
+	maxSitemapIndexDepth  = 3      // indexes above a sitemap
+	maxSitemapRedirects   = 5      // redirects to one sitemap
+	maxPrintedEntryErrors = 20     // errors printed for one sitemap
 )
 
-// A sitemapLister prints what sitemaps list.
+// A sitemapLister prints the entries of sitemaps, one sitemap after the other.
 type sitemapLister struct {
 	options        sitemapOptions
 	crawl          *crawler.OnDemandCrawl
 	out            *bufio.Writer
-	encoder        *json.Encoder // to out
-	hasProblems    bool          // with a sitemap
-	isLimitReached bool          // by --limit
-	writtenEntries int           // of lines
+	encoder        *json.Encoder // writes to out
+	hasProblems    bool          // printProblem was called
+	isLimitReached bool          // --limit entries were written
+	writtenEntries int
 
-	pending      []pendingSitemap
-	seenSitemaps map[decorum.URL]bool
+	pending      []pendingSitemap     // sitemaps to fetch, in order
+	seenSitemaps map[decorum.URL]bool // sitemaps that were ever in pending
 }
 
-// A pendingSitemap is a sitemap that is to be read.
+// A pendingSitemap is a sitemap to fetch.
 type pendingSitemap struct {
 	url            decorum.URL
-	indexDepth     int           // of indexes above it
-	redirectedFrom []decorum.URL // what redirected to it, from the first on
+	indexDepth     int           // number of indexes above it
+	redirectedFrom []decorum.URL // URLs that redirected to it, the first first
 }
 
-// urlBeforeRedirects returns the URL by which the sitemap was named: where redirects began.
+// urlBeforeRedirects returns the URL that named the sitemap, before any redirect.
 func (f pendingSitemap) urlBeforeRedirects() decorum.URL {
 	if len(f.redirectedFrom) > 0 {
 		return f.redirectedFrom[0]
@@ -208,7 +213,7 @@ func (f pendingSitemap) urlBeforeRedirects() decorum.URL {
 	return f.url
 }
 
-// A listedSitemapEntry is one line of output.
+// A listedSitemapEntry is one line of output. sitemapHelp documents its fields.
 type listedSitemapEntry struct {
 	URL             string    `json:"url"`
 	IsSitemap       bool      `json:"index"`
@@ -219,10 +224,11 @@ type listedSitemapEntry struct {
 	Sitemap         string    `json:"sitemap,omitempty"`
 }
 
-// hasNext reports whether there is a sitemap to read.
+// hasNext reports whether a sitemap is left to fetch and --limit is not reached.
 func (l *sitemapLister) hasNext() bool { return len(l.pending) > 0 && !l.isLimitReached }
 
-// enqueue has a sitemap read, unless it has been or there are too many.
+// enqueue adds the sitemap f to pending. It skips a sitemap that was added before, and reports one
+// that is beyond a limit or redirects in a circle.
 func (l *sitemapLister) enqueue(f pendingSitemap) {
 	switch {
 	case slices.Contains(f.redirectedFrom, f.url):
@@ -240,13 +246,14 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 	}
 }
 
-// printProblem says what is wrong with a sitemap.
+// printProblem writes a problem with the sitemap name to standard error.
 func (l *sitemapLister) printProblem(name string, err error) {
 	l.hasProblems = true
 	fmt.Fprintln(l.options.env.Stderr, "decorum:", plaintext.ReplaceControlChars(name+": "+err.Error()))
 }
 
-// fetchAndPrintNext fetches and reads the next sitemap. The error is one of writing.
+// fetchAndPrintNext fetches the next sitemap and prints its entries. It reports problems with the
+// sitemap by printProblem, and returns only errors of writing.
 func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 	f := l.pending[0]
 	l.pending = l.pending[1:]
@@ -254,7 +261,7 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 	v, err := l.crawl.Visit(ctx, f.url)
 	switch {
 	case ctx.Err() != nil:
-		return nil // the command says why
+		return nil // listSitemap reports the signal
 	case err != nil:
 		l.printProblem(name, err)
 		return nil
@@ -270,8 +277,11 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 	return l.printAndFollowEntries(v.OpenBody(), name, f)
 }
 
-// printAndFollowEntries prints what a sitemap lists, and says what is wrong with it.
+// printAndFollowEntries prints the entries of the sitemap f, which r contains, and reports its
+// problems under name. It returns only errors of writing.
 func (l *sitemapLister) printAndFollowEntries(r io.Reader, name string, f pendingSitemap) error {
+	// Print the entries as they are read, and keep the first errors for later: a file that turns
+	// out not to be a sitemap gets one error instead.
 	var printErr error
 	var entryErrs []sitemap.EntryError
 	more := 0
@@ -294,24 +304,25 @@ func (l *sitemapLister) printAndFollowEntries(r io.Reader, name string, f pendin
 	case printErr != nil:
 		return printErr
 	case errors.Is(err, sitemap.ErrNotSitemap):
-		entryErrs, more = nil, 0 // it was not meant for us
+		entryErrs, more = nil, 0 // err says it all
 	}
 	for _, entryErr := range entryErrs {
 		l.printProblem(name, entryErr)
 	}
 	if more > 0 {
-		l.printProblem(name, fmt.Errorf("and %d more of the kind", more))
+		l.printProblem(name, fmt.Errorf("and %d more errors", more))
 	}
 	if err != nil {
-		l.printProblem(name, errors.New(engine.InnerErrorText(err))) // its name is said already
+		l.printProblem(name, errors.New(engine.InnerErrorText(err))) // printProblem adds the name
 	}
 	return l.out.Flush()
 }
 
-// errEntryLimit ends a listing that has as many lines as were asked for.
+// errEntryLimit ends the reading of a sitemap when --limit entries are printed.
 var errEntryLimit = errors.New("the limit is reached")
 
-// printAndFollowEntry prints one entry.
+// printAndFollowEntry prints the entry e of the sitemap f, and with --follow enqueues it if it is a
+// sitemap. It returns errEntryLimit after the last entry that --limit permits.
 func (l *sitemapLister) printAndFollowEntry(e sitemap.Entry, f pendingSitemap) error {
 	if e.IsSitemap && l.options.followIndexes {
 		l.enqueue(pendingSitemap{url: e.URL, indexDepth: f.indexDepth + 1})
@@ -330,8 +341,8 @@ func (l *sitemapLister) printAndFollowEntry(e sitemap.Entry, f pendingSitemap) e
 	return nil
 }
 
-// crossSubmitChecker returns a func that reports whether the robots.txt of an origin
-// names the sitemap at u, as far as it has been fetched.
+// crossSubmitChecker returns a function that reports whether the robots.txt of an origin names the
+// sitemap at u. It knows only robots.txt files that have been fetched.
 func (l *sitemapLister) crossSubmitChecker(u decorum.URL) func(decorum.Origin) bool {
 	namesByOrigin := map[decorum.Origin]bool{}
 	return func(o decorum.Origin) bool {

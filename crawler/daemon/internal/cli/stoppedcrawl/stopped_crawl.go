@@ -21,20 +21,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A Crawl is one that nobody runs at the moment, opened to be looked into.
-// Opening and closing it changes nothing of it: after a crash, its hosts rest
-// as long as if the crawl went on at that moment, and that is kept too.
+// A Crawl is the open state of a crawl that no process runs. It implements api.Inspector.
 //
-// It is an api.Inspector.
+// Opening and closing it does not change what the crawl will do. After a crash, the first open
+// makes the hosts wait as a resumed crawl would, and a later resume honours that wait too.
 type Crawl struct {
 	inspect.Inspector
 	Dir           datadir.StateDir
 	env           *command.Env
-	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
+	directoryLock *datadir.DirectoryLock // nil if the directory holds no crawl; the stores are then empty
 }
 
-// OpenAndDo opens the crawl in a directory for as long as do works with it, or until
-// a signal ends that.
+// OpenAndDo opens the crawl in the directory name, calls do with it and closes it. A signal cancels
+// the context of do; the error then has the exit code ExitStopped.
 func OpenAndDo(ctx context.Context, env *command.Env, name string, do func(context.Context, *Crawl) error) error {
 	k, err := Open(env, name)
 	if err != nil {
@@ -43,7 +42,8 @@ func OpenAndDo(ctx context.Context, env *command.Env, name string, do func(conte
 	return k.UseAndClose(ctx, env, do)
 }
 
-// UseAndClose calls do with the crawl until a signal ends that, and closes the crawl.
+// UseAndClose calls do with the crawl and closes the crawl. A signal cancels the context of do; the
+// error then has the exit code ExitStopped.
 func (k *Crawl) UseAndClose(ctx context.Context, env *command.Env, do func(context.Context, *Crawl) error) (err error) {
 	ctx, stop := env.WithSignalCancel(ctx)
 	defer stop()
@@ -54,7 +54,8 @@ func (k *Crawl) UseAndClose(ctx context.Context, env *command.Env, do func(conte
 	return errors.Join(err, k.Close())
 }
 
-// Open opens the crawl in a directory. Close must be called in the end.
+// Open opens the crawl in the directory name with the project that is saved there. The caller must
+// call Close. Open fails if the directory holds no crawl or another process uses it.
 func Open(env *command.Env, name string) (*Crawl, error) {
 	dir := datadir.StateDir(name)
 	if err := dir.RequireCrawl(); err != nil {
@@ -64,13 +65,13 @@ func Open(env *command.Env, name string) (*Crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Store.Path = name // it may have been moved since
+	d.Store.Path = name // the directory may have been moved since
 	return OpenProject(env, d.Project)
 }
 
-// OpenProject opens the crawl in the project's directory as the project is now, which
-// may not be as it was when the crawl was started last. Where there is none, it
-// is as before its first visit.
+// OpenProject opens the crawl in the directory p.Store.Path with the project p, which may differ
+// from the one the crawl last ran with. If the directory holds no crawl, OpenProject returns a Crawl
+// without URLs and visits, and does not create the directory.
 func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 	k := &Crawl{Inspector: inspect.Inspector{Name: "the crawl in " + p.Store.Path, Project: p, AsOf: time.Now()}, Dir: datadir.StateDir(p.Store.Path), env: env}
 	k.Scope = sync.OnceValue(k.scopeOrWarn)
@@ -83,6 +84,7 @@ func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
+	// The project's rules, which explain and add URLs.
 	gateConfig, err := p.GateConfig()
 	if err == nil {
 		k.ParamCleaner, err = p.ParamCleaner()
@@ -99,7 +101,8 @@ func OpenProject(env *command.Env, p project.Project) (_ *Crawl, err error) {
 	return k, nil
 }
 
-// openStores opens the crawl's stores, which nobody else may have open.
+// openStores locks the data directory and opens the crawl's stores. Close closes what it has opened
+// when it fails.
 func (k *Crawl) openStores() (err error) {
 	if k.directoryLock, err = k.Dir.Lock(); err != nil {
 		return err
@@ -109,9 +112,10 @@ func (k *Crawl) openStores() (err error) {
 	return err
 }
 
-// Close closes the stores, and lets others crawl from the directory.
+// Close closes the stores and unlocks the data directory.
 func (k *Crawl) Close() (err error) {
-	for _, s := range []storage.NoteStore{k.FrontierStore, k.RobotsStore} { // in this order: see OpenBoltFrontier
+	// The frontier flushes the robots store before itself (see OpenBoltFrontier), so it closes first.
+	for _, s := range []storage.NoteStore{k.FrontierStore, k.RobotsStore} {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
@@ -122,7 +126,7 @@ func (k *Crawl) Close() (err error) {
 	return err
 }
 
-// loadScope works out the scope, for which all seeds are read.
+// loadScope returns the scope of the project. It reads all seeds, and the files that list them.
 func (k *Crawl) loadScope() (*frontier.Scope, error) {
 	cfg, err := k.Project.ScopeConfig()
 	if err != nil {
@@ -132,18 +136,19 @@ func (k *Crawl) loadScope() (*frontier.Scope, error) {
 	return frontier.NewScope(cfg, seedPerOrigin), err
 }
 
-// scopeOrWarn returns the scope. Where that fails, since a file of seeds is gone for example,
-// answers lack what is out of scope.
+// scopeOrWarn returns the scope of the project. If that fails, for example because a file of seeds
+// is gone, it logs a warning and returns nil; answers then do not say which URLs are out of scope.
 func (k *Crawl) scopeOrWarn() *frontier.Scope {
 	scope, err := k.loadScope()
 	if err != nil {
-		k.env.Log.Warn("what is out of scope cannot be told", "why", err)
+		k.env.Log.Warn("cannot determine which URLs are out of scope", "why", err)
 		return nil
 	}
 	return scope
 }
 
-// AddURLs is part of api.Inspector. It returns nil if nothing can be added.
+// AddURLs implements api.Inspector. It returns a nil result if the scope cannot be loaded, and then
+// adds no URL.
 func (k *Crawl) AddURLs(ctx context.Context, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	scope, err := k.loadScope()
 	if err != nil {

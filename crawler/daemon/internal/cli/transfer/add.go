@@ -22,27 +22,31 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass what every URL found by the crawl
-passes: those out of the project's scope are refused, those seen before are passed
-over. A crawl that runs visits them ahead of links, when robots.txt allows it and
-their hosts are due; so does decorum crawl --resume with one that does not.
+const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass the same checks as URLs that the crawl
+finds: URLs out of the project's scope are refused, and known URLs are skipped. A
+running crawl visits the new URLs before links, as soon as robots.txt allows it and
+their hosts are due. For a stopped crawl, decorum crawl --resume does.
 
-With - as the only argument URLs are read from standard input, one a line; a line
-that begins with { is an object, of which url, depth and referrer are read.
+With - as the only argument, the command reads URLs from standard input, one a line.
+It reads a line that begins with { as a JSON object with the fields url, depth and
+referrer.
 
-It prints how many were new, known and refused, and why. Exit code 1: some lines
-were no URLs; all others have been added.`
+The command prints how many URLs were new, known and refused, and why. Exit code 1:
+some lines were not URLs; all others were added.`
 
 const frontierAddExample = `  decorum frontier add https://example.com/new https://example.com/also
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
+// NewAddCommand returns the command decorum frontier add.
 func NewAddCommand(env *command.Env) *cobra.Command {
 	var q crawlaccess.CrawlTargetFlags
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
 		Example: frontierAddExample, Args: command.ArgsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
+			// A URL on the command line that is invalid is wrong usage, and nothing is added. Lines
+			// of standard input are checked one by one.
 			for _, u := range urls {
 				if _, err := decorum.ParseURL(u); err != nil && (u != "-" || len(urls) > 1) {
 					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
@@ -55,7 +59,7 @@ func NewAddCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// addToFrontier queues urls, or the lines of stdin if the URL is -.
+// addToFrontier queues urls, or the lines of stdin if the only URL is -, and prints the result.
 func addToFrontier(ctx context.Context, q *crawlaccess.CrawlTargetFlags, stdin io.Reader, urls []string) error {
 	return q.Do(ctx, func(ctx context.Context, crawl api.Inspector) error {
 		lines := sliceLines(urls)
@@ -67,7 +71,7 @@ func addToFrontier(ctx context.Context, q *crawlaccess.CrawlTargetFlags, stdin i
 			return addErr
 		}
 		if addErr == nil && result.InvalidLines > 0 {
-			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
+			addErr = fmt.Errorf("%d lines were not URLs that a crawl can visit", result.InvalidLines)
 		}
 		if q.Format == "json" {
 			return errors.Join(addErr, jsonline.WriteIndented(q.Env.Stdout, result))
@@ -76,7 +80,7 @@ func addToFrontier(ctx context.Context, q *crawlaccess.CrawlTargetFlags, stdin i
 	})
 }
 
-// printAddURLsResult says what became of the URLs.
+// printAddURLsResult prints how many URLs were new, known and refused, and the reasons of refusals.
 func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
 	var p reporttext.Builder
 	p.WriteLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
@@ -86,7 +90,7 @@ func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
 	return p.PrintTo(w)
 }
 
-// sliceLines yields each of all.
+// sliceLines yields the strings in all.
 func sliceLines(all []string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, line := range all {
@@ -97,8 +101,8 @@ func sliceLines(all []string) iter.Seq2[string, error] {
 	}
 }
 
-// urlLines yields the lines of r without their ends. One that is too long to
-// be a URL is yielded as one that is none. An error is yielded last.
+// urlLines yields the lines of r, trimmed of white space. It yields "(too long)", an invalid URL,
+// for a line that is longer than any URL, and an error of reading last.
 func urlLines(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		lines := bufio.NewReaderSize(r, 1<<16)
@@ -118,14 +122,16 @@ func urlLines(r io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// readInBackground yields what from yields, which is so many ahead at most, until ctx is
-// done: a terminal may have no more to say, and cannot be told that nobody listens.
+// readInBackground yields what from yields until ctx is done. A goroutine reads from, at most ahead
+// lines in advance, so that a signal ends the command even while a read from a terminal blocks;
+// such a read cannot be cancelled.
 func readInBackground(ctx context.Context, ahead int, from iter.Seq2[string, error]) iter.Seq2[string, error] {
 	type lineOrError struct {
 		line string
 		err  error
 	}
 	return func(yield func(string, error) bool) {
+		// The goroutine reads until the input ends or the consumer stops.
 		lines, stopped := make(chan lineOrError, ahead), make(chan struct{})
 		defer close(stopped)
 		go func() {

@@ -14,15 +14,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-const frontierCompactHelp = `Write the files of a crawl's state anew, without what is free in them: files do
-not shrink by themselves when a crawl has worked off its queues. decorum frontier
-stats says how much is free. The disk must have room for the new files beside the
-old ones, which stay as they are until the new ones are whole.`
+const frontierCompactHelp = `Rewrite the files of a crawl's state without their free space, because files do not
+shrink by themselves when the queues of a crawl become shorter. decorum frontier
+stats prints how much is free. The disk must have space for the new files beside the
+old ones, which stay unchanged until the new ones are complete.`
 
+// NewCompactCommand returns the command decorum frontier compact.
 func NewCompactCommand(env *command.Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
-		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
+		Use: "compact", Short: "Free the unused space in a crawl's files", Long: frontierCompactHelp,
 		Example: "  decorum frontier compact --data decorum-data", Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return compactFrontier(env.Stdout, datadir.StateDir(dataDir)) },
 	}
@@ -30,6 +31,8 @@ func NewCompactCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
+// compactFrontier rewrites the store files of the crawl in dir and prints their sizes. It fails if a
+// process uses the crawl, or if the crawl's state is in Redis.
 func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 	if err := dir.RequireCrawl(); err != nil {
 		return err
@@ -42,6 +45,7 @@ func compactFrontier(w io.Writer, dir datadir.StateDir) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	// Rewrite one file after the other; an error leaves both files whole.
 	for _, name := range []string{datadir.StoreFile, datadir.RobotsFile} {
 		before, err := os.Stat(dir.Path(name))
 		if err != nil {

@@ -22,24 +22,26 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const frontierExportHelp = `Write all that is needed to move a crawl to another store, as JSON Lines, which
-decorum frontier import reads. Nobody may be at work on the crawl. Each line has a type:
+const frontierExportHelp = `Write a whole crawl as JSON Lines, which decorum frontier import reads into another
+store. No process may be using the crawl. Each line has a type:
 
-  export  the first: the format of what follows (1), and the project as YAML
-  origin  an origin, until when it is held, and the clock of its host, which is the
+  export  the first line: the format of the export (1), and the project as YAML
+  origin  an origin, until when it is held, and the timing of its host, which is the
           same on the lines of all origins of the host; durations in nanoseconds
   url     a URL of that origin that is queued, resting or parked, within each state
-          in the order in which it would be visited
-  seen    fingerprints of URLs of that origin that were ever queued: 64 bits of
-          FNV-1a over path and query and, of what is not asked for by GET, a line
+          in the order in which the crawl would visit it
+  seen    fingerprints of all URLs of that origin that were ever queued: 64 bits of
+          FNV-1a over the path and query and, for methods other than GET, a line
           feed, the method, a line feed and the body; big-endian, in base64
-  note    what is kept under a key for an origin, or, without one, for the crawl,
-          in the store named: frontier, or robots for the robots.txt files
-  end     the last: how many of each there were. A file without it is cut short
+  note    a value that the named store (frontier, or robots for the robots.txt files)
+          keeps under a key for an origin, or without an origin for the crawl
+  end     the last line: the number of lines of each type, by which import detects
+          that an export is truncated
 
-Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
-fingerprints, value.`
+Fields whose bytes need not be text are in base64: context, body, etag,
+last_modified, memo, fingerprints, value.`
 
+// NewExportCommand returns the command decorum frontier export.
 func NewExportCommand(env *command.Env) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
@@ -51,7 +53,7 @@ func NewExportCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// The lines of an export, but for api.FrontierURL.
+// The lines of an export. A line of type url is an api.FrontierURL.
 type (
 	exportHeader struct {
 		Type          string    `json:"type"`
@@ -63,13 +65,13 @@ type (
 		Type      string       `json:"type"`
 		Origin    string       `json:"origin"`
 		HeldUntil time.Time    `json:"hold,omitzero"`
-		Suspended bool         `json:"dormant,omitempty"`
+		Suspended bool         `json:"dormant,omitempty"` // the crawl does not wait for HeldUntil
 		Host      exportedHost `json:"host"`
 	}
 	exportedHost struct {
 		Name                string        `json:"name"`
 		Due                 time.Time     `json:"due,omitzero"`
-		Delay               time.Duration `json:"gap_ns"`
+		Delay               time.Duration `json:"gap_ns"` // storage.HostState.LostVisitDelay
 		Slots               int           `json:"slots"`
 		ConsecutiveFailures int           `json:"strikes"`
 		EncodedStats        []byte        `json:"memo,omitempty"`
@@ -77,12 +79,12 @@ type (
 	exportedSeenFingerprints struct {
 		Type         string `json:"type"`
 		Origin       string `json:"origin"`
-		Fingerprints []byte `json:"fingerprints"`
+		Fingerprints []byte `json:"fingerprints"` // 8 bytes each, big-endian
 	}
 	exportedNote struct {
 		Type      string `json:"type"`
-		StoreName string `json:"store"`
-		Origin    string `json:"origin,omitempty"`
+		StoreName string `json:"store"`            // frontier or robots
+		Origin    string `json:"origin,omitempty"` // empty: a note of the crawl
 		Key       string `json:"key"`
 		Value     []byte `json:"value"`
 	}
@@ -95,12 +97,13 @@ type (
 	}
 )
 
-// exportFormat is that of the lines. Who reads them knows no other.
+// exportFormat is the version of the format. import accepts no other version.
 const exportFormat = 1
 
-// maxFingerprintsPerLine is how many fingerprints a line has at most.
+// maxFingerprintsPerLine is the largest number of fingerprints in a line of type seen.
 const maxFingerprintsPerLine = 1024
 
+// exportFrontier writes the crawl in dataDir to standard output.
 func exportFrontier(ctx context.Context, env *command.Env, dataDir string) error {
 	return stoppedcrawl.OpenAndDo(ctx, env, dataDir, func(ctx context.Context, k *stoppedcrawl.Crawl) error {
 		text, err := os.ReadFile(k.Dir.Path(datadir.ProjectFile))
@@ -110,6 +113,8 @@ func exportFrontier(ctx context.Context, env *command.Env, dataDir string) error
 		w := bufio.NewWriterSize(env.Stdout, 1<<16)
 		x := &exporter{Crawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
 		x.writeLine(exportHeader{"export", exportFormat, k.AsOf.UTC(), string(text)})
+		// The lock of the directory does not stop other processes on a crawl in Redis: compare the
+		// counts before and after.
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
 		x.writeStoredNotes(ctx, k.RobotsStore, "robots")
@@ -121,16 +126,16 @@ func exportFrontier(ctx context.Context, env *command.Env, dataDir string) error
 	})
 }
 
-// A exporter writes lines until something fails. Of what it writes it holds
-// no more than the names of origins.
+// An exporter writes lines until the first error. In memory it holds only the names of the origins,
+// not what it writes.
 type exporter struct {
 	*stoppedcrawl.Crawl
 	encoder *json.Encoder
-	totals  exportTotals
-	err     error
+	totals  exportTotals // of the lines written so far
+	err     error        // the first error; no line follows it
 }
 
-// writeLine writes a line, and reports whether all went well so far.
+// writeLine writes the line v unless there was an error before. It reports whether there is none.
 func (x *exporter) writeLine(v any) bool {
 	if x.err == nil {
 		x.err = x.encoder.Encode(v)
@@ -138,16 +143,17 @@ func (x *exporter) writeLine(v any) bool {
 	return x.err == nil
 }
 
-// keepFirstError takes note of an error of a store.
+// keepFirstError sets x.err to err if it is the first error.
 func (x *exporter) keepFirstError(err error) {
 	x.err = cmp.Or(x.err, err)
 }
 
-// errCrawlInUse refuses to write what is not of one moment.
-var errCrawlInUse = errors.New("others are at work on this crawl: stop them first; what they had in hand " +
-	"is free when their leases have run out (store.redis.lease)")
+// errCrawlInUse says that the state changes during the export, which would then be inconsistent.
+var errCrawlInUse = errors.New("other processes are using this crawl: stop them first; their visits in flight " +
+	"are released when their leases expire (store.redis.lease)")
 
-// countsIfIdle returns how much the store holds, which must not change: nothing is leased.
+// countsIfIdle returns the numbers of queued, resting, parked and seen URLs. It records
+// errCrawlInUse if a URL is leased.
 func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 	c, err := x.FrontierStore.Counts(ctx)
 	x.keepFirstError(err)
@@ -157,7 +163,7 @@ func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 	return [...]int{c.QueuedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
 }
 
-// listOrigins returns the origins of a store.
+// listOrigins returns the origins of the store s.
 func (x *exporter) listOrigins(ctx context.Context, s storage.OriginLister) (names []decorum.Origin) {
 	x.keepFirstError(s.OriginNames(ctx, func(o decorum.Origin) bool {
 		names = append(names, o)
@@ -166,7 +172,7 @@ func (x *exporter) listOrigins(ctx context.Context, s storage.OriginLister) (nam
 	return names
 }
 
-// writeFrontier writes the frontier's store, origin by origin.
+// writeFrontier writes the frontier's store, origin by origin, and then its notes.
 func (x *exporter) writeFrontier(ctx context.Context) {
 	for _, name := range x.listOrigins(ctx, x.FrontierStore) {
 		if x.err != nil {
@@ -178,6 +184,7 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		h := o.HostState
 		x.writeLine(exportedOrigin{"origin", name.String(), o.HeldUntil, o.Suspended,
 			exportedHost{name.Host(), h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures, h.EncodedStats}})
+		// All URLs before the fingerprints, as importer.flushBatch needs them.
 		for state := range inspect.StateNames {
 			x.keepFirstError(x.FrontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := inspect.ToAPIFrontierURL(&e, storage.EntryState(state), at)
@@ -191,7 +198,7 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 	x.writeStoredNotes(ctx, x.FrontierStore, "frontier")
 }
 
-// writeFingerprints writes the fingerprints of an origin, many on a line.
+// writeFingerprints writes the fingerprints of the origin o, maxFingerprintsPerLine a line.
 func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 	var chunk []byte
 	flush := func() bool {
@@ -207,9 +214,10 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 	flush()
 }
 
-// writeStoredNotes writes what a store keeps for its origins.
+// writeStoredNotes writes the notes of the store s, which the export calls name. It skips the notes
+// that are meaningless in another store.
 func (x *exporter) writeStoredNotes(ctx context.Context, s storage.NoteStore, name string) {
-	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
+	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // the zero Origin has the crawl's notes
 		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == datadir.ImportNoteKey || frontier.IsStoreSpecificNote(key)) {
 				return true

@@ -24,51 +24,53 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-const frontierImportHelp = `Take over a crawl that decorum frontier export wrote, from standard input: URLs that
-are queued, put off, resting and parked, what was seen, the clocks of hosts, robots.txt
-files, cookies. So a crawl moves from files into Redis, or back, or to another machine,
-and goes on there with decorum crawl --resume: no page is visited twice, and hosts rest
-as they would have.
+const frontierImportHelp = `Import a crawl from standard input that decorum frontier export wrote: its queued,
+resting and parked URLs, the URLs it has seen, the timing of its hosts, robots.txt files
+and cookies. This moves a crawl from files into Redis, back into files, or to another
+machine. decorum crawl --resume continues it there: no page is visited twice, and each
+host gets its full delay.
 
-Without -c the crawl goes into files in --data, with the project that is in the export.
-With -c it goes where the store of that project file says: into Redis, if it has
-store.redis. Stop the crawl before it is exported, and leave the old one alone then:
-both would visit the same hosts. Its output stays where it is.
+Without -c the command imports into files in --data, with the project in the export.
+With -c it imports into the store of that project file: into Redis if the file has
+store.redis. Stop the crawl before you export it, and do not start the old one again:
+both would visit the same hosts. The output files of the crawl are not moved.
 
-The store must be empty. An import that was broken off says where; repeat it with the
-whole export, and what is there already is passed by. Until it is whole the crawl
-cannot be started. An export that was cut short is found out, and so is a store that
-holds anything else in the end. To import once more what is imported changes nothing.`
+The store must be empty. An interrupted import prints the line it has reached: repeat
+it with the whole export, and it skips what is already there. The crawl cannot start
+until the import is complete. The command detects a truncated export, and a store that
+holds other URLs in the end. Importing the same export again changes nothing.`
 
 const frontierImportExample = `  decorum frontier export --data decorum-data | decorum frontier import -c redis.yaml --data moved
   zstd -dc crawl.jsonl.zst | decorum frontier import --data decorum-data`
 
-// An importOptions is where an import goes.
+// An importOptions holds the flags of decorum frontier import.
 type importOptions struct {
 	env               *command.Env
-	configFile        string
-	projectFieldFlags []*pflag.Flag
+	configFile        string        // project file; empty: the project in the export
+	projectFieldFlags []*pflag.Flag // flags that set fields of the project: --data
 }
 
+// NewImportCommand returns the command decorum frontier import.
 func NewImportCommand(env *command.Env) *cobra.Command {
 	q := importOptions{env: env}
 	c := &cobra.Command{
-		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
+		Use: "import [-c project.yaml]", Short: "Import an exported crawl", Long: frontierImportHelp,
 		Example: frontierImportExample, Args: command.ArgsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return q.importFrontier(c.Context(), c.InOrStdin()) },
 	}
 	q.projectFieldFlags = project.AddFieldFlags(c.Flags(), "data")
-	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
+	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE` (default: the project in the export)")
 	return c
 }
 
-// loadProject returns the project that the crawl is to have.
+// loadProject returns the project of the imported crawl: that of the project file or of the export,
+// overridden by the flags.
 func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err error) {
 	var d *project.File
 	if q.configFile != "" {
 		d, err = project.ReadFile(q.configFile)
-	} else if d, err = project.ParseFile("the project of the export", []byte(head.ProjectYAML)); err == nil {
-		d.Store = project.Default().Store // where the old one was
+	} else if d, err = project.ParseFile("the project in the export", []byte(head.ProjectYAML)); err == nil {
+		d.Store = project.Default().Store // the export has the place of the old crawl
 	}
 	if err == nil {
 		err = project.ApplyFieldFlags(d, q.projectFieldFlags)
@@ -82,6 +84,7 @@ func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err 
 	return d.Project, nil
 }
 
+// importFrontier imports the export in until a signal arrives.
 func (q *importOptions) importFrontier(ctx context.Context, in io.Reader) error {
 	ctx, stop := q.env.WithSignalCancel(ctx)
 	defer stop()
@@ -92,7 +95,7 @@ func (q *importOptions) importFrontier(ctx context.Context, in io.Reader) error 
 	return err
 }
 
-// importExportedCrawl imports what it reads.
+// importExportedCrawl imports the export in into the store of its project.
 func (q *importOptions) importExportedCrawl(ctx context.Context, in io.Reader) error {
 	next, stop := iter.Pull2(readInBackground(ctx, 0, exportLines(in)))
 	defer stop()
@@ -108,27 +111,29 @@ func (q *importOptions) importExportedCrawl(ctx context.Context, in io.Reader) e
 	if err != nil {
 		return err
 	}
+	// The hash of the first line, which has the time of the export, identifies the export when an
+	// interrupted import is repeated.
 	m := &importer{stdout: q.env.Stdout, stderr: q.env.Stderr, lineNumber: 1}
 	m.marker.ExportHeaderSHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(first)))
 	return m.withStores(p, q.env.BoltOptions(p, nil), func() error { return m.importLines(ctx, next) })
 }
 
-// parseExportHeader reads the first line.
+// parseExportHeader decodes the first line of an export, and checks the version of its format.
 func parseExportHeader(line string) (*exportHeader, error) {
 	head, err := decodeExportLine[exportHeader](line)
 	switch {
 	case line == "":
-		return nil, usage.Errorf("there is nothing to import on standard input: expected what decorum frontier export writes")
+		return nil, usage.Errorf("standard input is empty: expected the output of decorum frontier export")
 	case err != nil || head.Type != "export":
-		return nil, usage.Errorf("what is on standard input was not written by decorum frontier export")
+		return nil, usage.Errorf("standard input is not the output of decorum frontier export")
 	case head.FormatVersion != exportFormat:
-		return nil, usage.Errorf("the export is of format %d, and this version of decorum reads %d", head.FormatVersion, exportFormat)
+		return nil, usage.Errorf("the export has format %d, but this version of decorum reads only %d", head.FormatVersion, exportFormat)
 	}
 	return head, nil
 }
 
-// withStores opens the stores of the project, which must be empty or hold a part of this
-// export, for as long as do works with them.
+// withStores opens the stores of the project p, calls do and closes them. They may hold a part of an
+// import. It locks the data directory meanwhile.
 func (m *importer) withStores(p project.Project, opts bolt.Options, do func() error) (err error) {
 	dir := datadir.StateDir(p.Store.Path)
 	lock, err := dir.Lock()
@@ -140,7 +145,7 @@ func (m *importer) withStores(p project.Project, opts bolt.Options, do func() er
 	if err != nil {
 		return err
 	}
-	if !hasCrawl { // a directory that holds a crawl holds its project
+	if !hasCrawl { // a directory with a crawl must always have its project
 		if err := dir.SaveProject(p, false); err != nil {
 			return err
 		}
@@ -156,14 +161,15 @@ func (m *importer) withStores(p project.Project, opts bolt.Options, do func() er
 	return nil
 }
 
-// importLines imports all lines.
+// importLines imports the lines that next returns, checks that they are complete and prints a
+// summary. It does nothing if the store already holds this export.
 func (m *importer) importLines(ctx context.Context, next func() (string, error, bool)) error {
 	isComplete, err := m.beginOrResumeImport(ctx)
 	if err != nil {
 		return err
 	}
 	if isComplete {
-		_, err := fmt.Fprintln(m.stdout, "this export was imported before; nothing is changed")
+		_, err := fmt.Fprintln(m.stdout, "this export was imported before; nothing changes")
 		return err
 	}
 	for {
@@ -178,7 +184,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 		if err != nil {
 			m.stderr.DrawStatusLine("")
 			ofOrigin := inspect.PrefixIfSet(", of ", m.currentOrigin.String())
-			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, ofOrigin, err)
+			return fmt.Errorf("the import stopped at line %d%s, and can be repeated: %w", m.lineNumber, ofOrigin, err)
 		}
 		if !more {
 			m.stderr.DrawStatusLine("")
@@ -187,7 +193,8 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 	}
 }
 
-// verifyStoreCounts compares what the store holds in the end with what was read.
+// verifyStoreCounts returns an error unless the store holds as many URLs as the export: queued,
+// resting, parked and seen.
 func (m *importer) verifyStoreCounts(ctx context.Context) error {
 	c, err := m.stores.Frontier.Counts(ctx)
 	if err != nil {
@@ -196,25 +203,26 @@ func (m *importer) verifyStoreCounts(ctx context.Context) error {
 	got := [...]int{c.QueuedURLs + c.LeasedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
 	want := [...]int{m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked], m.readTotals.SeenURLs}
 	if got != want {
-		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), and the export has %v: "+
-			"somebody else works on it, or the lines are in another order; begin again with an empty store", got, want)
+		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), but the export has %v: "+
+			"another process is using the store, or the lines are in another order; begin again with an empty store", got, want)
 	}
 	return nil
 }
 
-// String says how many of each there are.
+// String returns the number of lines of each type, for people.
 func (l exportTotals) String() string {
 	return fmt.Sprintf("%d origins, %d URLs, %d seen, %d notes", l.Origins, l.URLs, l.SeenURLs, l.Notes)
 }
 
-// printSummary says what was imported.
+// printSummary prints how many lines and URLs were imported.
 func (m *importer) printSummary() error {
 	_, err := fmt.Fprintf(m.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
 		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked])
 	return err
 }
 
-// showProgress tells how far the import has come, if it takes long.
+// showProgress prints the number of the current line, at most once in terminal.DrawInterval on a
+// terminal, else once in terminal.PrintInterval.
 func (m *importer) showProgress(now time.Time) {
 	interval, show := terminal.PrintInterval, func(line string) { fmt.Fprintln(m.stderr, line) }
 	if m.stderr.IsTerminal() {

@@ -22,16 +22,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxExportLine bounds a line: a body or note of 16 MiB in base64, and the rest.
+// maxExportLine is the longest line that import reads, in bytes: a body or note of 16 MiB in base64,
+// and the other fields.
 const maxExportLine = 24 << 20
 
-// What is imported at a time: so much is held in memory, and one line.
+// The bounds of a batch. The importer holds one batch, and one line, in memory.
 const (
-	maxImportItems = 4096 // URLs, fingerprints, notes and origins
-	maxImportBytes = 1 << 20
+	maxImportItems = 4096    // URLs, fingerprints, notes and origins
+	maxImportBytes = 1 << 20 // of lines
 )
 
-// exportLines yields the lines of an export. An error is yielded last.
+// exportLines yields the lines of an export, and an error of reading last.
 func exportLines(in io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		lines := bufio.NewScanner(in)
@@ -47,21 +48,21 @@ func exportLines(in io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// decodeExportLine reads a line strictly: what it does not know would be lost.
+// decodeExportLine decodes a line. It rejects unknown fields, which the import would lose.
 func decodeExportLine[T any](line string) (*T, error) {
 	v := new(T)
 	d := json.NewDecoder(strings.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return nil, fmt.Errorf("it is cut short, or makes no sense: %w", err)
+		return nil, fmt.Errorf("the line is truncated or invalid: %w", err)
 	}
 	if d.More() {
-		return nil, errors.New("something follows the object")
+		return nil, errors.New("more text follows the JSON object")
 	}
 	return v, nil
 }
 
-// readExportLine reads a line strictly, and has add take it.
+// readExportLine decodes a line and calls add with it.
 func readExportLine[T any](line string, add func(*T) error) error {
 	l, err := decodeExportLine[T](line)
 	if err != nil {
@@ -70,36 +71,38 @@ func readExportLine[T any](line string, add func(*T) error) error {
 	return add(l)
 }
 
-// An importer puts the lines of an export into stores.
+// An importer writes the lines of an export into stores, batch by batch.
 type importer struct {
 	stdout      io.Writer
 	stderr      *terminal.StatusLineWriter
 	stores      datadir.CrawlStores
-	saveProject func() error // keeps the project in the directory
-	marker      datadir.ImportMarker
-	isResumed   bool // a part of it is there
+	saveProject func() error         // saves the project in the data directory
+	marker      datadir.ImportMarker // identifies the export, and says whether its import is complete
+	isResumed   bool                 // an interrupted import left a part of this export in the store
 
-	lineNumber    int // the number of the one that was read last
-	currentOrigin decorum.Origin
-	readTotals    exportTotals // of the lines that were read
+	// What has been read.
+	lineNumber    int            // of the line that was read last, from 1
+	currentOrigin decorum.Origin // of that line
+	readTotals    exportTotals
 	urlsByState   [len(inspect.StateNames)]int
 	sawEndLine    bool
-	lastProgress  time.Time
+	lastProgress  time.Time // when showProgress printed last
 
+	// The batch that flushBatch writes.
 	pendingOriginDumps         []storage.OriginDump
 	pendingNotes               []exportedNote
 	batchItemCount, batchBytes int
 	alreadyImportedRedirects   alreadyImportedRobotsRedirects
 }
 
-// importLine takes a line, and imports what has gathered if it is much.
+// importLine adds a line to the batch, and writes the batch if it is full or the line is the last.
 func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	if m.sawEndLine {
-		return errors.New("there is more after the last line")
+		return errors.New("more lines follow the line of type end")
 	}
 	var kind struct{ Type string }
 	if err := json.Unmarshal([]byte(line), &kind); err != nil {
-		return fmt.Errorf("it is cut short, or makes no sense: %w", err)
+		return fmt.Errorf("the line is truncated or invalid: %w", err)
 	}
 	switch kind.Type {
 	case "origin":
@@ -113,7 +116,7 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	case "end":
 		err = readExportLine(line, m.checkTotals)
 	default:
-		err = fmt.Errorf("a line of type %q, which this version of decorum does not know", kind.Type)
+		err = fmt.Errorf("the line has type %q, which this version of decorum does not know", kind.Type)
 	}
 	m.batchBytes += len(line)
 	if err == nil && (m.sawEndLine || m.batchItemCount >= maxImportItems || m.batchBytes >= maxImportBytes) {
@@ -122,7 +125,8 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	return err
 }
 
-// getOrCreateOriginDump returns the one of an origin that is being filled.
+// getOrCreateOriginDump returns the dump of the origin name in the batch: the last one, or a new one.
+// The lines of an origin follow each other.
 func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, error) {
 	if n := len(m.pendingOriginDumps); n > 0 && name == m.pendingOriginDumps[n-1].Origin.String() {
 		return &m.pendingOriginDumps[n-1], nil
@@ -136,6 +140,7 @@ func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, erro
 	return &m.pendingOriginDumps[len(m.pendingOriginDumps)-1], nil
 }
 
+// addOrigin adds a line of type origin to the batch.
 func (m *importer) addOrigin(l *exportedOrigin) error {
 	p, err := m.getOrCreateOriginDump(l.Origin)
 	if err != nil {
@@ -151,6 +156,8 @@ func (m *importer) addOrigin(l *exportedOrigin) error {
 	return nil
 }
 
+// addURL adds a line of type url to the batch, unless it is a redirect of a robots.txt that an
+// interrupted import has already stored.
 func (m *importer) addURL(ctx context.Context, l *api.FrontierURL) error {
 	k, err := inspect.ToStoredEntry(l)
 	if err != nil {
@@ -172,9 +179,10 @@ func (m *importer) addURL(ctx context.Context, l *api.FrontierURL) error {
 	return nil
 }
 
+// addFingerprints adds a line of type seen to the batch.
 func (m *importer) addFingerprints(l *exportedSeenFingerprints) error {
 	if len(l.Fingerprints)%8 != 0 {
-		return fmt.Errorf("fingerprints of %d bytes, which is no multiple of 8", len(l.Fingerprints))
+		return fmt.Errorf("the fingerprints have %d bytes, which is not a multiple of 8", len(l.Fingerprints))
 	}
 	p, err := m.getOrCreateOriginDump(l.Origin)
 	if err != nil {
@@ -188,12 +196,13 @@ func (m *importer) addFingerprints(l *exportedSeenFingerprints) error {
 	return nil
 }
 
+// addNote adds a line of type note to the batch.
 func (m *importer) addNote(l *exportedNote) error {
 	if l.StoreName != "frontier" && l.StoreName != "robots" {
-		return fmt.Errorf("a note of %q, which is no store of a crawl", l.StoreName)
+		return fmt.Errorf("the note is of store %q: expected frontier or robots", l.StoreName)
 	}
 	if l.Value == nil {
-		l.Value = []byte{} // nil would delete it
+		l.Value = []byte{} // SetNote deletes a note whose value is nil
 	}
 	m.readTotals.Notes++
 	m.pendingNotes = append(m.pendingNotes, *l)
@@ -201,17 +210,18 @@ func (m *importer) addNote(l *exportedNote) error {
 	return nil
 }
 
+// checkTotals compares the line of type end with the lines that were read.
 func (m *importer) checkTotals(l *exportTotals) error {
 	m.readTotals.Type = l.Type
 	if m.readTotals != *l {
-		return fmt.Errorf("lines are missing, or there more than once: there were %v, and the export has %v", m.readTotals, *l)
+		return fmt.Errorf("lines are missing or repeated: read %v, but the export has %v", m.readTotals, *l)
 	}
 	m.sawEndLine = true
 	return nil
 }
 
-// flushBatch imports what has gathered: each URL before the fingerprints of its origin,
-// by which it would be known.
+// flushBatch writes the batch to the stores and empties it. The URLs of an origin must be stored no
+// later than its fingerprints: the store takes a URL whose fingerprint it has for a known one.
 func (m *importer) flushBatch(ctx context.Context) error {
 	if err := m.stores.Frontier.Import(ctx, m.pendingOriginDumps); err != nil {
 		return err
@@ -226,9 +236,11 @@ func (m *importer) flushBatch(ctx context.Context) error {
 	return nil
 }
 
-// maxConcurrentNotes is how many notes are set at a time: each is a call.
+// maxConcurrentNotes is how many notes are written at a time. In Redis each is one call.
 const maxConcurrentNotes = 16
 
+// writeNotesToStore writes the notes of the batch in maxConcurrentNotes goroutines, and waits for
+// them. It returns the first error.
 func (m *importer) writeNotesToStore(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -246,8 +258,9 @@ func (m *importer) writeNotesToStore(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// writeNoteToStore writes one note to the store that it names.
 func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err error) {
-	var o decorum.Origin // the crawl's own
+	var o decorum.Origin // zero: a note of the crawl
 	if l.Origin != "" {
 		if o, err = inspect.ParseOrigin(l.Origin); err != nil {
 			return err
@@ -260,8 +273,9 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err e
 	return to.SetNote(ctx, o, l.Key, l.Value)
 }
 
-// beginOrResumeImport marks the state as half imported, if it is empty, and reports whether this
-// export is there already.
+// beginOrResumeImport marks an empty store as partly imported, and reports whether the store already
+// holds this whole export. It returns a usage error if the store holds anything else. With a part of
+// this export in the store, it sets m.isResumed.
 func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err error) {
 	storedStatus, imported, err := datadir.ReadImportMarker(ctx, m.stores.Frontier)
 	switch {
@@ -271,22 +285,23 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 		m.isResumed = true
 		return storedStatus.Complete, nil
 	case imported && !storedStatus.Complete:
-		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
+		return false, usage.Errorf("the store holds a part of another export: import that export, or use an empty store")
 	}
 	for _, s := range []storage.NoteStore{m.stores.Frontier, m.stores.Robots} {
 		if empty, err := datadir.IsEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {
-			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
+			return false, usage.Errorf("the store already holds a crawl: import into an empty store, with another --data, or another project or store.redis.prefix")
 		}
 	}
 	return false, errors.Join(m.saveProject(), m.marker.SaveToFrontier(ctx, m.stores.Frontier))
 }
 
-// verifyAndFinishImport is the end of the lines: all must be there, and nothing else.
+// verifyAndFinishImport checks after the last line that the store holds as many URLs as the
+// export, and marks the import as complete. The notes are flushed before the mark.
 func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	if !m.sawEndLine {
-		return errors.New("the export is cut short: its last line is missing")
+		return errors.New("the export is truncated: its last line, of type end, is missing")
 	}
 	if err := m.verifyStoreCounts(ctx); err != nil {
 		return err
@@ -298,18 +313,22 @@ func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	return m.marker.SaveToFrontier(ctx, m.stores.Frontier)
 }
 
-// A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
+// A robotsRedirectKey identifies a redirect of a robots.txt by its target and by the origin whose
+// robots.txt redirects there.
 type robotsRedirectKey struct{ targetURL, robotsFor string }
 
-// alreadyImportedRobotsRedirects are the hops of an origin that an import which was broken off has left:
-// they pass by the seen set, and would be there twice.
+// alreadyImportedRobotsRedirects counts the redirects of robots.txt files that an interrupted import
+// has stored for one origin. The seen set does not contain them, so a repeated import would store
+// them twice.
 type alreadyImportedRobotsRedirects struct {
 	origin    decorum.Origin
-	remaining map[robotsRedirectKey]int
+	remaining map[robotsRedirectKey]int // redirects in the store that the export has not repeated yet
 }
 
-// consumeIfImported reports whether a hop is there, and counts it off.
+// consumeIfImported reports whether the redirect k is already in the store s, and subtracts it from
+// the count.
 func (h *alreadyImportedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
+	// Count the redirects in the store when the lines of another origin begin.
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error

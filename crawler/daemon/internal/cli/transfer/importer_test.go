@@ -22,13 +22,13 @@ const importedOrigin = `{"type":"origin","origin":"http://a.example","host":{"na
 func TestImporter(t *testing.T) {
 	for _, tt := range []struct{ name, lines, want string }{
 		{"whole", importedOrigin + `{"type":"end","origins":1,"urls":1,"seen":1,"notes":1}`, ""},
-		{"cut short", importedOrigin, "its last line is missing"},
+		{"cut short", importedOrigin, "its last line, of type end, is missing"},
 		{"a line lost", importedOrigin + `{"type":"end","origins":1,"urls":2,"seen":1,"notes":1}`, "lines are missing"},
-		{"more than all", `{"type":"end","origins":0,"urls":0,"seen":0,"notes":0}` + "\n" + importedOrigin, "there is more after the last line"},
-		{"unknown line", `{"type":"page"}`, `a line of type "page"`},
+		{"more than all", `{"type":"end","origins":0,"urls":0,"seen":0,"notes":0}` + "\n" + importedOrigin, "more lines follow the line of type end"},
+		{"unknown line", `{"type":"page"}`, `the line has type "page"`},
 		{"unknown field", `{"type":"end","pages":1}`, `unknown field "pages"`},
 		{"other host", strings.Replace(importedOrigin, `"name":"a`, `"name":"b`, 1), `"b.example" is not the host`},
-		{"half a fingerprint", `{"type":"seen","origin":"http://a.example","fingerprints":"AAAA"}`, "no multiple of 8"},
+		{"half a fingerprint", `{"type":"seen","origin":"http://a.example","fingerprints":"AAAA"}`, "not a multiple of 8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stores := datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}
