@@ -125,7 +125,7 @@ func TestAIUse(t *testing.T) {
 				}
 			}
 			if files != tt.files {
-				t.Errorf("tdmrep.json was asked for %d times, want %d", files, tt.files)
+				t.Errorf("tdmrep.json was requested %d times, want %d", files, tt.files)
 			}
 			bodies, pages := filesContaining(t, filepath.Join(v.DataDir(), "bodies"), restrictedText), strings.Fields(tt.parked+" "+tt.withheld)
 			checkArchivedPages(t, filepath.Join(v.Dir, "warc"), pages)
@@ -137,7 +137,7 @@ func TestAIUse(t *testing.T) {
 }
 
 // checkArchivedPages checks that the WARC files hold the content of all pages except the withheld
-// ones, and the headers of those.
+// ones, and the headers of the withheld ones.
 func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 	t.Helper()
 	for _, r := range readArchive(t, dir) {

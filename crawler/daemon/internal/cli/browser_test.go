@@ -199,7 +199,7 @@ func (o *browserUser) run(actions ...chromedp.Action) {
 }
 
 // runNavigating runs actions that may make the browser leave the page before they return. It ignores
-// their errors: the wait that follows shows whether they worked.
+// the error of chromedp about that: the wait that follows shows whether the actions worked.
 func (o *browserUser) runNavigating(actions ...chromedp.Action) {
 	o.t.Helper()
 	if err := chromedp.Run(o.ctx, actions...); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
@@ -288,7 +288,7 @@ func (o *browserUser) startProject() {
 	o.waitFor(fmt.Sprintf("Number(%s) > Number(%q)", pages, before))
 	o.waitFor(`document.querySelectorAll("#log li .what").length > 3`)
 	if !evaluate[bool](o, "window.loadedOnce") {
-		o.t.Error("the page was loaded anew to see what has changed")
+		o.t.Error("the page was reloaded to show what has changed")
 	}
 	if worst := evaluate[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
 		o.t.Errorf("the worst shortfall is said to be %q", worst)
@@ -357,7 +357,7 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	shown := time.Now()
 	// The other host is visited 20 times a second: the brake has held for a while
 	// when it has been visited 30 times more.
-	daemontest.WaitUntil(o.t, "the other host goes on", func() bool { return to(otherHost(o.width), shown) >= 30 })
+	daemontest.WaitUntil(o.t, "the other host is visited", func() bool { return to(otherHost(o.width), shown) >= 30 })
 	if n := to(brakedHost(o.width), shown); n > 0 {
 		o.t.Errorf("%d requests came after the brake", n)
 	}

@@ -21,8 +21,8 @@ The data directory (--data) holds the state of the crawl, so that --resume conti
 crawl that was stopped or killed. Ctrl-C stops the crawl after the visits in flight
 have finished; a second one aborts them.
 
---dry-run fetches only robots.txt files and sitemaps, and tdmrep.json files if the
-project has a robots.purpose, at the crawl's usual pace. It then prints a table that
+--dry-run fetches only robots.txt files and sitemaps, and tdmrep.json files if
+robots.purpose requires them, at the crawl's usual pace. It then prints a table that
 forecasts the crawl for each host: requests, bytes, the duration at the pace of the
 project and of the host's robots.txt, and which URLs robots.txt disallows, by which
 line. It visits no page and keeps nothing. It reads the data directory only for the

@@ -36,7 +36,7 @@ func TestDialect(t *testing.T) {
 				}
 			}
 			if robotsRequests != test.robotsRequests {
-				t.Errorf("robots.txt was asked for %d times, want %d", robotsRequests, test.robotsRequests)
+				t.Errorf("robots.txt was requested %d times, want %d", robotsRequests, test.robotsRequests)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestCleanParam(t *testing.T) {
 				}
 			}
 			if slices.Sort(got); !slices.Equal(got, test.want) {
-				t.Errorf("asked for %q, want %q", got, test.want)
+				t.Errorf("requests for %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -187,8 +187,9 @@ type hostAverages struct {
 	visitDuration time.Duration
 }
 
-// loadHostAverages returns the averages of the hosts of the crawl in the project's directory, nil
-// if there is none. If the crawl cannot be opened, it logs a warning and returns what it has read.
+// loadHostAverages returns the averages of the hosts of the crawl in the project's data directory;
+// nil if the directory holds no crawl. If it cannot read the crawl, it logs a warning and returns the
+// averages read so far.
 func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[string]hostAverages {
 	if hasCrawl, err := datadir.StateDir(p.Store.Path).HasCrawl(); err == nil && !hasCrawl {
 		return nil

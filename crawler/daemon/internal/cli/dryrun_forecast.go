@@ -111,8 +111,8 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 		}
 		crawlLimits.AlreadyReceivedBytes += h.Bytes
 	}
-	// Simulate the visits to pages. Hosts with pages left are asked for robots.txt until the crawl
-	// ends, so their requests can only be counted once the end is known.
+	// Simulate the visits to pages. The crawl refetches robots.txt of hosts with pages left until
+	// it ends, so those requests can be counted only when the end is known.
 	results, endReason := crawlLimits.Simulate(hosts)
 	endTime := f.crawlEndTime(results, endReason)
 	for i, t := range results {

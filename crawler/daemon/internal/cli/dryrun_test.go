@@ -49,7 +49,7 @@ func sitemapPage(kind string, urls ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.ResponseOfType("application/xml", b.String()))
 }
 
-// numberedURLs returns the URLs with the numbers from the first up to, but not including, the last.
+// numberedURLs returns prefix followed by each number from from up to, but not including, to.
 func numberedURLs(prefix string, from, to int) (urls []string) {
 	for i := from; i < to; i++ {
 		urls = append(urls, prefix+fmt.Sprint(i))

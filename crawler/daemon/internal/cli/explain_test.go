@@ -221,7 +221,7 @@ func TestExplainByProject(t *testing.T) {
 	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/till").want(t, command.ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
 	runExplain(t, v, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, command.ExitDone, "→ http://puzzle.example/p")
 	if got := requestedPaths(v.Web); got != "/robots.txt /robots.txt" {
-		t.Errorf("asked for %s", got)
+		t.Errorf("requests for %s", got)
 	}
 	runExplain(t, v, "-c", file, "--fetch", "http://broken.example/").want(t, command.ExitFailed, "status 503")
 	runExplain(t, v, "-c", file, "--data", v.DataDir(), "http://puzzle.example/").want(t, command.ExitUsage, "choose one")

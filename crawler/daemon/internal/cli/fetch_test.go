@@ -64,7 +64,7 @@ func TestProxy(t *testing.T) {
 	r := runCommand(t, append(args, "--allow-private", site.URL+"/")...)
 	r.want(t, command.ExitDone, "pages: 1 (")
 	if len(requested) != 2 {
-		t.Errorf("the proxy was asked for %q, want robots.txt and the page", requested)
+		t.Errorf("the proxy got requests for %q, want robots.txt and the page", requested)
 	}
 	proxy.Close()
 	r = runCommand(t, append(args, "--fresh", "--max-time=2s", "--allow-private", site.URL+"/")...)

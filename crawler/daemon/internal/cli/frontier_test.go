@@ -67,7 +67,7 @@ func TestFrontierStats(t *testing.T) {
 		}
 	}
 	if next, err := time.Parse(time.RFC3339Nano, got["next_due"].(string)); err != nil || time.Until(next) < 30*time.Second || time.Until(next) > time.Minute {
-		t.Errorf("next due at %v, %v; want when the robots.txt is asked for again, within a minute", next, err)
+		t.Errorf("next due at %v, %v; want the time of the next request for robots.txt, within a minute", next, err)
 	}
 	for _, field := range []string{"at", "files", "next_due"} {
 		delete(got, field)

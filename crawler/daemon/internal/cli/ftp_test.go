@@ -105,7 +105,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.CrawlArgs("http://a.example/")[1:]...)...).
 			want(t, command.ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
 		if got := ftpRequests(server); !slices.Equal(got, want) {
-			t.Errorf("with %q ftp was asked for %q, want %q", setting, got, want)
+			t.Errorf("with %q the FTP server got requests for %q, want %q", setting, got, want)
 		}
 	}
 }
@@ -117,13 +117,13 @@ func TestFTPRobots(t *testing.T) {
 	v, server := newFTPWebFixture(t, map[string]string{"x.txt": "x"})
 	runCommand(t, v.CrawlArgs("ftp://a.example/x.txt")...).want(t, command.ExitDone, "pages: 1 (")
 	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
-		t.Errorf("it was asked for %q, want %q", got, want)
+		t.Errorf("requests for %q, want %q", got, want)
 	}
 	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
 	v = &daemontest.WebFixture{Addr: closed.Addr, Dir: t.TempDir()}
 	runCommand(t, v.CrawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, command.ExitStopped, "pages: 0 (", "its robots.txt cannot be fetched", "530", "Incorrect password")
 	if got := ftpRequests(closed); got != nil {
-		t.Errorf("it was asked for %q", got)
+		t.Errorf("requests for %q", got)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestFTPRevisit(t *testing.T) {
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone, "pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
-		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
+		t.Errorf("records %+v, and the server got %q", rs, server.CommandsNamed("MDTM", "RETR"))
 	}
 	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
-		t.Errorf("it was asked for %q, want %q", got, want)
+		t.Errorf("requests for %q, want %q", got, want)
 	}
 }
 

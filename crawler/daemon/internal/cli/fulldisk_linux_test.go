@@ -42,7 +42,7 @@ var diskShortages = []diskShortage{
 		}},
 }
 
-// limitFileSize makes every write of the process fail beyond the first byte of a file.
+// limitFileSize makes the process fail to write beyond the given number of bytes of any file.
 func limitFileSize(t *testing.T, pid int, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
@@ -101,7 +101,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	} else {
 		before := len(web.Log())
 		s.end(t, dir, c.Process.Pid)
-		waitWithOutput(t, "it to go on", stderr, func() bool {
+		waitWithOutput(t, "the crawl to continue", stderr, func() bool {
 			return strings.Contains(stderr.String(), "the crawl continues") && len(web.Log()) > before
 		})
 	}

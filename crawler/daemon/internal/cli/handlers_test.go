@@ -43,8 +43,8 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// With callbacks the crawl follows no feeds by itself. A feed that the callbacks visit is read like a
-// page, within fetch.content_types.
+// With callbacks the crawl does not follow the links of feeds by itself. It reads the body of a feed
+// that callbacks visit only if fetch.content_types has its type.
 func TestHandlersAndFeeds(t *testing.T) {
 	site := feedSite()
 	feed := site.Pages["/news/feed"](crawltest.PageRequest{})

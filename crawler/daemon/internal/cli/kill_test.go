@@ -93,8 +93,8 @@ type killTotals struct {
 
 // TestKill kills several crawls at random moments and resumes them. For each crawl, over all its runs:
 //
-//   - The output, in many small files of whole lines, has every page, and so have the WARC files, all
-//     of which can be read.
+//   - The output, in many small files of whole lines, has every page. So have the WARC files, and all
+//     of them can be read.
 //   - Every request that the server saw is in the ledger, and every verdict in the ledger can be
 //     derived again.
 //   - The server sees no delay that is too short and no request for a disallowed page, across the
@@ -122,7 +122,7 @@ func TestKill(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were asked for in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
+	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were requested in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
 		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat, total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
 }
 
@@ -237,7 +237,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	for _, r := range repeated {
 		total.oldestRepeat = max(total.oldestRepeat, r.ageAtKill)
 		if r.ageAtKill > maxUnflushedAge {
-			v.t.Errorf("%s was asked for again, though it had been answered %v before a kill", r.url, r.ageAtKill)
+			v.t.Errorf("%s was requested again, although it was answered %v before a kill", r.url, r.ageAtKill)
 		}
 	}
 	total.crawls++

@@ -28,8 +28,8 @@ type repeatedRequest struct {
 	ageAtKill time.Duration // how long before a kill that answer came; 0: it was in flight
 }
 
-// repeatedRequests returns the repeated requests in a log, and how long before a kill the first answer
-// came. Each process except the last was killed before the next one started, and all of its requests
+// repeatedRequests returns the repeated requests in a log, and how long the earlier answer had been
+// complete at the next kill, or at the repetition if no kill came between. Each process except the last was killed before the next one started, and all of its requests
 // are earlier than that start.
 func repeatedRequests(log []crawltest.Exchange, starts, kills []time.Time) (rs []repeatedRequest) {
 	last := map[string]crawltest.Exchange{}

@@ -26,8 +26,8 @@ var (
 	largeDir   = flag.String("large-dir", "", "write the crawl of TestLargeCrawl to this empty directory, and keep it")
 )
 
-// writeLargeCrawl writes the data directory of a crawl that met many hosts of one
-// domain and visited few: the first fiftieth. Each has one origin and one URL.
+// writeLargeCrawl writes the data directory of a crawl that found many hosts of one domain and visited
+// only the first fiftieth of them. Each host has one origin and one URL.
 func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
 	p := project.Default()
@@ -54,9 +54,9 @@ func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	daemontest.FillLargeCrawl(t, store, hosts)
 }
 
-// TestLargeCrawl opens a large crawl as the commands do, and checks their numbers. With
-// -v it logs what they take. For a crawl of 600,000 hosts, in a directory that decorum
-// report --data reads, too:
+// TestLargeCrawl opens a large crawl as the commands do, and checks their numbers. With -v it logs
+// their time and memory. For a crawl of 600,000 hosts, in a directory that decorum report --data can
+// read too:
 //
 //	go test ./crawler/daemon/internal/cli -run TestLargeCrawl -large-hosts 600000 -large-dir DIR -v
 func TestLargeCrawl(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLargeCrawl(t *testing.T) {
 		}
 		reportStep("report, the totals")
 		err := s.WriteJSON(io.Discard)
-		// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.
+		// The store keeps origins in memory, up to its limit, and the report keeps as many hosts.
 		const whole = 2 * inspect.MaxHostsInMemory * 2048
 		if more := reportStep("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
 			t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)

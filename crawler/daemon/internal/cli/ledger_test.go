@@ -24,7 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// verifyCleanLedger checks the ledger of a crawl, in which nothing may be wrong.
+// verifyCleanLedger checks that the ledger of a crawl has no findings.
 func verifyCleanLedger(t *testing.T, data string) *ledger.VerifyReport {
 	t.Helper()
 	report, err := ledger.Verify(datadir.StateDir(data).Path(datadir.LedgerDir), ledger.VerifyOptions{})
@@ -37,9 +37,9 @@ func verifyCleanLedger(t *testing.T, data string) *ledger.VerifyReport {
 	return report
 }
 
-// checkLedgerAgainstLog compares the records of a crawl with what its servers saw. It returns how
-// many records are of requests that they did not see: those may only be of requests
-// which a kill has cut off, between the record and the first byte.
+// checkLedgerAgainstLog compares the records of a crawl with the log of its servers. It returns how
+// many recorded requests the servers did not see: a kill may have come between the record and the
+// first byte of a request.
 func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchange) (unsent int) {
 	t.Helper()
 	requests, recorded, answered := map[string]int{}, map[string]int{}, map[string]int{}
@@ -64,19 +64,19 @@ func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchang
 	}
 	for requestLine, n := range requests {
 		if recorded[requestLine] < n {
-			t.Errorf("%s was asked for %d times, and is written down %d times", requestLine, n, recorded[requestLine])
+			t.Errorf("%s was requested %d times, and is recorded %d times", requestLine, n, recorded[requestLine])
 		}
 	}
 	for requestLine, n := range recorded {
 		if answered[requestLine] > requests[requestLine] {
-			t.Errorf("%s is written down as answered %d times, and was asked for %d times", requestLine, answered[requestLine], requests[requestLine])
+			t.Errorf("%s is recorded as answered %d times, and was requested %d times", requestLine, answered[requestLine], requests[requestLine])
 		}
 		unsent += n - requests[requestLine]
 	}
 	return unsent
 }
 
-// keyFiles writes a new key and its public half, as openssl does.
+// keyFiles writes a new private key and its public key, in the format of openssl.
 func keyFiles(t *testing.T) (private, public string) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(nil)
@@ -98,8 +98,8 @@ func keyFiles(t *testing.T) (private, public string) {
 	return private, testfile.Write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
 }
 
-// TestLedgerExpectedRecords: what verify prints to be kept is found again by --holds, another hash is
-// not, and a file that holds nothing is wrong usage.
+// TestLedgerExpectedRecords checks that --holds finds the record that verify printed to be kept, does
+// not find another hash, and rejects an empty file as wrong usage.
 func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -119,8 +119,8 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	verify("nothing").want(t, command.ExitUsage, "--holds: ")
 }
 
-// TestLedgerCommands: what a crawl has written down can be checked and shown, and
-// what is wrong with it is named.
+// TestLedgerCommands checks that the commands verify and show the ledger of a crawl, and name what is
+// wrong with a damaged one.
 func TestLedgerCommands(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -160,8 +160,8 @@ func TestLedgerCommands(t *testing.T) {
 	runCommand(t, v.CrawlArgs("--resume", "--data", dataDir)...).want(t, command.ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
-// checkOpenLedger checks that a ledger which is not closed is right while its crawl goes on, by
-// whichever of its directories it is named, and else is not.
+// checkOpenLedger checks that verify accepts a ledger that is not closed only while its crawl runs,
+// whether --data names the data directory or the ledger's directory.
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
 	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
@@ -184,7 +184,8 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 	}
 }
 
-// TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
+// TestLedgerOfCallbacks checks that the ledger records the requests of callbacks, GET, HEAD and POST,
+// as the server sees them.
 func TestLedgerOfCallbacks(t *testing.T) {
 	site := daemontest.ShopSite()
 	site.OtherMethodPages = map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}

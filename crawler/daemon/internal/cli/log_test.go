@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// startTCPServer returns the address of a server that has talk answer each connection, side
-// by side.
+// startTCPServer returns the address of a server that calls talk for each connection, concurrently.
 func startTCPServer(t *testing.T, serveConn func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,8 +30,8 @@ func startTCPServer(t *testing.T, serveConn func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// startTalkativeServer serves pages over connections that stay open, and says more after
-// each answer than was asked for.
+// startTalkativeServer serves pages over persistent connections, and sends unsolicited bytes after
+// each answer.
 func startTalkativeServer(t *testing.T) (addr string) {
 	t.Helper()
 	return startTCPServer(t, func(c net.Conn) {
@@ -46,8 +45,8 @@ func startTalkativeServer(t *testing.T) (addr string) {
 	})
 }
 
-// What net/http says by the standard logger of a server that says too much is in
-// the log for those who look for it, in its form.
+// What net/http logs through the standard logger about unsolicited bytes is in the log at level debug,
+// in the log's own format.
 func TestStandardLogger(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"info", "debug"} {

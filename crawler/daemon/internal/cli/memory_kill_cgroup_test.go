@@ -20,11 +20,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
-// runMemoryKills has TestServeMemoryKill run: it takes half a minute, and must be root.
+// runMemoryKills enables TestServeMemoryKill, which takes half a minute and needs root.
 var runMemoryKills = flag.Bool("memory-kills", false, "run a daemon in a memory cgroup until the kernel kills it, twice")
 
 // newMemoryCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
-// It skips the test where none can be made.
+// It skips the test if it cannot make one.
 func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 	t.Helper()
 	dir, file := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
@@ -36,7 +36,7 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 		t.Skipf("no memory cgroup can be made here: %v", err)
 	}
 	t.Cleanup(func() {
-		for range 100 { // until the kernel has noticed that the last process is gone
+		for range 100 { // the kernel takes a moment to notice that the last process has ended
 			if err := os.Remove(dir); err == nil {
 				return
 			}
@@ -50,8 +50,8 @@ func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 	return dir
 }
 
-// serveInCgroup starts the daemon in a cgroup, without a garbage collector, so that its
-// memory grows with what its projects do.
+// serveInCgroup starts the daemon in a cgroup without garbage collection, so that its memory grows
+// with the work of its projects.
 func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
 	f.T.Helper()
 	c, _ := newCommandProcess(f.T, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
@@ -79,9 +79,9 @@ func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan er
 	return func() { c.Process.Signal(syscall.SIGTERM) }, ended, read
 }
 
-// TestServeMemoryKill: a daemon is killed by the kernel for its memory, twice. When it
-// is started again, the project that held most of the memory comes up stopped and the
-// log says why; the other one is as it was.
+// TestServeMemoryKill lets the kernel kill a daemon for its memory twice. After the next start, the
+// project that held most of the memory is stopped and the log says why; the other project is in its
+// old state.
 func TestServeMemoryKill(t *testing.T) {
 	if !*runMemoryKills {
 		t.Skip("-memory-kills runs it")

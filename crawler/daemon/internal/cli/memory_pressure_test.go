@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// While memory is low, a project's links to new hosts are refused with a reason, and
-// those to hosts that are known are queued. The limit of one byte is always reached.
+// While memory is low, the daemon refuses a project's links to new hosts with a reason, and queues
+// those to known hosts. The test's limit of one byte is always reached.
 func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
 	a := &program{Env: command.Env{Dependencies: engine.Dependencies{Log: slog.New(slog.NewTextHandler(&log, nil))}}}

@@ -18,9 +18,8 @@ import (
 
 const allOutputs = "output: {jsonl_max_size: 1KiB, warc: %s, bodies: true, ledger: true, ledger_max_size: 1KiB%s}\n"
 
-// What a crawl makes, no other user can read; with output.mode they can read its outputs,
-// and not its state. What is there keeps its mode, and full files are followed by new
-// ones of the same.
+// Other users cannot read the files of a crawl. With output.mode they can read its outputs, but not
+// its state. Existing files keep their modes, and a rotated file has the mode of the one before.
 func TestModesOfCrawl(t *testing.T) {
 	for _, tt := range []struct {
 		mode        string

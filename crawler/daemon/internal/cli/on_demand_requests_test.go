@@ -13,15 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A requestRecorder is a server of several hosts that records which requests it gets.
+// A requestRecorder is a server of several hosts that records the requests it gets.
 type requestRecorder struct {
 	*httptest.Server
 	mu       sync.Mutex // guards requests
 	requests []string   // "host/path", with the product tokens of agents other than decorum
 }
 
-// newRequestRecorder returns a server: robots.txt of every host names a sitemap and closes
-// /closed; moved.test's is elsewhere, that of down.test fails, slow.test asks for a pause.
+// newRequestRecorder returns a server. The robots.txt of every host names a sitemap and disallows
+// /closed; that of moved.test redirects, that of down.test fails, and that of slow.test has a
+// Crawl-delay.
 func newRequestRecorder(t *testing.T) *requestRecorder {
 	s := &requestRecorder{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,9 +74,9 @@ func (s *requestRecorder) takeRequests() []string {
 	return requests
 }
 
-// TestRequestsOfCommandsThatAsk: each command that only asks sends the requests that the answer
-// takes, and no other: robots.txt once for each origin, no sitemap that it names, no tdmrep.json
-// although the project mines text, no link or redirect of a page, and nothing a second time.
+// TestRequestsOfCommandsThatAsk checks that each command which answers a question sends only the
+// requests that the answer needs: robots.txt once for each origin, and no sitemaps that it names, no
+// tdmrep.json although the project mines text, no links or redirects of a page, and no request twice.
 func TestRequestsOfCommandsThatAsk(t *testing.T) {
 	s := newRequestRecorder(t)
 	addr := strings.TrimPrefix(s.URL, "http://")

@@ -19,8 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A second process that would crawl from the same directory changes nothing
-// there, whatever it wants to do.
+// A second crawl with the same data directory fails and changes nothing there, whatever its flags.
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -43,7 +42,7 @@ func TestDirectoryInUse(t *testing.T) {
 	}
 }
 
-// readTree returns the files below dir and what is in them.
+// readTree returns the files below dir with their content.
 func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -60,7 +59,7 @@ func readTree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Nothing is lost by starting anew, however often.
+// --fresh never loses the files of an earlier crawl, however often it is used.
 func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -73,7 +72,7 @@ func TestStartFreshTwice(t *testing.T) {
 	}
 }
 
-// An output that cannot be written is found before the old crawl is moved.
+// --fresh finds out that the output cannot be written before it moves the old crawl.
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -86,8 +85,8 @@ func TestFreshWithBadOutput(t *testing.T) {
 	}
 }
 
-// A crawl that goes on with a narrower scope keeps to it, for URLs that it had
-// found before, too; and takes them up again when it is widened.
+// A crawl resumed with a narrower scope applies it to known URLs too, and visits them again when the
+// scope is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("http://shop.example/", "--max-pages=1")...).want(t, command.ExitStopped)
@@ -98,8 +97,8 @@ func TestResumeWithAnotherScope(t *testing.T) {
 	}
 }
 
-// A crawl that goes on as another agent is judged as that one: what was closed
-// to the first is open to the second, and the other way round.
+// A crawl resumed with another product token obeys the rules for that token: pages that were
+// disallowed become allowed, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.RobotsSpec{
@@ -113,7 +112,7 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	}
 }
 
-// A crawl that says what it is for keeps away from what may not be used for it.
+// A crawl with a purpose does not visit pages that may not be used for it.
 func TestPurpose(t *testing.T) {
 	for _, tt := range []struct{ robots, says string }{
 		{"", "pages: 1 ("},
@@ -135,7 +134,7 @@ func TestPurpose(t *testing.T) {
 	}
 }
 
-// Seeds that lead nowhere are told of.
+// Seeds that the crawl cannot visit are reported.
 func TestSeedsThatLeadNowhere(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
@@ -163,7 +162,7 @@ func TestParseSeedLine(t *testing.T) {
 	}
 }
 
-// A body that was not read whole has no hash, and says why.
+// The record of a page whose body was not read completely has no hash, and gives the reason.
 func TestRecordOfCutBody(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
@@ -182,7 +181,7 @@ func TestRecordOfCutBody(t *testing.T) {
 	}
 }
 
-// A signal ends a check that waits for a server which never answers.
+// A signal ends a robots check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.RobotsSpec{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// Bodies are kept once each under the SHA-256 that their lines name.
+// Each distinct body is stored once, under the SHA-256 in the records of its pages.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())

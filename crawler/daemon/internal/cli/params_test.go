@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// paramSite is a shop in which ref and sid say nothing, id and page say all, and view
-// says something in one directory.
+// paramSite returns a site in which the parameters ref and sid do not change the page, id and page do,
+// and view does in one directory.
 func paramSite() crawltest.Site {
 	param := func(path, name string) string {
 		_, query, _ := strings.Cut(path, "?")
@@ -69,12 +69,12 @@ func TestReportParams(t *testing.T) {
 		rows[s.Parameter+" "+s.PathPrefix] = row{s.PathPrefix, s.SameBodyPairs, s.DifferentBodyPairs, s.CanonicalsWithoutParam, s.CanonicalsWithParam, s.CleanParam}
 	}
 	for key, want := range map[string]row{
-		// 6 pages in each of two directories, each compared with the bare one.
+		// 6 pages in each of two directories, each compared with the page without the parameter.
 		"ref /": {"/", 12, 0, 0, 0, "Clean-param: ref /"},
-		// In /b it makes another page each time.
+		// In /b each value gives another page.
 		"view /a/": {"/a/", 6, 0, 0, 0, "Clean-param: view /a/"},
-		// The bodies differ, but each names the one page; 5 pairs of 6 pages, and
-		// that one with each of them.
+		// The bodies differ, but each page names the same canonical page: 5 pairs of 6 pages, and that
+		// page with each of them.
 		"sid /c/": {"/c/", 0, 11, 6, 0, ""},
 	} {
 		if rows[key] != want {
@@ -84,7 +84,7 @@ func TestReportParams(t *testing.T) {
 	if len(rows) != 3 || got.SampledOneIn != 1 {
 		t.Errorf("suggestions %+v, one in %d", rows, got.SampledOneIn)
 	}
-	// Of 18 pages of /a 6 are different; of those of /b the ones with ref are as the bare.
+	// 6 of the 18 pages of /a differ. In /b, pages with ref equal the page without it.
 	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
@@ -96,8 +96,8 @@ func TestReportParams(t *testing.T) {
 	}
 }
 
-// What cannot be read is passed over, and a page that is visited again counts
-// once, as it was last.
+// report --params skips lines that it cannot read, and counts a revisited page once, with its latest
+// body.
 func TestReportParamsOfOddOutput(t *testing.T) {
 	t.Parallel()
 	line := func(url, hash string) string {
@@ -110,7 +110,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With the bare page: x=1 and x agree, x=3 does not; and so with x=1.
+	// Compared with the page without x: x=1 and x are the same, x=3 differs. Likewise compared with x=1.
 	r := s.Report()
 	if len(r.Suggestions) != 1 || r.PagesWithBody != 4 {
 		t.Fatalf("%+v", r)
@@ -120,8 +120,8 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	}
 }
 
-// TestReportParamsIsBounded: of many URLs some are compared, but with all that
-// belongs to them.
+// TestReportParamsIsBounded checks that of many URLs only a sample is compared, but each sampled URL
+// with all URLs that it must be compared with.
 func TestReportParamsIsBounded(t *testing.T) {
 	skipIfShort(t)
 	name := filepath.Join(t.TempDir(), "pages.jsonl")

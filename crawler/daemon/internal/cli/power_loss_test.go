@@ -19,9 +19,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// TestCrawlAfterALossOfPower: a crawl that is killed, and of whose output and ledger
-// everything that was not synced is lost or garbled, goes on; one whose files are
-// damaged before that says which, and nothing is sent.
+// TestCrawlAfterALossOfPower checks that a crawl continues after a loss of power, which loses or
+// garbles everything in its output and ledger that was not synced. If a file is damaged before that
+// point, the crawl names the file and sends no request.
 func TestCrawlAfterALossOfPower(t *testing.T) {
 	site := daemontest.ChainSite("a.example", 40)
 	v := daemontest.NewWebFixture(t, site)
@@ -75,7 +75,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Whoever looks at the crawl before it goes on does not hide that it was killed.
+	// An inspection of the killed crawl before --resume does not hide that it was killed.
 	output := filepath.Join(v.DataDir(), datadir.OutputFile)
 	text, err := os.ReadFile(output)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// clearLine is how a status line is erased on a terminal.
+// clearLine is the escape sequence that erases a status line on a terminal.
 const clearLine = "\r\x1b[K"
 
-// steadyStats is a crawl of ten pages a second that has gone on for so long.
+// steadyStats returns the statistics of a crawl of ten pages a second after the given time.
 func steadyStats(start time.Time) func() crawler.Stats {
 	return func() crawler.Stats {
 		pages := int64(time.Since(start) / (100 * time.Millisecond))
@@ -46,7 +46,7 @@ func TestProgressLines(t *testing.T) {
 	})
 }
 
-// A live line is drawn over, and taken away at the end.
+// A live line is redrawn in place, and removed at the end.
 func TestProgressDrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
@@ -92,7 +92,7 @@ func TestProgressLeft(t *testing.T) {
 	}
 }
 
-// What is logged scrolls by above the live line.
+// Log lines scroll above the live line.
 func TestTerminalWriter(t *testing.T) {
 	var b bytes.Buffer
 	s := terminal.NewStatusLineWriter(&b)
@@ -119,7 +119,8 @@ func TestFormatBytes(t *testing.T) {
 	}
 }
 
-// TestProgressPaused: a crawl that is paused because this machine has no network says so.
+// TestProgressPaused checks that the progress says when a crawl is paused because this machine has no
+// network.
 func TestProgressPaused(t *testing.T) {
 	p := &progressReporter{crawlStats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
 		frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}

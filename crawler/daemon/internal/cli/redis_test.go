@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// The same project gives the same pages, whatever engine keeps its state.
+// A project gives the same pages with each storage engine.
 func TestCrawlOnRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
@@ -36,7 +36,7 @@ func TestCrawlOnRedis(t *testing.T) {
 			continue
 		}
 		p := project.Default()
-		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
+		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // the lengths are in Redis, not in a file of bbolt
 		if k, err := datadir.StateDir(v.DataDir()).ReadDurableOutputLengths(p); err != nil || !k.Find(filepath.Join(v.DataDir(), datadir.OutputFile)).IsRecorded ||
 			!k.Find(filepath.Join(v.DataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
@@ -48,7 +48,7 @@ func TestCrawlOnRedis(t *testing.T) {
 	}
 }
 
-// A crawl in Redis goes on, is looked into, and is not mixed with one in files.
+// A crawl in Redis can be resumed and inspected, and is never mixed with one in files.
 func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)

@@ -11,12 +11,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
-// TestCommandReference: docs/commands.md is what --help says of every command.
+// TestCommandReference checks that docs/commands.md has the --help text of every command. With
+// -update it writes that file.
 func TestCommandReference(t *testing.T) {
 	doctest.CheckGenerated(t, "commands.md", "crawler/daemon/internal/cli", "TestCommandReference", writeCommands)
 }
 
-// writeCommands writes what --help says of every command.
+// writeCommands writes the --help text of every command as Markdown.
 func writeCommands(w *bytes.Buffer) {
 	root := (&program{}).newRootCommand()
 	w.WriteString("# Commands\n\n" + doctest.Notice("crawler/daemon/internal/cli", "TestCommandReference") + `What ` + "`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script

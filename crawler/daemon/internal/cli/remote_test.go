@@ -25,7 +25,7 @@ type apiFixture struct {
 	audit  *api.AuditLog
 }
 
-// startAPI starts the daemon of a farm, and serves its API.
+// startAPI starts the fixture's daemon and serves its API.
 func (f *commandFixture) startAPI() *apiFixture {
 	f.T.Helper()
 	f.Start(true)
@@ -40,13 +40,13 @@ func (f *commandFixture) startAPI() *apiFixture {
 	return s
 }
 
-// runCommand calls a command that speaks to the daemon.
+// runCommand runs a command that calls the daemon.
 func (s *apiFixture) runCommand(args ...string) commandResult {
 	s.T.Helper()
 	return runCommand(s.T, append(args, "--server", s.server.URL, "--token-file", s.writeToken())...)
 }
 
-// writeToken writes the token into a file, and returns its name.
+// writeToken writes the token to a file and returns the file's name.
 func (s *apiFixture) writeToken() string {
 	s.T.Helper()
 	file := filepath.Join(s.Dir, "the-token")
@@ -77,7 +77,7 @@ func TestBrakeCommand(t *testing.T) {
 			late = append(late, fmt.Sprint(x.URL, " after ", x.Start.Sub(at)))
 		}
 	}
-	if len(late) > 1 { // one request may have been on its way to the server
+	if len(late) > 1 { // one request may have been under way when the brake was set
 		t.Errorf("requests came after the brake was on: %q", late)
 	}
 	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, command.ExitDone, "*.b.example: a visit every 30s, until 2")
@@ -112,7 +112,7 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, command.ExitFailed, "is decorum serve running?")
 }
 
-// startHungDaemon takes connections, each of which it tells of, and answers nobody.
+// startHungDaemon starts a server that accepts connections, signals each, and never answers.
 func startHungDaemon(t *testing.T, onAccept func()) (server string) {
 	return "http://" + startTCPServer(t, func(c net.Conn) {
 		t.Cleanup(func() { c.Close() })
@@ -120,7 +120,7 @@ func startHungDaemon(t *testing.T, onAccept func()) (server string) {
 	})
 }
 
-// A signal ends a command that waits for a daemon which takes calls and answers none.
+// A signal ends a command that waits for a daemon which never answers.
 func TestHungDaemon(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
@@ -128,13 +128,13 @@ func TestHungDaemon(t *testing.T) {
 	}
 	for _, args := range []string{"brake", "brake a.example --reason x", "top"} {
 		signals := make(chan os.Signal, 10)
-		// A daemon each: a connection may be kept from a call that was ended.
+		// Each case has its own daemon: a connection of a cancelled call may stay open.
 		server := startHungDaemon(t, func() { signals <- os.Interrupt })
 		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, command.ExitStopped)
 	}
 }
 
-// TestTop: what is no terminal gets what there is to see, once.
+// TestTop checks that decorum top prints the daemon's state once if the output is not a terminal.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))
@@ -144,7 +144,7 @@ func TestTop(t *testing.T) {
 	s.runCommand("top").want(t, command.ExitDone, "projects: 1", "no delay was cut short", ">  a", "running", "a.example", "in flight:", "no brake is on")
 }
 
-// A project that cannot be looked into does not hide the daemon's others.
+// A project that cannot be inspected does not hide the daemon's other projects.
 func TestTopOfABadFile(t *testing.T) {
 	f := newCommandFixture(t, daemontest.ChainSite("b.example", 1000))
 	f.PutProjectFile("a", "project: a\nwhither: there\n")
@@ -152,7 +152,7 @@ func TestTopOfABadFile(t *testing.T) {
 	f.startAPI().runCommand("top").want(t, command.ExitDone, ">  a", "b  ", "cannot inspect a: a has no valid project file", `unknown field "…"`, "no brake is on")
 }
 
-// TestLongTokenFile: a file that cannot be a token's is wrong usage.
+// TestLongTokenFile checks that a file too long to hold a token is wrong usage.
 func TestLongTokenFile(t *testing.T) {
 	long := testfile.Write(t, "long", strings.Repeat("x", inputfile.MaxSmallBytes+1))
 	runCommand(t, "top", "--token-file", long).want(t, command.ExitUsage, long+" is longer than 1048576 bytes")

@@ -37,10 +37,10 @@ it, and whether the host was due. It compares refusals if the ledger has them.
 
 A difference need not be a fault. The ledger does not show everything that may have
 decided: a page found on one host during a request to another, a name that did not
-resolve, the limits of an address. If the purpose of the crawl did not permit the use
-of a page, the archive has only its header, and the replay takes its links from the
-ledger. The command replays the first run of a crawl, and holds its frontier in memory:
-about 1 KiB a URL.
+resolve, the limits of an address. If a site did not permit the use of a page for the
+crawl's purpose, the archive has only the header of the page, and the replay takes its
+links from the ledger. The command replays the first run of a crawl, and holds its
+frontier in memory: about 1 KiB a URL.
 
 Exit codes: 0 all decisions are the same, 1 failed, 2 wrong usage, 3 a decision
 differs, 4 interrupted.`

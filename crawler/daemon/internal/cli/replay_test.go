@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// replaySites is sites that do not link to each other, so that what is found on one does
-// not depend on another: with rules, sitemaps, redirects and a loop of them.
+// replaySites returns sites with rules, sitemaps, redirects and a redirect loop. The sites do not link
+// to each other, so that the URLs found on one do not depend on another.
 func replaySites() (sites []crawltest.Site, seeds []string) {
 	index := sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
 		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
@@ -48,7 +48,7 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 	return sites, seeds
 }
 
-// recordReplayCrawl crawls the lane, and keeps ledger and archive.
+// recordReplayCrawl crawls replaySites with a ledger and an archive.
 func recordReplayCrawl(t *testing.T) *daemontest.WebFixture {
 	t.Helper()
 	sites, seeds := replaySites()
@@ -59,9 +59,9 @@ func recordReplayCrawl(t *testing.T) *daemontest.WebFixture {
 	return v
 }
 
-// Every decision of a recorded crawl is made again: robots.txt, redirects of it,
-// sitemaps, Clean-param, failures, what was refused and why. What another project
-// would have decided is told, and what of the records was changed.
+// A replay repeats every decision of a recorded crawl: robots.txt and its redirects, sitemaps,
+// Clean-param, failures, refusals and their reasons. It reports decisions that another project would
+// have made, and records that were changed.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
@@ -104,8 +104,8 @@ func TestReplay(t *testing.T) {
 	runCommand(t, "replay", v.DataDir()).want(t, command.ExitFailed, "no WARC files")
 }
 
-// Where the clock of the machine was set while the crawl went on, the replay takes
-// that off: two days did not pass, and no robots.txt is too old.
+// If the clock of the machine was set during the crawl, the replay subtracts the change: two days did
+// not pass, and no robots.txt has expired.
 func TestReplayOfClockThatWasSet(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
@@ -150,9 +150,9 @@ func TestReplayUsage(t *testing.T) {
 	runCommand(t, "replay", "--limit=-1", v.DataDir()).want(t, command.ExitUsage, "--limit")
 }
 
-// What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
-// for it, what it refuses is refused, and a page of which only the header was kept, for
-// its content was not to be used, led to what the ledger says.
+// A replay applies the crawl's purpose: it fetches tdmrep.json before the pages that wait for it,
+// repeats its refusals, and takes the links of a withheld page from the ledger, because the archive has
+// only the header of that page.
 func TestReplayForPurposes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ purpose, other, says string }{

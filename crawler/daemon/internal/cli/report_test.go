@@ -21,8 +21,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
-// crawlTown crawls the town until nothing goes on: a while after the last page of the
-// shop was asked for, and every robots.txt.
+// crawlTown crawls the test web until it is idle: a while after the requests for the last page of the
+// shop and for every robots.txt.
 func crawlTown(t *testing.T) *daemontest.WebFixture {
 	t.Helper()
 	v := daemontest.NewWebFixture(t, daemontest.TownSites()...)
@@ -39,7 +39,7 @@ func crawlTown(t *testing.T) *daemontest.WebFixture {
 	return v
 }
 
-// decodeJSON reads JSON.
+// decodeJSON decodes one JSON value.
 func decodeJSON[T any](t *testing.T, text string) T {
 	t.Helper()
 	var v T
@@ -49,7 +49,7 @@ func decodeJSON[T any](t *testing.T, text string) T {
 	return v
 }
 
-// Every field of the report, on a crawl of which the log of the servers is known.
+// Every field of the report is right, by the log of the servers.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 	}
 	h := hosts["shop.example"]
 	number := func(field string) float64 { return h[field].(float64) }
-	// What the clock decides is compared with what the server saw.
+	// Fields that depend on the clock are compared with the server's log.
 	if n := number("least_gap_ms"); n < 20 || n > minDelay+10 {
 		t.Errorf("least gap %v ms, the server saw %v", n, minDelay)
 	}
@@ -171,7 +171,7 @@ func TestReportForms(t *testing.T) {
 	report("--limit=-1").want(t, command.ExitUsage, "--limit: -1")
 }
 
-// What a narrower scope parks is told apart from what robots.txt closes.
+// The report distinguishes URLs parked by a narrower scope from URLs that robots.txt disallows.
 func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -192,7 +192,7 @@ func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	}
 }
 
-// What the project says of single hosts is told with them.
+// The report of a host has the project's overrides for it.
 func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -220,8 +220,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	}
 }
 
-// A report or a look into the frontier leaves the crawl as it was, and refuses
-// one that is in use.
+// report and the frontier commands do not change the crawl, and reject one that is in use.
 func TestInspectionChangesNothing(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
@@ -232,7 +231,7 @@ func TestInspectionChangesNothing(t *testing.T) {
 	export := func() (lines []string) {
 		r := runCommand(t, "frontier", "export", "--data", v.DataDir())
 		r.want(t, command.ExitDone)
-		return strings.Split(r.stdout, "\n")[1:] // the first tells the time
+		return strings.Split(r.stdout, "\n")[1:] // the first line has the time
 	}
 	before, files := export(), readTree(t, v.DataDir())
 	for _, args := range looks[:4] {
@@ -261,8 +260,8 @@ func TestInspectionChangesNothing(t *testing.T) {
 	}
 }
 
-// A crawl is killed, somebody asks for a report, and it goes on: the report
-// does not use up the rest that is owed after a crash.
+// A report between a kill and --resume does not shorten the delays that the hosts are owed after a
+// crash.
 func TestReportAfterKill(t *testing.T) {
 	t.Parallel()
 	const delay = 800 * time.Millisecond
@@ -278,7 +277,7 @@ func TestReportAfterKill(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Killed in the moment after answers, of which nothing is on disk yet.
+	// Killed right after answers that are not on disk yet.
 	for n := 0; n < 6; n = len(v.Web.Log()) {
 		time.Sleep(5 * time.Millisecond)
 	}

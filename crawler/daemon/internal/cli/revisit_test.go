@@ -14,14 +14,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// unchangingPageSite is a site of a page that never changes, and has a validator.
+// unchangingPageSite returns a site with one page that never changes and has a validator.
 func unchangingPageSite() crawltest.Site {
 	page := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
 	return crawltest.Site{Host: "shop.example", Fallback: page.Respond}
 }
 
-// A crawl that visits pages again ends when all rest, says until when, and goes
-// on with those that are due.
+// A crawl with revisits ends when all pages wait for their revisit, prints when the first is due, and
+// visits the due ones when it is resumed.
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, unchangingPageSite())
@@ -32,7 +32,7 @@ func TestRevisitAndResume(t *testing.T) {
 	if err != nil || time.Until(due) > 4*time.Second {
 		t.Errorf("the first is due at %v, %v", due, err)
 	}
-	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
+	time.Sleep(time.Until(due.Add(time.Second))) // the time is printed in whole seconds
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitDone,
 		"pages: 1 (", "revisits: 1, unchanged (including sitemaps): 1, scheduled earlier by sitemaps: 0", "resting until their revisit: 1")
 	rs := daemontest.ReadRecords(t, filepath.Join(v.DataDir(), "pages.jsonl"))
@@ -41,7 +41,7 @@ func TestRevisitAndResume(t *testing.T) {
 	}
 }
 
-// A host gets its pages, and more when it is given more.
+// A crawl visits max_pages_per_host pages of a host, and more when the limit is raised.
 func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -59,7 +59,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	}
 }
 
-// A host may send its bytes, and more when it is given more.
+// A crawl reads max_bytes_per_host bytes of a host, and more when the limit is raised.
 func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
@@ -79,7 +79,7 @@ func TestBytesLimitAndResume(t *testing.T) {
 	runCommand(t, "crawl", "--resume", "--data", v.DataDir(), "--progress=none").want(t, command.ExitStopped, "pages: 1 (")
 }
 
-// The summary says by class what failed.
+// The summary counts failed visits by class.
 func TestFailuresText(t *testing.T) {
 	var st crawler.Stats
 	if got := failureCountsText(st); got != "" {

@@ -58,18 +58,18 @@ func TestRobotsCheckFetches(t *testing.T) {
 		"cannot fetch http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
 	check("--dialect=yandex", "http://down.example/").want(t, command.ExitDone, "allowed\thttp://down.example/\tno rule\n")
 	if r := v.Web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
-		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
+		t.Errorf("want requests for robots.txt only:\n%s", r)
 	}
 }
 
-// Loopback and private addresses are refused unless they are allowed.
+// The command refuses loopback and private addresses without --allow-private.
 func TestRobotsCheckRefusesPrivateAddresses(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, dialect := range []string{"google", "yandex"} { // no request left: nothing is known
+	for _, dialect := range []string{"google", "yandex"} { // no request was sent, so no rule is known
 		runCommand(t, "robots", "check", "--agent=x", "--dialect", dialect, "http://"+l.Addr().String()+"/").want(t, command.ExitFailed,
 			"cannot fetch http://"+l.Addr().String()+"/robots.txt", "--allow-private")
 	}

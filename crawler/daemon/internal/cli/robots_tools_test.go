@@ -26,7 +26,7 @@ bad
 		name string
 		args []string
 		code int
-		want []string // how each line begins
+		want []string // the beginning of each line
 	}{
 		{"order", nil, command.ExitDone, []string{yes, yes, `{"allowed":null,`, no}},
 		{"dialect", []string{"--dialect=google-oss"}, command.ExitDone, []string{yes, no, `{"allowed":null,`, no}},
@@ -78,7 +78,7 @@ func TestRobotsCheckExplains(t *testing.T) {
 	}
 }
 
-// Whoever writes a robots.txt must not write on other people's terminals.
+// A robots.txt cannot send control characters to the terminal of the user.
 func TestRobotsCheckIsPlain(t *testing.T) {
 	file := testfile.Write(t, "robots.txt", "User-agent: \x1b[2Jx\nUser-agent: *\nDisallow: /\x1b[2J\nDisallow: /\n")
 	for _, args := range [][]string{
@@ -92,8 +92,8 @@ func TestRobotsCheckIsPlain(t *testing.T) {
 	}
 }
 
-// Of a file that is read in part only, lint does not name the size of that part, nor
-// wonder at half a line.
+// For a file that is read only in part, lint neither reports the size of that part nor a finding about
+// the last, incomplete line.
 func TestRobotsLintOfAHugeFile(t *testing.T) {
 	const maxBytes = 32 * robots.MaxFileBytes
 	line := "# " + strings.Repeat("x", 1000) + "\n \n"

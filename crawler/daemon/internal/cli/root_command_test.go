@@ -19,19 +19,19 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A commandResult is what one call of the command did.
+// A commandResult is the outcome of one run of the command.
 type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// runCommand calls the command as a shell does.
+// runCommand runs the command as a shell does.
 func runCommand(t *testing.T, args ...string) commandResult {
 	t.Helper()
 	return runCommandWithSignals(t, nil, args...)
 }
 
-// runCommandWithSignals calls the command, which gets the signals.
+// runCommandWithSignals runs the command, which receives the given signals.
 func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -40,7 +40,7 @@ func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...strin
 	return commandResult{code, stdout.String(), stderr.String()}
 }
 
-// want checks an exit code and what was said.
+// want checks the exit code, and that the output contains the given texts.
 func (r commandResult) want(t *testing.T, code int, says ...string) {
 	t.Helper()
 	if r.code != code {
@@ -56,8 +56,8 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 	}
 }
 
-// TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
-// crawl says why it ended, and how it goes on.
+// TestReaderLeaves checks that a command whose reader closes the pipe, as head does, prints no error.
+// Only a crawl says why it ended and how to continue.
 func TestReaderLeaves(t *testing.T) {
 	v := daemontest.NewWebFixture(t, daemontest.ShopSite())
 	runCommand(t, v.CrawlArgs("--max-pages=1", "http://shop.example/")...).want(t, command.ExitStopped)
@@ -83,7 +83,7 @@ func TestReaderLeaves(t *testing.T) {
 	}
 }
 
-// openBrokenPipe opens a pipe that nobody reads.
+// openBrokenPipe opens a pipe whose reader is closed.
 func openBrokenPipe(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -95,7 +95,8 @@ func openBrokenPipe(t *testing.T) *os.File {
 	return w
 }
 
-// runCommandInto calls the command with a standard output, and returns what it says of it.
+// runCommandInto runs the command with the given standard output, and returns its exit code and
+// standard error.
 func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -177,8 +178,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Flags win over the project file, what they say of a list replaces it, and
-// URLs are added to the seeds.
+// Flags override the project file, a flag replaces a whole list, and URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
 	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", daemontest.MinimalProject+`

@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// slowShopSite is the shop with a page more: asked is closed when it is asked for, and it is
-// answered when release is closed.
+// slowShopSite returns the shop with one more page: asked is closed when the page is requested, and
+// the page is answered when release is closed.
 func slowShopSite(asked chan<- struct{}, release <-chan struct{}) crawltest.Site {
 	site := daemontest.ShopSite()
 	tellAsked := sync.OnceFunc(func() { close(asked) })
@@ -31,8 +31,8 @@ func slowShopSite(asked chan<- struct{}, release <-chan struct{}) crawltest.Site
 	return site
 }
 
-// Commands that look into a crawl, or add to it, ask the process that runs it, and say the
-// same when it has ended.
+// Commands that inspect a crawl, or add URLs to it, call the process that runs it, and print the same
+// when it has ended.
 func TestCommandsAskRunningCrawl(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -83,9 +83,9 @@ func TestCommandsAskRunningCrawl(t *testing.T) {
 	ask("ledger", "show", "--url=http://shop.example/").want(t, command.ExitDone, "GET http://shop.example/  200")
 }
 
-// Commands that look into a project of a daemon ask the daemon: by its directory, by the
-// project's, or by its address with a token that may only read. When the daemon has ended,
-// they open the project's files.
+// Commands that inspect a project of a daemon call the daemon: with --data for its directory or the
+// project's, or through its address with the read-only token. When the daemon has ended, they open the
+// project's files.
 func TestCommandsAskDaemon(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ShopSite())

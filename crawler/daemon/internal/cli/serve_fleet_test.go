@@ -24,17 +24,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A daemonGroup is daemons, each a process of its own, that run one project in Redis.
+// A daemonGroup is several daemons, each a separate process, that run one project in Redis.
 type daemonGroup struct {
 	*fleet
-	hostIP          string // of the cluster: nobody else takes a port of it while a daemon starts
+	hostIP          string // address of the cluster: no other process takes a port of it while a daemon starts
 	projectFilesDir string
 	daemons         []*exec.Cmd
 	stderr          []*bytes.Buffer
 	clients         []*api.Client
 }
 
-// startDaemonGroup starts so many daemons that run the project "shop" over a web. It ends
+// startDaemonGroup starts the given number of daemons, which run the project "shop" on a web. They end
 // with the test.
 func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *daemonGroup {
 	t.Helper()
@@ -57,7 +57,7 @@ func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Clus
 	return s
 }
 
-// doAll has all daemons do something with the project.
+// doAll makes all daemons do an action on the project.
 func (s *daemonGroup) doAll(a api.ProjectAction) {
 	s.t.Helper()
 	for i, c := range s.clients {
@@ -67,7 +67,7 @@ func (s *daemonGroup) doAll(a api.ProjectAction) {
 	}
 }
 
-// startDaemon starts a daemon, and returns when it answers.
+// startDaemon starts a daemon and returns when it answers.
 func (s *daemonGroup) startDaemon(i int) {
 	s.t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(s.hostIP, "0"))
@@ -93,10 +93,10 @@ func (s *daemonGroup) startDaemon(i int) {
 	s.clients = append(s.clients, &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token))})
 }
 
-// stopAll ends the daemons in order.
+// stopAll stops the daemons one after the other.
 func (s *daemonGroup) stopAll() {
 	for _, d := range s.daemons {
-		d.Process.Signal(syscall.SIGTERM) // it may have ended
+		d.Process.Signal(syscall.SIGTERM) // it may have ended already
 	}
 	for i, d := range s.daemons {
 		err := d.Wait()
@@ -108,7 +108,7 @@ func (s *daemonGroup) stopAll() {
 	s.daemons = nil
 }
 
-// getProject returns the project as a daemon shows it.
+// getProject returns the project as one daemon reports it.
 func (s *daemonGroup) getProject(i int) api.Project {
 	s.t.Helper()
 	all, err := s.clients[i].Projects(s.t.Context())
@@ -118,7 +118,7 @@ func (s *daemonGroup) getProject(i int) api.Project {
 	return all[0]
 }
 
-// readyStatus returns the status that a daemon's readiness has.
+// readyStatus returns the status of a daemon's /readyz.
 func (s *daemonGroup) readyStatus(i int) int {
 	s.t.Helper()
 	res, err := http.Get(s.clients[i].Server + "/readyz")
@@ -129,7 +129,7 @@ func (s *daemonGroup) readyStatus(i int) int {
 	return res.StatusCode
 }
 
-// waitForState waits until the project is in a state in all daemons.
+// waitForState waits until the project is in the given state in all daemons.
 func (s *daemonGroup) waitForState(state api.ProjectState) {
 	s.t.Helper()
 	for i := range s.clients {
@@ -150,7 +150,7 @@ func (s *daemonGroup) visitCounts() (visitsByURL map[string]int, visitsByProcess
 	return visitsByURL, visitsByProcess
 }
 
-// checkVisitedOnce wants each of the web's pages to have been visited once.
+// checkVisitedOnce checks that each page of the web was visited once.
 func (s *daemonGroup) checkVisitedOnce() {
 	s.t.Helper()
 	visitsByURL, visitsByProcess := s.visitCounts()
@@ -169,9 +169,9 @@ func (s *daemonGroup) checkVisitedOnce() {
 	s.t.Logf("%d pages, by daemon: %v", len(visitsByURL), visitsByProcess)
 }
 
-// Four daemons run one project: every page is visited once, every host as by one. Its
-// end is seen by all. URLs that one is given start it again in all, and each takes its
-// part of them, however much faster another is.
+// Four daemons run one project: every page is visited once, every host at the pace of one crawl. All
+// of them see its end. URLs added through one daemon restart the project in all, and each daemon
+// visits a part of them, even if another is much faster.
 func TestServeFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemons are processes of their own")
@@ -194,8 +194,8 @@ func TestServeFleet(t *testing.T) {
 	}
 }
 
-// addURLsUntilShared gives the first daemon URLs of so many hosts, and more as long as one of the
-// daemons has not visited so many pages since. It returns them.
+// addURLsUntilShared adds URLs of the given number of hosts through the first daemon, and more until
+// every daemon has visited the given number of pages since. It returns the URLs.
 func (s *daemonGroup) addURLsUntilShared(hosts, pages int) (given []string) {
 	s.t.Helper()
 	var before []int64
@@ -227,7 +227,7 @@ func (s *daemonGroup) addURLsUntilShared(hosts, pages int) (given []string) {
 	return given
 }
 
-// postURLs gives a daemon URLs, one a line.
+// postURLs adds URLs, one a line, through a daemon.
 func (s *daemonGroup) postURLs(i int, lines string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.clients[i].Server+"/api/v1/projects/shop/urls", strings.NewReader(lines))
@@ -246,8 +246,8 @@ func (s *daemonGroup) postURLs(i int, lines string) {
 	}
 }
 
-// The servers are stopped while four daemons work: they say so, visit nothing, and
-// go on by themselves.
+// While the Redis servers are stopped, four working daemons report it, make no visits, and continue by
+// themselves afterwards.
 func TestServeFleetWithoutRedis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemons are processes of their own")
@@ -275,7 +275,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	}
 	for _, x := range s.web.Log() {
 		if late := x.Start.Sub(stoppedAt); late > engine.SharedBrakesMaxAge {
-			t.Errorf("%s was asked for when Redis was away for %v", x.URL, late)
+			t.Errorf("%s was requested when Redis had been away for %v", x.URL, late)
 		}
 	}
 	if err := c.Nodes()[0].Signal(syscall.SIGCONT); err != nil {
@@ -283,15 +283,15 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	}
 	for i := range s.clients {
 		before := s.getProject(i).Stats.Pages
-		daemontest.WaitUntil(t, "it goes on", func() bool {
+		daemontest.WaitUntil(t, "the crawl continues", func() bool {
 			p := s.getProject(i)
 			return p.StateReason == "" && p.Stats.Pages > before && s.readyStatus(i) == 200
 		})
 	}
 }
 
-// slowWeb is hosts of which the answers take so long that there is always one under
-// way, and others.
+// slowWeb returns a web with hosts whose answers take so long that one is always in flight, and other
+// hosts.
 func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
@@ -312,9 +312,9 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 	return web
 }
 
-// A brake that is put on one daemon holds in all, and in a crawl in the foreground:
-// what is under way is broken off, and after SharedBrakesMaxAge nobody begins a request.
-// Lifted, or expired, it holds nowhere any more.
+// A brake set on one daemon holds in all, and in a crawl in the foreground: requests in flight are
+// aborted, and after SharedBrakesMaxAge no process starts one. When it is lifted or expires, it holds
+// nowhere.
 func TestServeFleetBrakes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemons are processes of their own")
@@ -348,10 +348,10 @@ func TestServeFleetBrakes(t *testing.T) {
 	for i := range s.clients {
 		daemontest.WaitUntil(t, "the brake is on everywhere", func() bool { return len(s.listBrakes(i)) == 1 })
 	}
-	s.waitForRequests(50) // of other hosts
+	s.waitForRequests(50) // to other hosts
 	for _, x := range s.web.Log() {
 		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > engine.SharedBrakesMaxAge {
-			t.Errorf("%s was asked for %v after the brake was put on", x.URL, late)
+			t.Errorf("%s was requested %v after the brake was set", x.URL, late)
 		}
 	}
 	t.Logf("requests were broken off within %v", broken)
@@ -374,7 +374,7 @@ func TestServeFleetBrakes(t *testing.T) {
 	}
 }
 
-// openRequests returns the requests to a domain that are under way.
+// openRequests returns the requests to a domain that are in flight.
 func (s *daemonGroup) openRequests(domain string) (urls []string) {
 	for _, x := range s.web.Log() {
 		if x.End.IsZero() && strings.Contains(x.URL, domain) && !strings.HasSuffix(x.URL, "/robots.txt") {
@@ -393,26 +393,26 @@ func (s *daemonGroup) listBrakes(i int) []api.Brake {
 	return all
 }
 
-// waitForRequests waits until so many more requests were made.
+// waitForRequests waits until the given number of further requests were made.
 func (s *daemonGroup) waitForRequests(n int) {
 	s.t.Helper()
 	before := len(s.web.Log())
 	daemontest.WaitUntil(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
 }
 
-// Limits are of all daemons together: pages exactly, and each time that the project
-// is told to go on again.
+// All daemons together share a limit. The limit on pages is exact, and starts again from zero each time
+// that the project is resumed.
 func TestServeFleetLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemons are processes of their own")
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 1)
-	const limit, rate = 151, 25 // a second: so low that what a busy machine holds up counts for little
+	const limit, rate = 151, 25 // rate is in requests a second, so low that delays of a busy machine hardly count
 	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
 	s.waitForState(api.StatePaused)
 	if n := len(daemontest.RequestedPages(s.web.Log())); n != limit {
-		t.Errorf("%d pages were asked for, want %d", n, limit)
+		t.Errorf("%d pages were requested, want %d", n, limit)
 	}
 	visitsByURL, visitsByProcess := s.visitCounts()
 	if len(visitsByURL) != limit {
@@ -423,16 +423,16 @@ func TestServeFleetLimits(t *testing.T) {
 		t.Errorf("it pauses for %q", p.StateReason)
 	}
 	s.doAll(api.ActionResume)
-	daemontest.WaitUntil(t, "it goes on", func() bool { return len(daemontest.RequestedPages(s.web.Log())) > limit })
+	daemontest.WaitUntil(t, "the crawl continues", func() bool { return len(daemontest.RequestedPages(s.web.Log())) > limit })
 	s.waitForState(api.StatePaused)
 	if n := len(daemontest.RequestedPages(s.web.Log())); n != 2*limit {
-		t.Errorf("%d pages were asked for, want %d", n, 2*limit)
+		t.Errorf("%d pages were requested, want %d", n, 2*limit)
 	}
 	t.Logf("by daemon: %v", visitsByProcess)
 }
 
-// checkRate wants no more requests in any time than all daemons together may make at a
-// rate a second, and one more each.
+// checkRate checks that in no period there were more requests than the rate a second permits to all
+// daemons together, plus one for each daemon.
 func (s *daemonGroup) checkRate(rate float64) {
 	s.t.Helper()
 	log := s.web.Log()

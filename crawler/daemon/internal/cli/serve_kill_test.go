@@ -21,20 +21,20 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/supervisor/supervisortest"
 )
 
-// serveKills is how often TestServeKill kills the daemon, time and again in
-// .ci/proofs. After each, hosts are left alone for ten seconds.
+// serveKills is how often TestServeKill kills the daemon; more often in .ci/proofs. After each kill the
+// daemon visits no host for ten seconds.
 var serveKills = flag.Int("serve-kills", 1, "how often TestServeKill kills the daemon")
 
-// TestServeKill: a daemon with five projects is killed time and again. All that
-// ran goes on, what was paused stays so, and a host with a brake on is never
-// visited; projects that share a host stay polite together; the output of each
-// covers all its pages; and the server sees no rule broken, across the restarts too.
+// TestServeKill kills a daemon with five projects repeatedly. Running projects continue, the paused
+// one stays paused, and a braked host is never visited. Projects that share a host keep its pace
+// together, the output of each has all its pages, and the server sees no rule broken, across the
+// restarts too.
 func TestServeKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon that is killed is a process of its own")
 	}
 	t.Parallel()                    // it mostly waits
-	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
+	pages := 15 + 6*(*serveKills-1) // so that the last daemon to be killed still has pages to visit
 	f := &commandFixture{supervisortest.NewFixtureOn(t, daemontest.KillTestWeb(killDelay, pages, nil))}
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
 	for name, hosts := range projects {
@@ -89,7 +89,7 @@ func TestServeKill(t *testing.T) {
 	for _, x := range f.Web.Log() {
 		for _, h := range []int{5, 6, 7} {
 			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+daemontest.KillTestHostName(h)+"/") {
-				t.Errorf("%s was asked for at %v", x.URL, x.Start)
+				t.Errorf("%s was requested at %v", x.URL, x.Start)
 			}
 		}
 	}
@@ -100,8 +100,8 @@ func TestServeKill(t *testing.T) {
 	t.Logf("%d kills, %d requests", *serveKills, report.Requests)
 }
 
-// runAndKillDaemon runs the daemon as a process of its own, kills it when it has made
-// some more visits, and returns when it was started.
+// runAndKillDaemon runs the daemon as a separate process, kills it after some more visits, and returns
+// the time of its start.
 func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.T.Helper()
 	started = time.Now()
@@ -112,7 +112,7 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- c.Wait() }()
-	daemontest.WaitUntil(f.T, "the daemon goes on", func() bool {
+	daemontest.WaitUntil(f.T, "the daemon continues", func() bool {
 		select {
 		case err := <-exited:
 			f.T.Fatalf("the daemon ended with %v:\n%s", err, stderr)
@@ -133,14 +133,13 @@ func (f *commandFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	return started
 }
 
-// missingPages returns the pages of some hosts that a project should have visited, and
-// its output does not hold.
+// missingPages returns the pages of the given hosts that are missing in the output of a project.
 func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
 	got := slices.Compact(daemontest.SortedURLs(daemontest.ReadRecords(t, filepath.Join(f.WebFixture.DataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.Web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+daemontest.KillTestHostName(h)+"/") })
-		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
+		moved := strings.HasSuffix(url, "/moved") // a host of another project redirects to it
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
 			pages = append(pages, url)
 		}
@@ -148,7 +147,7 @@ func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pa
 	return pages
 }
 
-// A daemon tells systemd that it is ready, and ends when a signal comes.
+// A daemon notifies systemd that it is ready, and ends at a signal.
 func TestServeSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon is a process of its own")
@@ -163,7 +162,7 @@ func TestServeSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := daemontest.ReadNotification(t, manager); got != "READY=1" {
-		t.Errorf("the service manager is told %q", got)
+		t.Errorf("the service manager gets %q", got)
 	}
 	daemontest.WaitUntil(t, "it crawls", func() bool { return len(f.Web.Log()) > 5 })
 	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.WebFixture.DataDir(), "--projects", f.ProjectFilesPath())
@@ -174,7 +173,7 @@ func TestServeSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := daemontest.ReadNotification(t, manager); got != "STOPPING=1" {
-		t.Errorf("the service manager is told %q", got)
+		t.Errorf("the service manager gets %q", got)
 	}
 	err := c.Wait()
 	if c.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "nothing is lost") {

@@ -99,7 +99,7 @@ func TestSitemapReadsStdin(t *testing.T) {
 	}
 }
 
-// Whoever writes a sitemap must not write on other people's terminals.
+// A sitemap cannot send control characters to the terminal of the user.
 func TestSitemapIsPlain(t *testing.T) {
 	file := testfile.Write(t, "map.xml", "<urlset><url><loc>a\x1b[2J</loc></url><url><loc>https://example.com/\x1b[2J</loc></url><\x1b[2J></urlset>")
 	if r := runCommand(t, "sitemap", file); strings.Contains(r.stdout+r.stderr, "\x1b") || strings.Count(r.stderr, "\n") != 2 || r.stdout == "" {
@@ -107,7 +107,7 @@ func TestSitemapIsPlain(t *testing.T) {
 	}
 }
 
-// diskFullWriter takes nothing.
+// A diskFullWriter fails every write.
 type diskFullWriter struct{}
 
 func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
@@ -120,7 +120,7 @@ func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	}
 }
 
-// sitemapIndexSite is a site with all kinds of sitemaps behind one index.
+// sitemapIndexSite returns a site with all kinds of sitemaps below one index.
 func sitemapIndexSite(t *testing.T) crawltest.Site {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -166,7 +166,7 @@ var annexSite = crawltest.Site{Host: "annex.example", Pages: map[string]crawltes
 	"/map.xml": crawltest.StaticPage(crawltest.Text("http://annex.example/page\n")),
 }}
 
-// runSitemap lists a sitemap of the web.
+// runSitemap runs decorum sitemap on the test web.
 func runSitemap(t *testing.T, v *daemontest.WebFixture, args ...string) commandResult {
 	t.Helper()
 	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.Addr}, args...)...)
@@ -216,7 +216,7 @@ func TestSitemapFetches(t *testing.T) {
 	runSitemap(t, v, "http://atlas.example/far/1").want(t, command.ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
 	runSitemap(t, v, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, command.ExitFailed, "disallowed by robots.txt")
 	runSitemap(t, v, "http://elsewhere.example/map.xml").want(t, command.ExitFailed, "http://elsewhere.example/map.xml: status 421")
-	// robots.txt names the sitemap: so it may list what is above it.
+	// robots.txt names the sitemap, which may therefore list URLs above its directory.
 	strict := runSitemap(t, v, "--strict", "http://atlas.example/sub/map.xml")
 	strict.want(t, command.ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
 	if strings.Contains(strict.stdout, "other") {
@@ -227,7 +227,7 @@ func TestSitemapFetches(t *testing.T) {
 	runSitemap(t, v, "--follow", "--limit=1", file).want(t, command.ExitDone)
 }
 
-// A server that asks for too much rest is left alone.
+// The command sends no further request to a server that requires too long a delay.
 func TestSitemapRespectsServerDelays(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
@@ -240,7 +240,7 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 		"https://busy.example/4: cannot fetch https://busy.example/robots.txt: busy.example may not be visited before ", "http://slow.example/3: slow.example may not be visited before ",
 		"http://rare.example/3: rare.example may not be visited before ")
 	if r := v.Web.Judge(crawltest.JudgeOptions{}); r.PageRequests != 1 {
-		t.Errorf("one page should have been asked for:\n%s", r)
+		t.Errorf("want a request for one page:\n%s", r)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 	}
 }
 
-// The samples of the parser, as a user reads them.
+// The command prints the samples of the parser's tests as they are parsed.
 func TestSitemapSamples(t *testing.T) {
 	for name, lines := range map[string]int{"urlset_basic.xml": 5, "xmlSitemap.gz": 5, "sitemap.txt.gz": 5, "feed.rss": 4, "atom.xml": 1, "urlset_utf16.xml": 1} {
 		r := runCommand(t, "sitemap", "--base=http://www.example.com/", filepath.Join("..", "..", "..", "..", "frontier", "sitemap", "testdata", name))

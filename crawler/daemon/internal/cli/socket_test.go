@@ -22,11 +22,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
 
-// While a daemon runs, the commands reach it by the socket of its directory, without a
-// token; the audit says so. When it has ended, the socket is gone.
+// While a daemon runs, the commands call it through the socket of its directory without a token, and
+// the audit log says so. When the daemon has ended, the socket is gone.
 func TestSocket(t *testing.T) {
 	var dir datadir.StateDir
-	t.Cleanup(func() { // after the daemon's end
+	t.Cleanup(func() { // runs after the daemon has ended
 		if _, err := os.Lstat(dir.Path(datadir.SocketFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
@@ -39,7 +39,7 @@ func TestSocket(t *testing.T) {
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
 	}
-	if err := os.Chmod(dir.Path(server.TokenFile), 0); err != nil { // an operator needs none
+	if err := os.Chmod(dir.Path(server.TokenFile), 0); err != nil { // the socket needs no token
 		t.Fatal(err)
 	}
 	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, command.ExitDone, "a.example: stopped")
@@ -49,7 +49,7 @@ func TestSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e api.AuditEntry
-	if err := json.Unmarshal(audit, &e); err != nil { // of one entry: the table of top is not audited
+	if err := json.Unmarshal(audit, &e); err != nil { // it has one entry: the calls of top are not audited
 		t.Fatalf("%v: %s", err, audit)
 	}
 	if e.Who != "socket" || e.Role != "operate" || !strings.HasPrefix(e.Remote, "unix") {
@@ -57,8 +57,8 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// serveSocket serves the API of the daemon at its socket, and at a port of loopback, as decorum
-// serve does, until the test is over.
+// serveSocket serves the API of the daemon on its socket and on a loopback port, as decorum serve
+// does, until the test ends.
 func (f *commandFixture) serveSocket() {
 	f.T.Helper()
 	var opts server.ListenOptions
@@ -85,7 +85,8 @@ func (f *commandFixture) serveSocket() {
 	})
 }
 
-// TestSocketFileIsReplaced: a process replaces the socket of a killed one, but no other file.
+// TestSocketFileIsReplaced checks that a process replaces the socket of a killed process, but no other
+// file.
 func TestSocketFileIsReplaced(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	lock := lockUntilEnd(t, dir)
@@ -102,7 +103,7 @@ func TestSocketFileIsReplaced(t *testing.T) {
 		t.Error(err)
 	}
 	lock = lockUntilEnd(t, dir)
-	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil { // the socket is gone
+	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil { // the socket has been removed
 		t.Fatal(err)
 	}
 	if _, err := lock.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
@@ -116,7 +117,7 @@ func TestSocketFileIsReplaced(t *testing.T) {
 	}
 }
 
-// leaveSocket makes a socket at which nobody listens, as a killed process leaves it.
+// leaveSocket makes a socket without a listener, as a killed process leaves it.
 func leaveSocket(t *testing.T, name string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name})
@@ -129,7 +130,7 @@ func leaveSocket(t *testing.T, name string) {
 	}
 }
 
-// lockUntilEnd locks a directory, until the lock is closed or the test ends.
+// lockUntilEnd locks a directory until the lock is closed or the test ends.
 func lockUntilEnd(t *testing.T, dir datadir.StateDir) *datadir.DirectoryLock {
 	t.Helper()
 	lock, err := dir.Lock()
@@ -140,10 +141,10 @@ func lockUntilEnd(t *testing.T, dir datadir.StateDir) *datadir.DirectoryLock {
 	return lock
 }
 
-// A directory whose path is too long for a socket's has its socket in a temporary directory
-// of its user's, which the lock names while it is held. The next process that locks the
-// directory removes what a killed one has left there, but not the socket of one that lives,
-// which a copy of its lock names.
+// If the path of a data directory is too long for a socket, the socket is in a temporary directory of
+// the user, which the lock file names while the lock is held. The next process that locks the data
+// directory removes the socket of a killed process, but not that of a living one, which a copy of its
+// lock file names.
 func TestSocketOfALongPath(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
@@ -176,20 +177,20 @@ func TestSocketOfALongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// A copy of the directory names the socket, too.
+	// A copy of the directory also names the socket.
 	copied := datadir.StateDir(t.TempDir())
 	if err := os.WriteFile(copied.Path(datadir.LockFile), lockText, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := copied.DialSocket(t.Context()); err == nil {
-		t.Error("nobody holds the copy, and its socket is dialed")
+		t.Error("the copy is not locked, and its socket is dialed")
 		c.Close()
 	}
 	lockUntilEnd(t, copied)
 	if left := tempDirs(); len(left) != 1 {
 		t.Errorf("the socket of a process that lives was removed: %v is left", left)
 	}
-	// The process is killed, and another one comes.
+	// The process is killed, and another one locks the directory.
 	if err := errors.Join(l.Close(), lock.Close()); err != nil || len(tempDirs()) > 0 {
 		t.Errorf("%v; %v is left", err, tempDirs())
 	}
@@ -206,8 +207,8 @@ func TestSocketOfALongPath(t *testing.T) {
 	}
 }
 
-// asPeerEnv in the environment makes the test binary a process that connects to a socket,
-// and writes what it reads there.
+// asPeerEnv is the environment variable that makes the test binary connect to a socket and print what
+// it reads there.
 const asPeerEnv = "DECORUM_TEST_AS_PEER"
 
 func runPeer(name string) {
@@ -221,7 +222,7 @@ func runPeer(name string) {
 	os.Exit(0)
 }
 
-// Another user does not operate the daemon, even where the file's mode has been opened.
+// Another user cannot operate the daemon, even if the mode of the socket file permits the connection.
 func TestSocketIsItsOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")

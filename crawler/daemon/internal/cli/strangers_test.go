@@ -24,21 +24,21 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
 
-// How many strangers TestStrangers has: 10,000 in .ci/proofs.
+// The number of idle clients without a token in TestStrangers: 10,000 in .ci/proofs.
 var idleConns = flag.Int("strangers", 300, "how many idle connections TestStrangers opens")
 
-// fullIdleConns is how many strangers the time of a brake is promised for: maxBrakeTime.
+// fullIdleConns is the number of idle clients up to which a brake takes effect within maxBrakeTime.
 const (
 	fullIdleConns = 10_000
 	maxBrakeTime  = time.Second
 )
 
-// asIdleClientsEnv in the environment makes the test binary a process of strangers: it holds
-// the address that they connect to. Their number is the only argument.
+// asIdleClientsEnv is the environment variable that makes the test binary a process of idle clients.
+// It holds the address that they connect to; their number is the only argument.
 const asIdleClientsEnv = "DECORUM_TEST_AS_STRANGERS"
 
-// runIdleClients opens idle connections, and opens each again when it is closed, until
-// the process is killed. It writes a line once each of them has been open.
+// runIdleClients opens idle connections, and reopens each when it is closed, until the process is
+// killed. It prints a line when each of them has been open once.
 func runIdleClients(addr string) {
 	n, err := strconv.Atoi(os.Args[1])
 	if err != nil {
@@ -50,7 +50,7 @@ func runIdleClients(addr string) {
 			for first := true; ; time.Sleep(time.Second) {
 				c, err := net.Dial("tcp", addr)
 				if err != nil {
-					continue // no port is free: it tries again
+					continue // no port is free: try again
 				}
 				if first && opened.Add(1) == int64(n) {
 					fmt.Println("all have been open")
@@ -64,7 +64,7 @@ func runIdleClients(addr string) {
 	select {}
 }
 
-// startIdleClients runs the strangers as a process of their own, until the test is over.
+// startIdleClients runs the idle clients as a separate process until the test ends.
 func startIdleClients(t *testing.T, addr string, n int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -86,11 +86,11 @@ func startIdleClients(t *testing.T, addr string, n int) {
 	}
 }
 
-// listenAddrPattern is where a daemon says in its log that it listens.
+// listenAddrPattern matches the address on which a daemon listens, in its log.
 var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)`)
 
-// startDaemonProcess runs decorum serve as a process of its own, until the test is over, and
-// returns where it listens.
+// startDaemonProcess runs decorum serve as a separate process until the test ends, and returns its
+// address.
 func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	var stderr syncBuffer
@@ -106,7 +106,7 @@ func (f *commandFixture) startDaemonProcess(t *testing.T, args ...string) (addr 
 	return m[1]
 }
 
-// clientFrom returns a client that calls the daemon by TCP from an address of loopback.
+// clientFrom returns a client that calls the daemon over TCP from the given loopback address.
 func (f *commandFixture) clientFrom(t *testing.T, addr, from string) *api.Client {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(f.WebFixture.DataDir(), server.TokenFile))
@@ -119,16 +119,16 @@ func (f *commandFixture) clientFrom(t *testing.T, addr, from string) *api.Client
 	return &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Transport: transport}}
 }
 
-// While idle strangers hold, and reopen, as many connections as they can, a brake
-// takes effect, by the socket and by TCP from another address, and a connection that
-// showed its token stays open.
+// While clients without a token hold and reopen as many idle connections as they can, a brake takes
+// effect, both through the socket and over TCP from another address, and a connection that has shown
+// its token stays open.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 100_000), daemontest.ChainSite("b.example", 100_000))
 	for _, name := range []string{"a", "b"} {
 		f.PutProjectFile(name, f.ProjectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	}
-	limits := []string{"--stranger-connections=100"} // below the number of strangers of the default test
+	limits := []string{"--stranger-connections=100"} // fewer than the idle clients of the default test
 	if *idleConns >= fullIdleConns {
 		limits = nil
 	}
@@ -153,7 +153,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// visitCount counts the requests that a host of the web has seen.
+// visitCount returns the number of requests to a host of the web.
 func (f *commandFixture) visitCount(name string) (n int) {
 	for _, x := range f.Web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") {
@@ -163,17 +163,17 @@ func (f *commandFixture) visitCount(name string) (n int) {
 	return n
 }
 
-// checkNoLaterVisits is called when a brake has been answered. It returns how long after begin
-// that was, and checks that no visit of the host began later.
+// checkNoLaterVisits is called when the call that sets a brake has returned. It returns the time since
+// begin, and checks that no visit to the host begins later.
 func (f *commandFixture) checkNoLaterVisits(name string, begin time.Time) (took time.Duration) {
 	f.T.Helper()
 	at := time.Now()
-	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a visit that still came would be seen
+	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a late visit would be in the log
 	later := 0
 	for _, x := range f.Web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") && x.Start.After(at) {
-			// A busy server may see one request late that left before the brake: the host is
-			// visited by one at a time.
+			// A busy server may see one request late that was sent before the brake: a host gets one
+			// visit at a time.
 			if later++; later > 1 {
 				f.T.Errorf("%s was visited %v after its brake was answered", x.URL, x.Start.Sub(at))
 			}

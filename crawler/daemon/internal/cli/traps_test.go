@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// trapSite is a shop with noise in its links, a calendar without end, ids of sessions
-// and a maze of redirects, and a sitemap on another host that lists one page more.
+// trapSite returns a shop with useless parameters in its links, a calendar without end, session IDs
+// and a maze of redirects, and a sitemap on another host that lists one more page.
 func trapSite() []crawltest.Site {
 	number := func(path string) (n int) {
 		fmt.Sscan(regexp.MustCompile(`\d+`).FindString(path), &n)
@@ -63,8 +63,8 @@ func trapSite() []crawltest.Site {
 		"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
 }
 
-// TestTrapsOverSockets crawls the mall as a user would: every product once, every
-// trap to its limit, and the report says which.
+// TestTrapsOverSockets crawls trapSite over sockets: the crawl visits every product once and every
+// trap up to its limit, and the report names the limit.
 func TestTrapsOverSockets(t *testing.T) {
 	t.Parallel()
 	v := daemontest.NewWebFixture(t, trapSite()...)
@@ -97,8 +97,8 @@ func TestTrapsOverSockets(t *testing.T) {
 	runCommand(t, "explain", "--data", v.DataDir(), "http://mall.example/far/2100/1/1").want(t, command.ExitDone, "a calendar of the year 2100 (calendar)")
 }
 
-// A redirect is no link: the target of a seed's is as deep as the seed. One that
-// leads out of scope is said, for the crawl may be over before it has begun.
+// A redirect does not count as a link: the target of a seed's redirect has the depth of the seed. A
+// seed that redirects out of scope is reported, because the crawl may end at once.
 func TestSeedThatRedirects(t *testing.T) {
 	v := daemontest.NewWebFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A syncBuffer can be read while a process writes to it.
+// A syncBuffer is a buffer that can be read while a process writes to it.
 type syncBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -26,7 +26,8 @@ func (w *syncBuffer) String() string {
 	return w.b.String()
 }
 
-// waitWithOutput waits for something that must come.
+// waitWithOutput waits for a condition, and fails with the output of the process if it does not come
+// true.
 func waitWithOutput(t *testing.T, what string, output fmt.Stringer, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -12,7 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// The first signal ends the context, and says so; without one the caller ends it.
+// The first signal cancels the context with ErrInterrupted as its cause; without a signal the caller
+// cancels it.
 func TestWithSignalCancel(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	env := &Env{Signals: signals}
@@ -30,7 +31,7 @@ func TestWithSignalCancel(t *testing.T) {
 	}
 }
 
-// Wrong arguments are wrong usage, which has an exit code of its own.
+// Wrong arguments are usage errors, with ExitUsage.
 func TestArgumentChecks(t *testing.T) {
 	c := &cobra.Command{Use: "frontier", SuggestionsMinimumDistance: 2}
 	c.AddCommand(&cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}})

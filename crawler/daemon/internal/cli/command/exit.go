@@ -23,7 +23,7 @@ const (
 // An ExitError is an error with an exit code.
 type ExitError struct {
 	Code int
-	Err  error // nil: there is no message to print
+	Err  error // nil: the command prints nothing
 }
 
 // Error returns the message of e.Err, or "" if e.Err is nil.

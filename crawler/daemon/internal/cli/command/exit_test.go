@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// TestLostOutput: where output was lost that is told, once and in one line, whatever a
-// command that did not look after its output ended with.
+// TestLostOutput checks that a command whose output was lost prints the write error once, unless it
+// ends with a usage error, whichever error it returns itself.
 func TestLostOutput(t *testing.T) {
 	for _, tt := range []struct {
 		end  error
@@ -33,7 +33,7 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
-// fullDisk takes nothing.
+// fullDisk fails every write.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
-// A call ends after clientTimeout where a daemon takes calls and answers none.
+// A call ends after clientTimeout if the daemon accepts the connection and never answers.
 func TestClientTimeout(t *testing.T) {
 	done := make(chan struct{})
 	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))

@@ -13,7 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/server"
 )
 
-// Where no daemon runs, its token is not sent to what listens at the default address.
+// While a daemon does not run, a command never sends its token to the process that listens at the
+// default address.
 func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	dir := datadir.StateDir(t.TempDir())
 	lock, err := dir.Lock()
@@ -35,13 +36,13 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	}
 }
 
-// A command that names a server or a token goes by TCP, as does one that finds no
-// daemon at the socket: the daemon may be older than sockets.
+// A command with --server or --token-file uses TCP. So does a command that finds no listener at the
+// socket, because older daemons have no socket.
 func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	const tcp = "http://127.0.0.1:1"
 	dir := datadir.StateDir(t.TempDir())
-	lock, err := dir.Lock() // as a daemon does that serves no socket
+	lock, err := dir.Lock() // as a daemon without a socket does
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestWithoutSocket(t *testing.T) {
 	}
 }
 
-// newDaemonFlagSet returns flags that have not been given.
+// newDaemonFlagSet returns the flags of DaemonFlags, none of them set.
 func newDaemonFlagSet() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("brake", pflag.ContinueOnError)
 	new(DaemonFlags).AddFlags(fs)

@@ -45,8 +45,9 @@ func (f *CrawlTargetFlags) Place() string {
 }
 
 // Do calls do with an Inspector of the selected crawl and returns its error, explained by
-// ExplainError. The Inspector calls the process that runs the crawl. If there is none, it reads the
-// crawl's files, and Do locks the data directory meanwhile. A signal cancels the context of do.
+// ExplainError. The Inspector calls the process that runs the crawl. If no process runs it, the
+// Inspector reads the crawl's files, and Do locks the data directory meanwhile. A signal cancels the
+// context of do.
 func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
 	inspector, dir, err := f.FindRunning(ctx)
 	if err != nil {
@@ -60,8 +61,8 @@ func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.
 	return f.ExplainError(ctx, do(ctx, inspector))
 }
 
-// FindRunning returns an Inspector that calls the process which runs the selected crawl. If there
-// is no such process, it returns nil and the data directory of the crawl.
+// FindRunning returns an Inspector that calls the process which runs the selected crawl. If no
+// process runs it, FindRunning returns nil and the data directory of the crawl.
 func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, dir datadir.StateDir, err error) {
 	// --server or --token-file: the daemon is named, and the data directory has no say.
 	if f.isExplicit() {
@@ -74,7 +75,7 @@ func (f *CrawlTargetFlags) FindRunning(ctx context.Context) (i api.Inspector, di
 		name, err := f.projectOf(ctx, client)
 		return client.Crawl(name), "", err
 	}
-	// --data is the directory of a daemon, of a daemon's project, or of a crawl of its own.
+	// --data is the directory of a daemon, of a daemon's project, or of a crawl in the foreground.
 	dir = datadir.StateDir(f.DataDir)
 	daemon, isProject := dir.DaemonDir()
 	switch {

@@ -36,8 +36,7 @@ type DaemonFlags struct {
 func (r *DaemonFlags) AddFlags(fs *pflag.FlagSet) {
 	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
-		"call the daemon at `URL`; without this flag and --token-file, call the daemon of --data through its socket, DIR/socket,"+
-			" if one listens there")
+		"call the daemon at `URL`; without this flag and --token-file, try the socket DIR/socket first")
 	command.AddDataFlag(fs, &r.DataDir)
 	fs.StringVar(&r.tokenFile, "token-file", "", "read the token from `FILE` (default DIR/token)")
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const brakeHelp = `Stop or slow a host at once, in all projects of a running daemon. The daemon aborts
-requests to the host that are in flight, and keeps the brake over restarts. Without
-HOST, list the brakes that are on.
+the requests to the host that are in flight and starts no others against the brake,
+after a restart too. Without HOST, list the brakes that are on.
 
   --stop   make no visits (the default, unless --delay is given)
   --delay  make one visit at a time, with at least this delay between two

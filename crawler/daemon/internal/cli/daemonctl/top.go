@@ -36,7 +36,7 @@ func NewTopCommand(env *command.Env) *cobra.Command {
 	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: command.ArgsOrUsageError(cobra.NoArgs)}
 	r.AddFlags(c.Flags())
-	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "refresh after `TIME`, at least 100ms")
+	c.Flags().Var(server.DurationFlag{Duration: &interval}, "every", "refresh every `TIME`, as 5s, at least 100ms")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := env.WithSignalCancel(c.Context())
 		defer stop()
@@ -104,8 +104,8 @@ func (w *topSession) redrawUntilQuit(ctx context.Context, out *os.File, interval
 	}
 }
 
-// readKeypresses sends each byte of in to keys; an arrow key arrives as an escape sequence, of which
-// handleKey uses the last letter. It drops keys while the channel is full. At q, Ctrl-C or the end
+// readKeypresses sends each byte of in to keys. An arrow key arrives as an escape sequence; handleKey
+// uses its last letter. readKeypresses drops keys while the channel is full. At q, Ctrl-C or the end
 // of in it calls stop and returns.
 func readKeypresses(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{}) {
 	defer stop()

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// TestReadKeys: a key that ends is heard though nobody takes the keys before it.
+// TestReadKeys checks that readKeypresses stops at q even if no receiver takes the keys before it.
 func TestReadKeys(t *testing.T) {
 	keys, ended := make(chan byte, 2), false
 	readKeypresses(strings.NewReader("jkjkjkq"), keys, func() { ended = true }, t.Context().Done())
@@ -17,8 +17,8 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
-// TestTopRender pins what is shown of a daemon, and that what strangers wrote does
-// not play with the terminal.
+// TestTopRender checks the whole screen of a daemon, and that text from outside cannot send control
+// characters to the terminal.
 func TestTopRender(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
 	v := daemonSnapshot{

@@ -41,7 +41,8 @@ func NewLedgerCommand(env *command.Env) *cobra.Command {
 		newLedgerVerifyCommand(env), newLedgerShowCommand(env))
 }
 
-const ledgerVerifyHelp = `Check a ledger:
+const ledgerVerifyHelp = `Check that a ledger is complete and unchanged, and that each request was permitted:
+
   - no record was changed, left out, added or moved
   - each robots.txt beside the ledger has the recorded hash
   - each verdict is the one that its robots.txt gives
@@ -61,10 +62,9 @@ const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
 
 // A ledgerVerifyOptions holds the flags of decorum ledger verify.
 type ledgerVerifyOptions struct {
-	env              *command.Env
-	dataDir          string
-	key, recordsFile string // files of --key and --holds; empty: not checked
-	format           string // text or json
+	env *command.Env
+	// key and recordsFile are the files of --key and --holds; empty: not checked.
+	dataDir, key, recordsFile, format string
 }
 
 func newLedgerVerifyCommand(env *command.Env) *cobra.Command {
@@ -193,9 +193,10 @@ func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
 }
 
 const ledgerShowHelp = `Show the requests and refusals in a ledger, the oldest first: the time, the URL, the
-deciding line of which robots.txt, the delay that the host required and the delay that
-it got, and the outcome. --format jsonl writes the records as they are, but without
-their hashes. If the crawl or its daemon runs, the command calls it through its socket.
+deciding line and the hash of its robots.txt, the delay that the host required and the
+delay that it got, and the outcome. --format jsonl writes the records as they are, but
+without their hashes. If the crawl or its daemon runs, the command calls it through
+its socket.
 
 Exit codes: 0 shown, 3 the ledger has no record of that URL or host, 1 cannot read the
 ledger, 2 wrong usage.`
@@ -355,8 +356,8 @@ func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 		q.URLSource+inspect.PrefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
 
-// ledgerVerdictText says which line of which robots.txt allowed or disallowed a URL. v is nil for
-// requests that need no verdict, such as that for robots.txt.
+// ledgerVerdictText names the line, and the hash of the robots.txt, that allowed or disallowed a URL.
+// v is nil for requests that need no verdict, such as that for robots.txt.
 func ledgerVerdictText(v *ledger.RobotsVerdict) string {
 	switch {
 	case v == nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A warning is told, and nothing is wrong with it.
+// The report prints a warning, and still concludes that all is right.
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
 	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, UnlistedWarnings: 2}

@@ -10,7 +10,7 @@ import (
 
 func TestBuilder(t *testing.T) {
 	var b Builder
-	b.WriteParkedReasons("Parked:", nil, 0) // nothing is parked: no title
+	b.WriteParkedReasons("Parked:", nil, 0) // an empty list writes no title
 	b.WriteRefusalCounts("Refused:", nil)
 	b.WriteLine("%d hosts", 2)
 	b.WriteTable(func(row func(...any)) {

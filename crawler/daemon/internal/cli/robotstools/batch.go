@@ -40,9 +40,9 @@ The fields of an answer are
   allowed        the verdict; null without url
   rule, line     the deciding rule and its line; null if no rule decides
   crawl_delay_seconds
-                 the Crawl-delay for the agent in seconds; null if there is none
+                 the Crawl-delay for the agent in seconds; null without one
   sitemaps       the sitemaps that the file names, in its order
-  host           the value of Host; null if there is none
+  host           the value of Host; null without one
   clean_url      the URL in canonical form and after Clean-param; null if it is invalid
   error          what is wrong with the question; absent if it is valid
 An invalid line gets an answer with an error, and does not stop the command.

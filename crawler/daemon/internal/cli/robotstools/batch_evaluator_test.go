@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// evaluateToJSON returns the answer to a line, as it is written.
+// evaluateToJSON returns the line of JSON that answers a line.
 func evaluateToJSON(t *testing.T, c *batchEvaluator, line string) string {
 	t.Helper()
 	var out strings.Builder
@@ -51,7 +51,7 @@ func TestRobotsEvaluator(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newBatchEvaluator(robots.Google, "*")
-			for range 2 { // from the file, and from what is known of it
+			for range 2 { // first from the text, then from the cache
 				if got := evaluateToJSON(t, c, tt.line); got != tt.want {
 					t.Errorf("%s\n got %s\nwant %s", tt.line, got, tt.want)
 				}
@@ -83,8 +83,8 @@ func TestRobotsEvaluatorBadQueries(t *testing.T) {
 	}
 }
 
-// The clerk's own dialect and agent are for questions that name none, and what
-// is known of a file is of one dialect.
+// The evaluator's default dialect and agent are for questions without one, and the cache keeps a file
+// separately for each dialect.
 func TestRobotsEvaluatorDefaults(t *testing.T) {
 	c := newBatchEvaluator(robots.GoogleOSS, "foo2")
 	for line, want := range map[string]bool{
@@ -99,7 +99,7 @@ func TestRobotsEvaluatorDefaults(t *testing.T) {
 	}
 }
 
-// However many files and agents there are, the clerk keeps a bounded number.
+// The cache of the evaluator stays bounded, however many files and agents the questions have.
 func TestRobotsEvaluatorIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and of one goroutine")
@@ -117,7 +117,7 @@ func TestRobotsEvaluatorIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzRobotsEvaluator pins that each line gets one line of JSON, whatever it is.
+// FuzzRobotsEvaluator checks that every line, valid or not, gets one line of JSON.
 func FuzzRobotsEvaluator(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[`, `{"robots":"user-agent: *\ndisallow: /\ud800\u0000","url":"http://h/<&>"}`,

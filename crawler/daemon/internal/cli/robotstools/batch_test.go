@@ -26,8 +26,7 @@ func TestEvaluateLinesErrors(t *testing.T) {
 	}
 }
 
-// A byte order mark may begin the questions, though no line of them (RFC 8259,
-// section 8.1).
+// A byte order mark may begin the input, but not a later line (RFC 8259, section 8.1).
 func TestEvaluateLinesByteOrderMark(t *testing.T) {
 	const mark, line = "\ufeff", `{"robots":""}` + "\n"
 	for in, want := range map[string]string{
@@ -59,7 +58,7 @@ type errorWriter struct{ err error }
 
 func (r errorWriter) Write([]byte) (int, error) { return 0, r.err }
 
-// Whoever waits for an answer before the next question gets it.
+// A client that waits for each answer before its next question gets the answer.
 func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 	questions, write := io.Pipe()
 	read, answers := io.Pipe()
@@ -78,8 +77,7 @@ func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 	}
 }
 
-// Lines of any length are read whole, up to the longest, and what follows one
-// that is too long is read.
+// Lines up to the maximum length are read completely, and the line after one that is too long is read.
 func TestReadLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and of one goroutine")
@@ -102,7 +100,7 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluateLines is of a thousand questions about a hundred files.
+// BenchmarkEvaluateLines answers a thousand questions about a hundred files.
 func BenchmarkEvaluateLines(b *testing.B) {
 	var in bytes.Buffer
 	for i := range 1000 {

@@ -35,8 +35,8 @@ it matches ("*" marks what a wildcard matches) and why it lost, and what the fil
 requires about pace and AI use. --json prints the same as one JSON object a line.
 
 YandexDirect and YandexCalendar may fetch URLs that are disallowed for "*". If
-YandexBot may not fetch such a URL, it is allowed, and "not for indexing" follows the
-rule.
+YandexBot may not fetch a URL that these agents may fetch, the verdict is "allowed",
+and "not for indexing" follows the rule.
 
 The command evaluates a URL in its canonical form, before Clean-param. decorum explain
 shows what a crawl does with it. decorum robots batch --dialect google-oss evaluates

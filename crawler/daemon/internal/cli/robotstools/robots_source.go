@@ -24,7 +24,7 @@ import (
 func (q *checkOptions) addFetchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "send `URL`, a web page or mailto:, as the contact of the requests")
 	fs.StringArrayVar(&q.connectToRules, "connect-to", nil,
-		"for HOST:PORT connect to HOST2:PORT2, `HOST:PORT:HOST2:PORT2` as with curl; repeatable (default: none)")
+		"connect to HOST2:PORT2 instead of HOST:PORT: `HOST:PORT:HOST2:PORT2` as with curl; repeatable (default: none)")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A project without a crawl is as before its first visit, and its directory is not made.
+// A project without a crawl opens with an empty frontier, and its directory is not created.
 func TestOpenProjectWithoutCrawl(t *testing.T) {
 	p := project.Default()
 	p.Store.Path = filepath.Join(t.TempDir(), "data")
@@ -32,11 +32,12 @@ func TestOpenProjectWithoutCrawl(t *testing.T) {
 		t.Errorf("the directory was made: %v", err)
 	}
 	if _, err := Open(&command.Env{}, p.Store.Path); err == nil {
-		t.Error("a crawl was opened where there is none")
+		t.Error("Open succeeded in a directory without a crawl")
 	}
 }
 
-// A crawl that is open is locked; a signal ends what is done with it, and it is closed.
+// The directory of an open crawl is locked. A signal cancels the use of the crawl, which is then
+// closed.
 func TestOpenAndDo(t *testing.T) {
 	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:a@b.example", []string{"http://a.example/"}, t.TempDir()

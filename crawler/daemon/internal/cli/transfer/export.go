@@ -135,7 +135,7 @@ type exporter struct {
 	err     error        // the first error; no line follows it
 }
 
-// writeLine writes the line v unless there was an error before. It reports whether there is none.
+// writeLine writes the line v unless an error came before. It reports whether x.err is still nil.
 func (x *exporter) writeLine(v any) bool {
 	if x.err == nil {
 		x.err = x.encoder.Encode(v)

@@ -10,15 +10,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// importedOrigin is the lines of an origin with a URL, its fingerprint (64 bits of FNV-1a over
-// /1), and a note.
+// importedOrigin has the lines of an origin with one URL, its fingerprint (64 bits of FNV-1a over /1)
+// and a note.
 const importedOrigin = `{"type":"origin","origin":"http://a.example","host":{"name":"a.example","gap_ns":0,"slots":1,"strikes":0}}
 {"type":"url","url":"http://a.example/1","state":"queued","source":"seed","class":0,"depth":0}
 {"type":"seen","origin":"http://a.example","fingerprints":"B9aXB7SdKr0="}
 {"type":"note","store":"robots","origin":"http://a.example","key":"k","value":"dg=="}
 `
 
-// An importer takes whole exports only, and a second import of one changes nothing.
+// An importer accepts only complete exports, and a second import of the same export changes nothing.
 func TestImporter(t *testing.T) {
 	for _, tt := range []struct{ name, lines, want string }{
 		{"whole", importedOrigin + `{"type":"end","origins":1,"urls":1,"seen":1,"notes":1}`, ""},
