@@ -14,11 +14,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// resumeMaxTime is for how long the program goes on with a crawl in these tests: each host
-// has its first visits, and those with a long Crawl-delay have no second one.
+// resumeMaxTime is how long the command continues a crawl in these tests: each host gets its first
+// visits, and hosts with a long Crawl-delay get no second one.
 const resumeMaxTime = "4s"
 
-// resumeArgs are the arguments with which the program goes on with a crawl.
+// resumeArgs returns the arguments with which the command continues a crawl.
 func (s *webServer) resumeArgs(p oldState) []string {
 	args := []string{"crawl", "--resume", "--data", p.path("data"), "--warc", p.path("warc"),
 		"--max-time=" + resumeMaxTime, "--progress=none", "--log-level=error"}
@@ -28,8 +28,9 @@ func (s *webServer) resumeArgs(p oldState) []string {
 	return args
 }
 
-// TestCompatCommand: today's program goes on with what a killed one left, now: whatever
-// was due then is due. Of a host that rests for 57 years no page is visited.
+// TestCompatCommand checks that today's command continues, at the present time, a crawl that a killed
+// old version left: everything that was due then is due now. A host that is due in 57 years gets no
+// visit.
 func TestCompatCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
@@ -49,8 +50,8 @@ func TestCompatCommand(t *testing.T) {
 	}
 }
 
-// appendTornLines writes half a line to the output and to the ledger, as a process does that
-// is killed while it writes.
+// appendTornLines appends half a line to the output and to the ledger, as a process does that is
+// killed during a write.
 func appendTornLines(t *testing.T, p oldState) {
 	t.Helper()
 	segments, err := filepath.Glob(p.path("data", "ledger", "ledger-*.jsonl"))
@@ -73,7 +74,7 @@ func appendTornLines(t *testing.T, p oldState) {
 	}
 }
 
-// checkResume goes on with a crawl for a while, and checks what it makes of the past.
+// checkResume continues a crawl for a while, and checks how it uses the old state.
 func checkResume(t *testing.T, p oldState, before frontierExport) {
 	t.Helper()
 	web := readWeb(t, p.killedAt)
@@ -92,7 +93,7 @@ func checkResume(t *testing.T, p oldState, before frontierExport) {
 	runCommand(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
 }
 
-// checkFrozenHost checks that no page was visited that is due in 57 years.
+// checkFrozenHost checks that the host that is due in 57 years got no visit.
 func checkFrozenHost(t *testing.T, log []crawltest.Exchange) {
 	t.Helper()
 	if len(log) < 5 {
@@ -105,8 +106,8 @@ func checkFrozenHost(t *testing.T, log []crawltest.Exchange) {
 	}
 }
 
-// checkOutputLines checks that each line of the output is JSON, and that every page that
-// was answered is in it.
+// checkOutputLines checks that each line of the output is JSON, and that the output has every answered
+// page.
 func checkOutputLines(t *testing.T, p oldState) {
 	t.Helper()
 	files, err := filepath.Glob(p.path("data", "pages*.jsonl"))
@@ -133,8 +134,8 @@ func checkOutputLines(t *testing.T, p oldState) {
 	}
 }
 
-// TestCompatImport: an export of then is imported now, an import that was broken off is
-// refused and can be repeated, and both crawls go on.
+// TestCompatImport checks that today's command imports an export of the old version, that it rejects
+// the state of an interrupted old import until the import is repeated, and that both crawls continue.
 func TestCompatImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
@@ -166,12 +167,12 @@ func importExport(t *testing.T, p oldState, export []byte, args ...string) {
 	}
 }
 
-// interrupt ends a process by a signal, and returns what it ends with.
+// interrupt ends a process by a signal, and returns its exit code.
 func interrupt(t *testing.T, c *exec.Cmd) int {
 	t.Helper()
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // the exit code says it
+	_ = c.Wait() // the caller checks the exit code
 	return c.ProcessState.ExitCode()
 }

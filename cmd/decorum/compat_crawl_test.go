@@ -22,14 +22,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A resumedCrawl is a crawl of the project in testdata/past, put together of the public
-// packages: so its clock is that of a bubble, and its web is in memory.
+// A resumedCrawl is a crawl of the project in testdata/past, built from the public packages, so that
+// it uses the clock of a synctest bubble and a web in memory.
 type resumedCrawl struct {
 	*crawler.Crawler
 	frontierStore, robotsStore *bolt.Store
 }
 
-// resumeCrawl opens the state that a killed crawl left.
+// resumeCrawl opens a copy of the state that the killed crawl left.
 func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	t.Helper()
 	must := func(err error) {
@@ -73,7 +73,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	return &c
 }
 
-// projectPolicy is the pace of the project.
+// projectPolicy returns the politeness policy of the project.
 func projectPolicy() politeness.Policy {
 	delay := func(d time.Duration) politeness.HostOverride {
 		return politeness.HostOverride{Delay: &d, Reason: "as in project.yaml"}
@@ -85,7 +85,7 @@ func projectPolicy() politeness.Policy {
 	}}
 }
 
-// projectScope is the scope of the project: the hosts of its seeds.
+// projectScope returns the scope of the project: the hosts of its seeds.
 func projectScope(t *testing.T) *frontier.Scope {
 	t.Helper()
 	var seeds []core.URL
@@ -106,7 +106,7 @@ func parseURL(t *testing.T, url string) core.URL {
 	return u
 }
 
-// run crawls for ten minutes, or until nothing is left to wait for.
+// run crawls for ten minutes, or until no URL is left to wait for.
 func (c *resumedCrawl) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -126,9 +126,9 @@ func (c *resumedCrawl) close(t *testing.T) {
 	}
 }
 
-// TestCompatCrawl: the state that a crawl left when it was killed is gone on with two
-// seconds after the kill, by the clock of a bubble. Nothing is lost, nothing comes
-// early, twice or though it is closed, and what was noted is known.
+// TestCompatCrawl continues the state of a killed crawl two seconds after the kill, by the clock of a
+// synctest bubble. No URL is lost, no request comes early, twice or for a disallowed URL, and the crawl
+// knows the old notes.
 func TestCompatCrawl(t *testing.T) {
 	p := unpackOldState(t, "crawl")
 	before := readExport(t, readCompressed(t, "export.jsonl.zst"))
@@ -139,8 +139,8 @@ func TestCompatCrawl(t *testing.T) {
 		c := resumeCrawl(t, p, web)
 		c.run(t)
 		firstLog = web.Log()
-		// An hour after the last visit pages are due again, and two days after a
-		// Retry-After so is its host.
+		// Pages are due again an hour after their last visit, and a host two days after its
+		// Retry-After.
 		for _, d := range []time.Duration{70 * time.Minute, 49 * time.Hour} {
 			time.Sleep(time.Until(restart.Add(d)))
 			c.run(t)
@@ -155,7 +155,7 @@ func TestCompatCrawl(t *testing.T) {
 	checkNothingLost(t, before, after, countRequests(append(firstLog, laterLog...)))
 }
 
-// checkFirstRun checks what was requested in the first run.
+// checkFirstRun checks the requests of the first run.
 func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawltest.Exchange) {
 	t.Helper()
 	if r := refetchedPages(p, log); len(r) > 0 {
@@ -180,7 +180,7 @@ func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawlt
 			t.Errorf("%s was answered with %d: the cookie was forgotten", x.URL, x.Status)
 		}
 	}
-	// What is new since the kill: links of pages that were queued.
+	// URLs that are new since the kill: links of pages that were queued.
 	for name, want := range map[string]int{
 		"POST http://form.example/answered": 0, "POST http://form.example/hanging": 0, "POST http://form.example/waiting": 1,
 		"GET http://secure.example.com/late": 0, "GET https://secure.example.com/late": 1, // the host is known to be on https
@@ -193,7 +193,7 @@ func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawlt
 	}
 }
 
-// checkLaterRuns checks what was requested after pages had become due again.
+// checkLaterRuns checks the requests after pages became due again.
 func checkLaterRuns(t *testing.T, before frontierExport, firstLog, laterLog []crawltest.Exchange) {
 	t.Helper()
 	n := countRequests(laterLog)

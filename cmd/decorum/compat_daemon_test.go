@@ -16,9 +16,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// TestCompatDaemon: a daemon is started over what a killed one left. The project that ran
-// goes on, the one that was paused and the one that was stopped stay so, brakes are on,
-// and tokens are the same.
+// TestCompatDaemon starts a daemon on the state that a killed old daemon left. The running project
+// continues, the paused and the stopped one stay paused and stopped, the brakes are on, and the tokens
+// are the same.
 func TestCompatDaemon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon is a process of its own, and leaves hosts alone at first")
@@ -33,7 +33,7 @@ func TestCompatDaemon(t *testing.T) {
 	checkDaemonState(t, client)
 
 	// A daemon visits no host in its first ten seconds: it cannot know which visits a kill hid.
-	waitUntil(t, "the project goes on", func() bool { return len(web.Log()) >= 4 })
+	waitUntil(t, "the project continues", func() bool { return len(web.Log()) >= 4 })
 	checkDaemonState(t, client)
 	if code := interrupt(t, c); code != daemon.ExitStopped {
 		t.Errorf("the daemon ended with exit code %d:\n%s", code, stderr)
@@ -58,8 +58,8 @@ func TestCompatDaemon(t *testing.T) {
 	}
 }
 
-// repeatedPageURLs returns the pages that were requested again, though they had been answered
-// long before the kill. The project of the daemon revisits none.
+// repeatedPageURLs returns the pages that were requested again although they had been answered long
+// before the kill. The project of the daemon does not revisit pages.
 func repeatedPageURLs(before, after []crawltest.Exchange) (repeated []string) {
 	answered := map[string]bool{}
 	for _, x := range before[:len(before)*2/3] {
@@ -73,7 +73,7 @@ func repeatedPageURLs(before, after []crawltest.Exchange) (repeated []string) {
 	return repeated
 }
 
-// writeProjects writes the project files with the addresses of today's servers.
+// writeProjects writes the project files with the addresses of this test's servers.
 func writeProjects(t *testing.T, p oldState, s *webServer) {
 	t.Helper()
 	for _, name := range []string{"going", "paused", "stopped"} {
@@ -85,7 +85,7 @@ func writeProjects(t *testing.T, p oldState, s *webServer) {
 	}
 }
 
-// startDaemon starts a daemon, and returns when it answers who has the token of before.
+// startDaemon starts a daemon, and returns when it answers a client with the old token.
 func startDaemon(t *testing.T, p oldState, s *webServer) (*api.Client, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -112,7 +112,8 @@ func startDaemon(t *testing.T, p oldState, s *webServer) (*api.Client, *exec.Cmd
 	return client, c, &stderr
 }
 
-// checkDaemonState checks what was wanted of the daemon before it was killed.
+// checkDaemonState checks that the daemon has the brakes and the states of projects that were set
+// before the kill.
 func checkDaemonState(t *testing.T, client *api.Client) {
 	t.Helper()
 	want := map[string]api.ProjectState{"going": api.StateRunning, "paused": api.StatePaused, "stopped": api.StateStopped}
@@ -139,7 +140,7 @@ func checkDaemonState(t *testing.T, client *api.Client) {
 	}
 }
 
-// waitUntil waits until something is so; that it never is ends the test.
+// waitUntil waits until a condition is true, and ends the test if it does not become true in time.
 func waitUntil(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {

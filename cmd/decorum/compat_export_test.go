@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A frontierExport is what decorum frontier export says of a crawl.
+// A frontierExport is the decoded output of decorum frontier export.
 type frontierExport struct {
 	urls             map[string]exportedURL // by method and URL
 	seenFingerprints map[string]bool        // origin and fingerprint
@@ -20,7 +20,7 @@ type frontierExport struct {
 }
 
 type exportedURL struct {
-	Origin         string    // that has it
+	Origin         string    // the origin that has the URL in its queue
 	URL            string    `json:"url"`
 	State          string    `json:"state"`
 	NotBefore      time.Time `json:"at"`
@@ -36,7 +36,7 @@ type exportedOrigin struct {
 	Suspended bool      `json:"dormant"`
 }
 
-// readExport reads an export.
+// readExport decodes an export.
 func readExport(t *testing.T, text []byte) frontierExport {
 	t.Helper()
 	x := frontierExport{urls: map[string]exportedURL{}, seenFingerprints: map[string]bool{}, notes: map[string]bool{},
@@ -83,8 +83,8 @@ func readExport(t *testing.T, text []byte) frontierExport {
 	return x
 }
 
-// checkNothingLost checks what a crawl holds after it has gone on against what it held
-// before: each URL is there, or was requested; what was parked, or seen, or noted, still is.
+// checkNothingLost compares the exports of a crawl before and after it continued: each URL is still
+// there or was requested, and parked URLs, fingerprints and notes are still there.
 func checkNothingLost(t *testing.T, before, after frontierExport, requested map[string]int) {
 	t.Helper()
 	for name, u := range before.urls {
@@ -106,7 +106,7 @@ func checkNothingLost(t *testing.T, before, after frontierExport, requested map[
 		}
 	}
 	for note := range before.notes {
-		if !after.notes[note] && !strings.HasSuffix(note, " hop") { // a hop may be over
+		if !after.notes[note] && !strings.HasSuffix(note, " hop") { // a redirect of a robots.txt may have been followed
 			t.Errorf("the note %q was forgotten", note)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// TestCompatRedis: what a killed crawl left in Redis is restored into a server of today,
-// and the program goes on with it. Leases of the dead process run out first.
+// TestCompatRedis restores the keys that a killed crawl left in Redis into a server, and continues the
+// crawl. The leases of the dead process expire first.
 func TestCompatRedis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program and Redis are processes of their own")
@@ -25,10 +25,10 @@ func TestCompatRedis(t *testing.T) {
 	web := readWeb(t, p.killedAt)
 	s := startWebServers(t, web)
 	restart := time.Now()
-	// Until the leases of the dead process have run out nothing is visited, and the
-	// state cannot be exported.
+	// Until the leases of the dead process expire, the crawl makes no visit, and export rejects the
+	// state.
 	args := append(s.resumeArgs(p), "-c", project)
-	runCommand(t, s, daemon.ExitStopped, append(args, "--max-time=3s")...) // the last one counts
+	runCommand(t, s, daemon.ExitStopped, append(args, "--max-time=3s")...) // the last --max-time counts
 	before := readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
 	checkAllStates(t, before)
 	runCommand(t, s, daemon.ExitStopped, append(args, "--max-time=15s")...)
@@ -41,7 +41,7 @@ func TestCompatRedis(t *testing.T) {
 	runCommand(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
 }
 
-// restoreRedisKeys restores the keys that the crawl had.
+// restoreRedisKeys restores the keys of the killed crawl.
 func restoreRedisKeys(t *testing.T, p oldState, n *redistest.Node) {
 	t.Helper()
 	var keys map[string][]byte
@@ -55,8 +55,8 @@ func restoreRedisKeys(t *testing.T, p oldState, n *redistest.Node) {
 	}
 }
 
-// writeRedisProject writes the project with the address of today's server, both as the file
-// that is returned and into the data directory, as an operator does who has moved it.
+// writeRedisProject writes the project with the address of this test's server, both to the file that
+// it returns and into the data directory, as an operator does after moving Redis.
 func (p oldState) writeRedisProject(t *testing.T, addr string) string {
 	t.Helper()
 	text := string(readFile(t, "testdata/past/project.yaml")) +
@@ -70,7 +70,7 @@ func (p oldState) writeRedisProject(t *testing.T, addr string) string {
 	return file
 }
 
-// checkAllStates checks that what is restored holds what it is to prove.
+// checkAllStates checks that the restored state has URLs in every state, so that the test covers all.
 func checkAllStates(t *testing.T, x frontierExport) {
 	t.Helper()
 	states := map[string]int{}

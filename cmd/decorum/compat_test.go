@@ -22,7 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
-// commandEnv in the environment makes the test binary the decorum command.
+// commandEnv is the environment variable that makes the test binary the decorum command.
 const commandEnv = "DECORUM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// registerCallbacks follow links, and post forms.
+// registerCallbacks registers callbacks that follow links and post forms.
 func registerCallbacks(c *collyfetch.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) })
 	c.OnHTML("form[action]", func(e *colly.HTMLElement) {
@@ -41,14 +41,14 @@ func registerCallbacks(c *collyfetch.Collector) {
 	})
 }
 
-// An oldState is a copy of what a process left behind when it was killed.
+// An oldState is a copy of the files that a process left when it was killed.
 type oldState struct {
 	dir        string
 	killedAt   time.Time
-	requestLog []crawltest.Exchange // what its servers had seen
+	requestLog []crawltest.Exchange // the log of its servers
 }
 
-// path returns the path of a file of the past.
+// path returns the path of a file in the old state.
 func (p oldState) path(names ...string) string {
 	return filepath.Join(append([]string{p.dir}, names...)...)
 }
@@ -80,8 +80,8 @@ func unpackOldState(t *testing.T, name string) oldState {
 	return p
 }
 
-// unpackFile writes one file of the archive. What is empty of a database is not written,
-// so that a copy costs little.
+// unpackFile writes one file of the archive. It does not write the zeros at the end of a database,
+// which becomes a sparse file, so that a copy takes little time and space.
 func (p oldState) unpackFile(t *testing.T, h *tar.Header, content io.Reader) {
 	t.Helper()
 	file := p.path(filepath.FromSlash(h.Name))
@@ -125,8 +125,8 @@ func readFile(t *testing.T, name string) []byte {
 	return text
 }
 
-// newCommand returns the decorum command as a process of its own, which ends with the
-// test at the latest.
+// newCommand returns the decorum command as a separate process, which ends with the test at the
+// latest.
 func newCommand(t *testing.T, s *webServer, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -141,7 +141,7 @@ func newCommand(t *testing.T, s *webServer, args ...string) *exec.Cmd {
 	return c
 }
 
-// runCommand runs the decorum command, and returns its standard output and its exit code.
+// runCommand runs the decorum command, and returns its standard output and exit code.
 func runCommand(t *testing.T, s *webServer, wantCode int, args ...string) []byte {
 	t.Helper()
 	c := newCommand(t, s, args...)
@@ -154,8 +154,9 @@ func runCommand(t *testing.T, s *webServer, wantCode int, args ...string) []byte
 	return stdout.Bytes()
 }
 
-// judgeRequests judges the requests before the kill and those after a process went on at
-// restart. Whether a page was visited twice is for the caller: pages are revisited here.
+// judgeRequests judges the requests before the kill together with those after restart, when a process
+// continued the crawl. The caller checks whether pages were visited twice, because these crawls revisit
+// pages.
 func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.Exchange, restart time.Time) {
 	t.Helper()
 	r := web.JudgeLog(append(before[:len(before):len(before)], after...), crawltest.JudgeOptions{
@@ -167,8 +168,8 @@ func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.E
 	}
 }
 
-// refetchedPages returns the requests of after for which there had been a whole answer
-// more than a second before the kill: the store writes every 200 ms.
+// refetchedPages returns the requests in after for pages that were answered completely more than a
+// second before the kill. The store writes every 200 ms, so it knows these answers.
 func refetchedPages(p oldState, after []crawltest.Exchange) (repeated []string) {
 	answered := map[string]bool{}
 	for _, x := range p.requestLog {

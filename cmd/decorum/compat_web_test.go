@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A webDescription is the web that the crawls in testdata/past were of, as web.json
-// describes it. testdata/past/generate serves it as it was before the kill.
+// A webDescription describes the web of the crawls in testdata/past, as web.json has it.
+// testdata/past/generate serves this web as it was before the kill.
 type webDescription struct {
 	Hosts map[string]hostDescription `json:"hosts"`
 }
@@ -27,11 +27,11 @@ type hostDescription struct {
 	Pages    map[string]pageDescription `json:"pages"`
 	Forms    map[string]pageDescription `json:"forms"`    // answers to POST
 	Numbered int                        `json:"numbered"` // pages /1 to /Numbered
-	Cookie   string                     `json:"cookie"`   // without which numbered pages are forbidden
+	Cookie   string                     `json:"cookie"`   // required by numbered pages
 	HTTPS    bool                       `json:"https"`    // http redirects to https
 }
 
-// A robotsDescription is a robots.txt, and what it asks for in the words of the judge.
+// A robotsDescription is a robots.txt, and its requirements in the form of the judge.
 type robotsDescription struct {
 	pageDescription
 	Disallow []string `json:"disallow"`
@@ -54,7 +54,7 @@ type pageDescription struct {
 	BeforeKill *pageDescription  `json:"before_kill"` // the answer until the kill; null: the same
 }
 
-// readWeb returns the web whose crawl was killed at a moment.
+// readWeb returns the web of the crawl that was killed at the given time.
 func readWeb(t *testing.T, killed time.Time) *crawltest.Web {
 	t.Helper()
 	text, err := os.ReadFile("testdata/past/web.json")
@@ -90,7 +90,7 @@ func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 	return s
 }
 
-// crawltestRobots returns what the robots.txt is at a moment.
+// crawltestRobots returns the robots.txt as it is at the given time.
 func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawltest.RobotsSpec {
 	answer := r.pageDescription
 	answer.Type = "text/plain"
@@ -121,7 +121,7 @@ func (h hostDescription) newPage(name, path string, p pageDescription, killed ti
 	}
 }
 
-// response returns what is answered before the kill, or after it.
+// response returns the answer before or after the kill.
 func (p pageDescription) response(host string, beforeKill bool) crawltest.Response {
 	if beforeKill && p.BeforeKill != nil {
 		return p.BeforeKill.response(host, beforeKill)
@@ -153,7 +153,7 @@ func (p pageDescription) renderHTML(host string) string {
 	for _, l := range p.Links {
 		fmt.Fprintf(&b, "<a href=%q>a link</a>", l)
 	}
-	for n := range p.Numbered { // absolute, and on http
+	for n := range p.Numbered { // absolute links, on http
 		fmt.Fprintf(&b, "<a href=\"http://%s/%d\">a link</a>", host, n+1)
 	}
 	for _, f := range p.Forms {
@@ -162,11 +162,11 @@ func (p pageDescription) renderHTML(host string) string {
 	return b.String()
 }
 
-// overTLSHeader is a header of requests that came over TLS: the sites of crawltest are
-// not given the scheme.
+// overTLSHeader marks requests that came over TLS, because the sites of crawltest do not see the
+// scheme.
 const overTLSHeader = "X-Over-TLS"
 
-// tlsMarkingTransport is a transport to a web in memory that sets overTLSHeader.
+// A tlsMarkingTransport is a transport to a web in memory that sets overTLSHeader.
 type tlsMarkingTransport struct{ web *crawltest.Web }
 
 func (m tlsMarkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -177,10 +177,10 @@ func (m tlsMarkingTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 	return m.web.RoundTrip(r)
 }
 
-// A webServer serves the web on loopback, by HTTP and by HTTPS.
+// A webServer serves the web on loopback, over HTTP and HTTPS.
 type webServer struct {
 	httpServer, httpsServer *httptest.Server
-	caFile                  string // file of the certificate, for SSL_CERT_FILE
+	caFile                  string // file with the certificate, for SSL_CERT_FILE
 }
 
 func startWebServers(t *testing.T, web http.Handler) *webServer {
@@ -200,7 +200,7 @@ func startWebServers(t *testing.T, web http.Handler) *webServer {
 	return s
 }
 
-// connectToRules returns the rules of fetch.connect_to that lead all requests here.
+// connectToRules returns the rules of fetch.connect_to that send all requests to s.
 func (s *webServer) connectToRules() []string {
 	plain, tls := s.httpServer.Listener.Addr().String(), s.httpsServer.Listener.Addr().String()
 	return []string{":80:" + plain, ":8080:" + plain, ":443:" + tls}

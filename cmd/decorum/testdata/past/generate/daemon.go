@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// daemon kills a daemon with three projects, and a brake on two hosts.
+// daemon starts a daemon with three projects and brakes on two hosts, and kills it.
 func (g *generator) daemon() error {
 	dir := filepath.Join(g.temp, "daemon")
 	l, err := g.start("daemon")
@@ -73,7 +73,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// operate puts brakes on, starts the projects, pauses one and stops one.
+// operate sets the brakes, starts the projects, pauses one and stops one.
 func (g *generator) operate(listen, data string, l *life) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

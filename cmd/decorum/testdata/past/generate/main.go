@@ -1,6 +1,6 @@
-// Generate makes the files that are beside it: what the program of commit 0689618
-// leaves behind when it is killed with SIGKILL. It is run in a working tree of that
-// commit, and is not compiled with later ones: see README.md.
+// Generate makes the files beside its directory: the state that the program of commit 0689618 leaves
+// when it is killed with SIGKILL. Run it in a working tree of that commit; later commits do not compile
+// it. See README.md.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// asCommand in the environment makes this program the decorum command.
+// asCommand is the environment variable that makes this program the decorum command.
 const asCommand = "PAST_AS_COMMAND"
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// callbacks follow links, and post forms.
+// callbacks registers callbacks that follow links and post forms.
 func callbacks(c *collyfetch.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) })
 	c.OnHTML("form[action]", func(e *colly.HTMLElement) {
@@ -66,7 +66,7 @@ func (g *generator) run() (err error) {
 	return errors.Join(g.crawl(), g.redis(), g.daemon())
 }
 
-// A life is what is kept of a process beside the files that it leaves.
+// A life is one run of the command: the process, its web and servers, and its standard error.
 type life struct {
 	web     *crawltest.Web
 	servers servers
@@ -74,7 +74,7 @@ type life struct {
 	stderr  bytes.Buffer
 }
 
-// start starts the decorum command on a web of its own.
+// start starts the decorum command on a new web.
 func (g *generator) start(name string, args ...string) (*life, error) {
 	l := &life{web: g.web.web()}
 	l.servers = serve(l.web)
@@ -89,8 +89,7 @@ func (g *generator) start(name string, args ...string) (*life, error) {
 	return l, nil
 }
 
-// kill ends the process some time after it has made its requests, and returns when
-// it has ended.
+// kill kills the process after the given time, waits for its end, and returns when it was killed.
 func (l *life) kill(after time.Duration) (killed time.Time, err error) {
 	time.Sleep(after)
 	killed = time.Now()
@@ -100,13 +99,13 @@ func (l *life) kill(after time.Duration) (killed time.Time, err error) {
 	if err := l.process.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		return killed, fmt.Errorf("the process ended with %v:\n%s", err, &l.stderr)
 	}
-	l.servers.plain.CloseClientConnections() // which ends what hangs
+	l.servers.plain.CloseClientConnections() // ends the requests that hang
 	l.servers.tls.CloseClientConnections()
 	time.Sleep(100 * time.Millisecond)
 	return killed, nil
 }
 
-// crawl kills a crawl in files, and exports what it left.
+// crawl runs and kills a crawl in files, and exports its state.
 func (g *generator) crawl() error {
 	data := filepath.Join(g.temp, "crawl", "data")
 	l, err := g.start("crawl")
@@ -127,8 +126,8 @@ func (g *generator) crawl() error {
 	return g.export(data)
 }
 
-// dropFinished removes the WARC files that are complete, as an operator may do: what
-// is not needed to go on would be most of what is kept.
+// dropFinished removes the complete WARC files, as an operator may do. The crawl does not need them to
+// continue, and they would be most of the stored data.
 func dropFinished(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.warc.gz"))
 	for _, f := range files {
@@ -137,8 +136,8 @@ func dropFinished(dir string) error {
 	return err
 }
 
-// runTwice runs a crawl with the first project until its limit of time ends it in
-// order, and with the second until it is killed.
+// runTwice runs a crawl with the first project until its time limit ends it, and with the second until
+// it is killed.
 func (g *generator) runTwice(l *life, first, second string, args ...string) (killed time.Time, err error) {
 	args = append(append(args, "--progress=none", "--log-level=error"), l.servers.connectTo()...)
 	crawl := exec.Command(l.process.Path, append([]string{"crawl", "-c", first}, args...)...)
@@ -156,7 +155,7 @@ func (g *generator) runTwice(l *life, first, second string, args ...string) (kil
 	return l.kill(time.Second)
 }
 
-// export exports the crawl in data, and breaks an import of it off.
+// export exports the crawl in data, and interrupts an import of the export.
 func (g *generator) export(data string) error {
 	exported, err := command("frontier", "export", "--data", data).Output()
 	if err != nil {
@@ -186,7 +185,7 @@ func (g *generator) export(data string) error {
 	return g.save("import", half, killed, nil)
 }
 
-// save writes the files that a process left, and what its servers saw.
+// save writes the files that a process left, and the log of its servers.
 func (g *generator) save(name, dir string, killed time.Time, web *crawltest.Web) error {
 	if err := os.WriteFile(filepath.Join(dir, "killed"), []byte(killed.UTC().Format(time.RFC3339Nano)), 0o600); err != nil {
 		return err
@@ -207,7 +206,7 @@ func (g *generator) save(name, dir string, killed time.Time, web *crawltest.Web)
 	return writeCompressed(filepath.Join(g.dir, name+".tar.zst"), packed)
 }
 
-// command returns the decorum command as a process of its own.
+// command returns the decorum command as a separate process.
 func command(args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {

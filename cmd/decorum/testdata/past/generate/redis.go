@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// redis kills a crawl in Redis, and dumps what is there.
+// redis runs and kills a crawl in Redis, and dumps the keys.
 func (g *generator) redis() (err error) {
 	ctx := context.Background()
 	servers := filepath.Join(g.temp, "servers")
@@ -51,7 +51,7 @@ func (g *generator) redis() (err error) {
 	return g.save("redis", dir, killed, l.web)
 }
 
-// dump writes the keys of a server, with what DUMP says of each.
+// dump writes the keys of a server, with the result of DUMP for each.
 func dump(ctx context.Context, n *redistest.Node, file string) error {
 	names, err := n.Do(ctx, "EVAL", "return table.concat(redis.call('KEYS', '*'), '\\n')", "0")
 	if err != nil {

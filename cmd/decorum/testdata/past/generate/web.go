@@ -16,7 +16,7 @@ import (
 // A description is the content of web.json.
 type description struct {
 	Hosts map[string]host `json:"hosts"`
-	// Requests that must have come before the crawl, or the daemon, is killed.
+	// The crawl or the daemon is killed after these requests have come.
 	Seen       []string `json:"seen"`
 	DaemonSeen []string `json:"daemon_seen"`
 }
@@ -26,7 +26,7 @@ type host struct {
 	Pages    map[string]page `json:"pages"`
 	Forms    map[string]page `json:"forms"`    // answers to POST
 	Numbered int             `json:"numbered"` // pages /1 to /Numbered
-	Cookie   string          `json:"cookie"`   // without which numbered pages are forbidden
+	Cookie   string          `json:"cookie"`   // required by numbered pages
 	HTTPS    bool            `json:"https"`    // http redirects to https
 }
 
@@ -101,7 +101,7 @@ func (h host) page(name, path string, p page) crawltest.PageFunc {
 	}
 }
 
-// answer returns what is answered until the crawl is killed.
+// answer returns the answer until the crawl is killed.
 func (p page) answer(name string) crawltest.Response {
 	if p.BeforeKill != nil {
 		return p.BeforeKill.answer(name)
@@ -134,7 +134,7 @@ func (p page) html(name string) string {
 	for _, l := range p.Links {
 		fmt.Fprintf(&b, "<a href=%q>a link</a>", l)
 	}
-	for n := range p.Numbered { // absolute, and on http
+	for n := range p.Numbered { // absolute links, on http
 		fmt.Fprintf(&b, "<a href=\"http://%s/%d\">a link</a>", name, n+1)
 	}
 	for _, f := range p.Forms {
@@ -143,11 +143,11 @@ func (p page) html(name string) string {
 	return b.String()
 }
 
-// overTLS is a header of requests that came over TLS: the sites of crawltest are
-// not told the scheme.
+// overTLS is a header that marks requests that came over TLS, because the sites of crawltest do not
+// see the scheme.
 const overTLS = "X-Over-TLS"
 
-// servers serve a web by HTTP and by HTTPS.
+// servers serve a web over HTTP and HTTPS.
 type servers struct{ plain, tls *httptest.Server }
 
 func serve(web http.Handler) servers {
@@ -161,7 +161,7 @@ func serve(web http.Handler) servers {
 	return s
 }
 
-// connectTo returns the flags that lead all requests to the servers.
+// connectTo returns the flags that send all requests to the servers.
 func (s servers) connectTo() []string {
 	var flags []string
 	for port, to := range map[string]net.Addr{"80": s.plain.Listener.Addr(), "8080": s.plain.Listener.Addr(), "443": s.tls.Listener.Addr()} {
@@ -172,7 +172,7 @@ func (s servers) connectTo() []string {
 
 // await returns when all of the requests have come.
 func await(web *crawltest.Web, wanted []string) error {
-	deadline := time.Now().Add(25 * time.Second) // before a request that hangs times out
+	deadline := time.Now().Add(25 * time.Second) // earlier than the timeout of a request that hangs
 	for {
 		seen := map[string]bool{}
 		for _, x := range web.Log() {
