@@ -49,6 +49,7 @@ type crawlOptions struct {
 	projectFlags       []*pflag.Flag // flags that set fields of the project
 }
 
+// newCrawlCommand returns the command decorum crawl.
 func (a *program) newCrawlCommand() *cobra.Command {
 	var s crawlOptions
 	c := &cobra.Command{
@@ -79,6 +80,8 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
+	// Check the project as a whole, after the flags have changed it. d knows which flag or which
+	// line of the file has set a field, for errors.
 	d, err := s.loadProject(urls)
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ const demoTimeout = time.Minute
 // demoContact is the contact that the demo's requests carry.
 const demoContact = "https://" + decorum.ModulePath
 
+// newDemoCommand returns the command decorum demo.
 func (a *program) newDemoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{

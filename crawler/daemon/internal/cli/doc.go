@@ -13,8 +13,8 @@
 // package engine and the packages below crawler.
 //
 // Each command starts its own goroutines, for signals, progress, the crawl's socket and the
-// daemon's listeners, and waits for them before it returns. The exception is a second signal to
-// serve, or a third to crawl: it ends the process at once.
+// daemon's listeners, and waits for them before it returns. The exception is a third signal to crawl
+// or serve: it ends the process at once.
 //
 // visitedHostSet.mu and dryRun.mu guard maps. No code holds one of them while it acquires another
 // lock.

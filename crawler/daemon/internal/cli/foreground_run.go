@@ -41,6 +41,8 @@ type foregroundRun struct {
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.BoltOptions(p, o.Sync)
+	// The store records the lengths of the outputs with each write, so that after a crash they can
+	// be cut to what the store knows.
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.DurableExtents(datadir.StateDir(p.Store.Path)) }
 	if j.stores, err = datadir.OpenStores(p, opts); err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 		Hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, FastRetries: s.fastRetries,
 		SharedResources: engine.SharedResources{SharedHosts: politeness.NewSharedHosts(), MemoryPressureMonitor: engine.NewMemoryPressureMonitor(memlimit.Get(), a.Log), BodyMemory: a.BodyMemory},
 	}
-	if s.resume {
+	if s.resume { // hosts wait first: a kill may have hidden the latest visits
 		g.RestartedAt = j.startedAt
 	}
 	if p.Store.Redis.IsUsed() {

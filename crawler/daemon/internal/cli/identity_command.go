@@ -32,6 +32,7 @@ const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a J
 keys. Serve it at /.well-known/http-message-signatures-directory, with the type
 application/http-message-signatures-directory+json.`
 
+// newIdentityCommand returns the command decorum identity and its subcommands.
 func (a *program) newIdentityCommand() *cobra.Command {
 	return command.NewGroup("identity", "Make keys to sign requests with", identityHelp, &cobra.Command{
 		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem",
@@ -56,6 +57,7 @@ func (a *program) createIdentityKey(name string) error {
 	if err != nil {
 		return err
 	}
+	// O_EXCL: a key that is overwritten cannot be restored, and may be in use.
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return usage.Errorf("%s already exists, and may be a key in use: name another file", name)

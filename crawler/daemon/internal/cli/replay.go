@@ -45,6 +45,7 @@ frontier in memory: about 1 KiB a URL.
 Exit codes: 0 all decisions are the same, 1 failed, 2 wrong usage, 3 a decision
 differs, 4 interrupted.`
 
+// newReplayCommand returns the command decorum replay.
 func (a *program) newReplayCommand() *cobra.Command {
 	var warcDir string
 	var limit int

@@ -45,6 +45,7 @@ type serveOptions struct {
 	listenOptions server.ListenOptions
 }
 
+// newServeCommand returns the command decorum serve.
 func (a *program) newServeCommand() *cobra.Command {
 	var s serveOptions
 	c := &cobra.Command{

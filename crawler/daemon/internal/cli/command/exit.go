@@ -62,7 +62,8 @@ func PrintError(w io.Writer, err error) int {
 
 // WithWriteError returns the error of a command that returned err and wrote its output to p. If a
 // write failed, the command must not report success or the result of a check: the error then has
-// ExitFailed. It has no message if the reader closed the pipe, as head does.
+// ExitFailed. It has no message if the reader closed the pipe, as head does. Usage errors, and errors
+// that already carry another exit code, are returned unchanged.
 func WithWriteError(p *terminal.StickyErrorWriter, err error) error {
 	if p.WriteErr == nil {
 		return err

@@ -44,8 +44,8 @@ func (f *CrawlTargetFlags) Place() string {
 	return cmp.Or(f.serverURL, f.DataDir)
 }
 
-// Do calls do with an Inspector of the selected crawl and returns its error, explained by
-// ExplainError. The Inspector calls the process that runs the crawl. If no process runs it, the
+// Do calls do with an Inspector of the selected crawl. The Inspector calls the process that runs the
+// crawl, and errors are explained by ExplainError. If no process runs it, the
 // Inspector reads the crawl's files, and Do locks the data directory meanwhile. A signal cancels the
 // context of do.
 func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {

@@ -173,6 +173,8 @@ func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 	return p.PrintTo(w)
 }
 
+// explainedScopeText returns the row "scope": whether the URL is in scope, and the pattern that it
+// counts for.
 func explainedScopeText(s *api.ExplainedScope) string {
 	text := "within"
 	switch {
@@ -184,6 +186,7 @@ func explainedScopeText(s *api.ExplainedScope) string {
 	return text + inspect.PrefixIfSet("; counts as ", s.CountedPattern)
 }
 
+// explainedRulesLines returns the rows "robots.txt".
 func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "not known"
 	if !r.FetchedAt.IsZero() {
@@ -214,6 +217,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	return lines
 }
 
+// explainedStateText returns the row "state": where the URL is in the frontier, and its order there.
 func explainedStateText(s *api.ExplainedFrontierState) string {
 	order := fmt.Sprintf("class %d, rank %d", s.PriorityClass, s.PriorityRank)
 	switch {
@@ -241,6 +245,7 @@ func explainedHostLines(h *api.Host) []string {
 	}
 }
 
+// explainedNextVisitText returns the row "visit": when the crawl would visit the URL, and why.
 func explainedNextVisitText(v *api.ExplainedNextVisit) string {
 	switch v.When {
 	case "now":

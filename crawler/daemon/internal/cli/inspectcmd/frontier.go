@@ -95,7 +95,7 @@ func (q frontierListOptions) listFrontier(ctx context.Context) error {
 				err = writeFrontierURL(w, u)
 			}
 			if err != nil {
-				return cmp.Or(err, w.Flush())
+				return cmp.Or(err, w.Flush()) // print what was read before the error
 			}
 		}
 		return w.Flush()

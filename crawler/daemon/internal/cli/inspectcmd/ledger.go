@@ -145,6 +145,7 @@ func (q ledgerVerifyOptions) verifyLedger() error {
 
 // printVerifyReport prints the findings and warnings, one a line, and then the counts of the report.
 func printVerifyReport(w io.Writer, r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
+	// A damaged ledger may contain any text: replace what does not print.
 	var p reporttext.Builder
 	for _, f := range r.Findings {
 		p.WriteLine("%s", plaintext.ReplaceNonPrintable(f.String()))
@@ -258,6 +259,7 @@ func (q ledgerShowOptions) printLedger(ctx context.Context) error {
 		}
 		records = inspect.LedgerRecords(ctx, ledgerDir, q.LedgerQuery)
 	}
+	// Requests whose answers are missing are printed when the records end.
 	s := &ledgerPrinter{out: q.Env.Stdout, format: q.Format, unansweredRequests: map[int64]*ledger.Record{}}
 	for r, err := range records {
 		if err != nil {

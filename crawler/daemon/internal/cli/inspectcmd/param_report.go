@@ -89,6 +89,7 @@ func (q reportOptions) printParamReport(ctx context.Context) error {
 	if d.Output.JSONL == "-" {
 		return usage.Errorf("the crawl wrote its output to standard output: --params needs a file")
 	}
+	// The output file is read without the lock of the directory, so that the crawl may be running.
 	ctx, stop := q.Env.WithSignalCancel(ctx)
 	defer stop()
 	s, err := inspect.AnalyzeParams(ctx, cmp.Or(d.Output.JSONL, dir.Path(datadir.OutputFile)), host)

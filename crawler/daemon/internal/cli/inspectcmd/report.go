@@ -247,6 +247,8 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	return p.PrintTo(w)
 }
 
+// hostStateText returns the state of a host, with the end and the reason of a hold, or the time of the
+// next visit.
 func hostStateText(h *api.Host) string {
 	switch {
 	case !h.HeldUntil.IsZero():

@@ -82,6 +82,7 @@ func (q diffOptions) diffRobots(ctx context.Context, stdin io.Reader, names [2]s
 		}
 		files[i] = robots.Parse(body, dialect)
 	}
+	// Compare the rules first, then the verdicts on the URLs of --urls.
 	old, new := files[0], files[1]
 	changes := lint.Diff(old, new)
 	if err := q.printChanges(q.env.Stdout, changes); err != nil {
@@ -145,6 +146,7 @@ func (q diffOptions) printChangedURLVerdicts(stdin io.Reader, old, new *robots.F
 		return false, err
 	}
 	defer in.Close()
+	// Rules are compiled once for each agent; each URL is checked against both files.
 	agents := q.agentRulesToCompare(old, new)
 	s := bufio.NewScanner(in)
 	n := 1

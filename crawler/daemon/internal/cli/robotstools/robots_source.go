@@ -76,6 +76,7 @@ func (q checkOptions) loadRobotsBody(ctx context.Context, dialect robots.Dialect
 	if err != nil {
 		return nil, err
 	}
+	// FetchRobots follows redirects. v is nil or not OK if the site has no robots.txt.
 	v, err := c.FetchRobots(ctx, o)
 	switch {
 	case err != nil:

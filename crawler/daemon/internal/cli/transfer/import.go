@@ -178,7 +178,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			m.lineNumber++
 			err = m.importLine(ctx, line)
 		}
-		if !more && err == nil {
+		if !more && err == nil { // the input has ended
 			err = m.verifyAndFinishImport(ctx)
 		}
 		if err != nil {

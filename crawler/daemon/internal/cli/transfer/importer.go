@@ -118,6 +118,7 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	default:
 		err = fmt.Errorf("the line has type %q, which this version of decorum does not know", kind.Type)
 	}
+	// A batch is written when it is full, and after the last line.
 	m.batchBytes += len(line)
 	if err == nil && (m.sawEndLine || m.batchItemCount >= maxImportItems || m.batchBytes >= maxImportBytes) {
 		err = m.flushBatch(ctx)
@@ -169,6 +170,7 @@ func (m *importer) addURL(ctx context.Context, l *api.FrontierURL) error {
 	if err != nil {
 		return err
 	}
+	// The seen set recognises repeated URLs, but not redirects of robots.txt files.
 	if m.isResumed && !k.RobotsFor.IsZero() {
 		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.Frontier, k); stored || err != nil {
 			return err
@@ -287,6 +289,7 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 	case imported && !storedStatus.Complete:
 		return false, usage.Errorf("the store holds a part of another export: import that export, or use an empty store")
 	}
+	// No import has begun here: the stores must be empty.
 	for _, s := range []storage.NoteStore{m.stores.Frontier, m.stores.Robots} {
 		if empty, err := datadir.IsEmptyStore(ctx, s); err != nil {
 			return false, err
@@ -298,7 +301,7 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 }
 
 // verifyAndFinishImport checks after the last line that the store holds as many URLs as the
-// export, and marks the import as complete. The notes are flushed before the mark.
+// export, and marks the import as complete. Both stores are flushed before the mark.
 func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	if !m.sawEndLine {
 		return errors.New("the export is truncated: its last line, of type end, is missing")
