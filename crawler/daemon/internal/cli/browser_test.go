@@ -372,7 +372,7 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	daemontest.WaitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
 }
 
-// visitOtherPages opens the other pages, none of which may be too wide.
+// visitOtherPages opens the other pages and checks that they are not too wide.
 func (o *browserUser) visitOtherPages() {
 	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
 		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {

@@ -214,7 +214,8 @@ func (s *faultInjector) keepAlive(i int) {
 		switch {
 		case err == nil:
 			return
-		case strings.Contains(stderr.String(), "cannot open the state of the crawl"): // a master is down: start the process again
+		// A master is down: start the process again.
+		case strings.Contains(stderr.String(), "cannot open the state of the crawl"):
 		case !errors.As(err, &exit) || exit.Exited():
 			s.t.Errorf("process %d: %v\n%s", i, err, stderr)
 			return

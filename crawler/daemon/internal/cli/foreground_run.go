@@ -159,7 +159,8 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	stopServing()
 	fmt.Fprint(a.Stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
-	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // the failure of the store has already been logged
+	// Close returns the failure of a failed store again, which has already been logged.
+	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) {
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
 	return j.exitErrorFor(crawlErr)

@@ -29,8 +29,8 @@ type repeatedRequest struct {
 }
 
 // repeatedRequests returns the repeated requests in a log, and how long the earlier answer had been
-// complete at the next kill, or at the repetition if no kill came between. Each process except the last was killed before the next one started, and all of its requests
-// are earlier than that start.
+// complete at the next kill, or at the repetition if no kill came between. Each process except the
+// last was killed before the next one started, and all of its requests are earlier than that start.
 func repeatedRequests(log []crawltest.Exchange, starts, kills []time.Time) (rs []repeatedRequest) {
 	last := map[string]crawltest.Exchange{}
 	for _, x := range log {

@@ -103,7 +103,8 @@ func TestSocketFileIsReplaced(t *testing.T) {
 		t.Error(err)
 	}
 	lock = lockUntilEnd(t, dir)
-	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil { // the socket has been removed
+	// The socket has been removed.
+	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lock.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {

@@ -70,7 +70,8 @@ func WithWriteError(p *terminal.StickyErrorWriter, err error) error {
 	}
 	var e *ExitError
 	switch {
-	case errors.As(err, &e) && e.Code != ExitCheckFailed, ExitCode(err) == ExitUsage: // err is already a failure with a message
+	// err already is a failure with a message.
+	case errors.As(err, &e) && e.Code != ExitCheckFailed, ExitCode(err) == ExitUsage:
 		return err
 	case errors.Is(p.WriteErr, syscall.EPIPE):
 		return &ExitError{Code: ExitFailed}

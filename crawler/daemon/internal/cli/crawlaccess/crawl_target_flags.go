@@ -45,9 +45,8 @@ func (f *CrawlTargetFlags) Place() string {
 }
 
 // Do calls do with an Inspector of the selected crawl. The Inspector calls the process that runs the
-// crawl, and errors are explained by ExplainError. If no process runs it, the
-// Inspector reads the crawl's files, and Do locks the data directory meanwhile. A signal cancels the
-// context of do.
+// crawl, and ExplainError explains its errors. If no process runs the crawl, the Inspector reads its
+// files, and Do locks the data directory meanwhile. A signal cancels the context of do.
 func (f *CrawlTargetFlags) Do(ctx context.Context, do func(context.Context, api.Inspector) error) error {
 	inspector, dir, err := f.FindRunning(ctx)
 	if err != nil {

@@ -63,7 +63,8 @@ func newBatchCommand(env *command.Env) *cobra.Command {
 			if err != nil {
 				return usage.Errorf("--dialect: %w", err)
 			}
-			in, err := openFileOrStdin(c.InOrStdin(), append(names, "-")[0], "questions") // without a name: standard input
+			// Without FILE the questions come from standard input.
+			in, err := openFileOrStdin(c.InOrStdin(), append(names, "-")[0], "questions")
 			if err != nil {
 				return err
 			}
