@@ -33,7 +33,7 @@ func (s *webServer) resumeArgs(p oldState) []string {
 // visit.
 func TestCompatCommand(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the program is a process of its own, and waits for hosts")
+		t.Skip("the command is a separate process, and waits for hosts")
 	}
 	t.Parallel()
 	for name, damage := range map[string]func(*testing.T, oldState){
@@ -85,7 +85,7 @@ func checkResume(t *testing.T, p oldState, before frontierExport) {
 	judgeRequests(t, web, p.requestLog, log, restart)
 	checkFrozenHost(t, log)
 	if n := countRequests(log); n["POST http://form.example/waiting"] != 1 {
-		t.Errorf("a form that waited was sent %d times, want once", n["POST http://form.example/waiting"])
+		t.Errorf("a queued form was sent %d times, want once", n["POST http://form.example/waiting"])
 	}
 	after := readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
 	checkNothingLost(t, before, after, countRequests(log))
@@ -97,7 +97,7 @@ func checkResume(t *testing.T, p oldState, before frontierExport) {
 func checkFrozenHost(t *testing.T, log []crawltest.Exchange) {
 	t.Helper()
 	if len(log) < 5 {
-		t.Errorf("the crawl went on with %d requests", len(log))
+		t.Errorf("the resumed crawl made %d requests", len(log))
 	}
 	for _, x := range log {
 		if strings.HasPrefix(x.URL, "http://frozen.example/") {
@@ -138,7 +138,7 @@ func checkOutputLines(t *testing.T, p oldState) {
 // the state of an interrupted old import until the import is repeated, and that both crawls continue.
 func TestCompatImport(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the program is a process of its own, and waits for hosts")
+		t.Skip("the command is a separate process, and waits for hosts")
 	}
 	t.Parallel()
 	export := readCompressed(t, "export.jsonl.zst")

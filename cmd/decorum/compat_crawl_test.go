@@ -159,7 +159,7 @@ func TestCompatCrawl(t *testing.T) {
 func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawltest.Exchange) {
 	t.Helper()
 	if r := refetchedPages(p, log); len(r) > 0 {
-		t.Errorf("requested again, though it had been answered: %q", r)
+		t.Errorf("requested again after an answer: %q", r)
 	}
 	n := countRequests(log)
 	for name, u := range before.urls {
@@ -208,6 +208,6 @@ func checkLaterRuns(t *testing.T, before frontierExport, firstLog, laterLog []cr
 		}
 	}
 	if n["GET http://tomorrow.example/"] == 0 || n["GET http://tomorrow.example/1"] == 0 {
-		t.Error("a host that asked for two days was forgotten")
+		t.Error("a host with a Retry-After of two days was forgotten")
 	}
 }

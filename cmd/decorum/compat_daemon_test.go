@@ -21,7 +21,7 @@ import (
 // are the same.
 func TestCompatDaemon(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemon is a process of its own, and leaves hosts alone at first")
+		t.Skip("the daemon is a separate process, and makes no visits at first")
 	}
 	t.Parallel()
 	p := unpackOldState(t, "daemon")

@@ -15,7 +15,7 @@ import (
 // crawl. The leases of the dead process expire first.
 func TestCompatRedis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the program and Redis are processes of their own")
+		t.Skip("the command and Redis are separate processes")
 	}
 	t.Parallel()
 	cluster := redistest.StartClusterForTest(t, 1, 0)

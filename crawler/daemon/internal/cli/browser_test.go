@@ -35,7 +35,7 @@ func chromiumPath(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("there is no chromium here: on Debian, apt-get install chromium")
+	t.Skip("Chromium is not installed: on Debian, apt-get install chromium")
 	return ""
 }
 
@@ -64,7 +64,7 @@ func endlessSite(host string) crawltest.Site {
 // shows when the last request came.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the browser is a process of its own")
+		t.Skip("the browser is a separate process")
 	}
 	t.Parallel()
 	path := chromiumPath(t)
@@ -219,7 +219,7 @@ func (o *browserUser) waitFor(expression string) {
 		}
 		o.run(chromedp.Sleep(20 * time.Millisecond))
 	}
-	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", evaluate[string](o, "location.href"), expression)
+	o.t.Fatalf("after 30 s at %s, still not true: %s", evaluate[string](o, "location.href"), expression)
 }
 
 // evaluate evaluates a JavaScript expression.
@@ -291,7 +291,7 @@ func (o *browserUser) startProject() {
 		o.t.Error("the page was reloaded to show what has changed")
 	}
 	if worst := evaluate[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
-		o.t.Errorf("the worst shortfall is said to be %q", worst)
+		o.t.Errorf("the largest shortfall is printed as %q", worst)
 	}
 	o.captureScreenshot("projects")
 }
@@ -327,7 +327,7 @@ func (o *browserUser) explainURL() {
 	}
 	if !evaluate[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
 		return line.top >= box.top && line.bottom <= box.bottom })()`) {
-		o.t.Error("the line that decides is out of sight")
+		o.t.Error("the deciding line is not visible")
 	}
 	o.captureScreenshot("host")
 	for _, scheme := range []string{"dark", "light"} {
@@ -364,7 +364,7 @@ func (o *browserUser) brakeAndLift(f *commandFixture) {
 	if n := to(brakedHost(o.width), pressed.Add(time.Second)); n > 0 {
 		o.t.Errorf("%d requests came more than a second after the button was pressed", n)
 	}
-	o.t.Logf("the brake was shown %v after the button was pressed; %d requests came in between", shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
+	o.t.Logf("the page showed the brake %v after the click; %d requests came meanwhile", shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
 	o.captureScreenshot("braked")
 	o.typeText("#brake [name=reason]", "all is well\r")
 	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
@@ -381,6 +381,6 @@ func (o *browserUser) visitOtherPages() {
 	}
 	o.navigate("/audit")
 	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
-		o.t.Errorf("the audit does not say who braked, and why: %s", text)
+		o.t.Errorf("the audit log lacks the caller or the reason of the brake: %s", text)
 	}
 }

@@ -47,7 +47,7 @@ func TestManyClients(t *testing.T) {
 	all.Wait()
 	for i, in := range taken {
 		if in.Added != each {
-			t.Errorf("of client %d %+v was taken", i, in)
+			t.Errorf("result of client %d: %+v", i, in)
 		}
 	}
 	daemontest.WaitUntil(t, "all that was taken is visited", func() bool { return f.GetProject("many").Stats.Pages >= clients*each+1 })

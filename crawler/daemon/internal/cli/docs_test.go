@@ -30,7 +30,7 @@ func markdownDocs(t *testing.T) map[string]string {
 		}
 	}
 	if texts["README.md"] == "" || texts["docs/project-file.md"] == "" {
-		t.Fatal("README.md or docs/project-file.md is not where it was")
+		t.Fatal("README.md or docs/project-file.md was not found")
 	}
 	return texts
 }

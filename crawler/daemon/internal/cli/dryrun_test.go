@@ -255,7 +255,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 				}
 			}
 			if len(requests) > 0 {
-				t.Errorf("not foreseen: %v", requests)
+				t.Errorf("requests to hosts that the forecast lacks: %v", requests)
 			}
 			if p.Limits.Duration == 0 {
 				checkWithin5Percent(t, "the whole time", time.Duration(f.Duration), slices.Max(slices.Collect(maps.Values(lastRequestEnds))))
@@ -289,7 +289,7 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 			"assumes 100KiB a page",
 		} {
 			if !strings.Contains(b.String(), says) {
-				t.Errorf("it does not say %q", says)
+				t.Errorf("the output lacks %q", says)
 			}
 		}
 		if t.Failed() {
@@ -315,7 +315,7 @@ func TestForecastWithTDMRep(t *testing.T) {
 			"31 URLs  tdm-reservation: 1  http://index.test/.well-known/tdmrep.json (line 1)",
 		} {
 			if !strings.Contains(b.String(), says) {
-				t.Errorf("it does not say %q:\n%s", says, b.String())
+				t.Errorf("the output lacks %q:\n%s", says, b.String())
 			}
 		}
 	})
@@ -352,7 +352,7 @@ func TestDryRunCommand(t *testing.T) {
 	dryRunRequests := len(v.Web.Log())
 	runCommand(t, v.CrawlArgs("http://index.test/")...).want(t, command.ExitDone)
 	if n := len(v.Web.Log()) - dryRunRequests; n != 16 {
-		t.Errorf("16 requests were foreseen, there were %d", n)
+		t.Errorf("the crawl made %d requests, want the 16 of the forecast", n)
 	}
 	runCommand(t, v.CrawlArgs("--dry-run", "http://index.test/")...).want(t, command.ExitDone, "answers in the earlier crawl.")
 }

@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("explained %+v", queued)
 	}
 	if len(v.Web.Log()) != sent {
-		t.Error("something was sent")
+		t.Error("a request was sent")
 	}
 	// The explanation is right: the resumed crawl does what it says.
 	runCommand(t, v.CrawlArgs("--resume")...).want(t, command.ExitDone)

@@ -99,7 +99,7 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 			f.DoActions("books", api.ActionStart)
 			p := f.WaitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {
-				t.Errorf("it failed because %q", p.StateReason)
+				t.Errorf("the project failed with the reason %q", p.StateReason)
 			}
 			if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
 				t.Errorf("ready: %v, want that books has failed", err)

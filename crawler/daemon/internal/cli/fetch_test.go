@@ -69,7 +69,7 @@ func TestProxy(t *testing.T) {
 	proxy.Close()
 	r = runCommand(t, append(args, "--fresh", "--max-time=2s", "--allow-private", site.URL+"/")...)
 	if strings.Contains(r.stdout+r.stderr, "geheim") || !strings.Contains(r.stderr, "connection refused") {
-		t.Errorf("without its proxy:\n%s%s", r.stdout, r.stderr)
+		t.Errorf("without the proxy:\n%s%s", r.stdout, r.stderr)
 	}
 	r = runCommand(t, append(args, "--fresh", "--max-time=2s", site.URL+"/")...)
 	if !strings.Contains(r.stderr, "forbidden address") {

@@ -101,7 +101,7 @@ func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsBy
 // each process does a share of the work.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the crawls are processes of their own")
+		t.Skip("the crawls are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	const processes, hosts, pages = 4, 300, 4
@@ -147,7 +147,7 @@ var fleetRounds = flag.Int("fleet-rounds", 5, "how often TestFleetChaos kills or
 // a crawl. No page is lost, and no host is visited by two processes at once or too early.
 func TestFleetChaos(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the crawls are processes of their own")
+		t.Skip("the crawls are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	const processes, hosts, lease = 4, 20, 2 * time.Second

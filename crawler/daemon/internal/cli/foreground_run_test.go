@@ -89,7 +89,7 @@ func TestLimitAndResume(t *testing.T) {
 	}
 	d, err := project.ReadFile(filepath.Join(v.DataDir(), datadir.ProjectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
-		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
+		t.Errorf("saved depth %d and limit %d, %v; want the values given last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}
 }
 

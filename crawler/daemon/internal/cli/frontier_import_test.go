@@ -168,7 +168,7 @@ func TestFrontierImportRefuses(t *testing.T) {
 // get their full delay across the moves.
 func TestMoveToRedisAndBack(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is in real time")
+		t.Skip("long: it runs in real time")
 	}
 	t.Parallel()
 	const delay = 400 * time.Millisecond

@@ -108,7 +108,7 @@ func TestFrontierCompact(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
-		t.Errorf("what is kept before and after:\n%s", diff)
+		t.Errorf("the state before (-) and after (+):\n%s", diff)
 	}
 	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, command.ExitUsage, "holds no crawl")
 }
@@ -199,7 +199,7 @@ func TestFrontierAdd(t *testing.T) {
 		}
 	}
 	if slices.Contains(requested, "http://shop.example/till") {
-		t.Error("a URL that robots.txt closes was visited")
+		t.Error("a URL that robots.txt disallows was visited")
 	}
 }
 
@@ -275,7 +275,7 @@ func TestFrontierExport(t *testing.T) {
 	want, got := storeItems(t, k), exportItems(t, lines[1:len(lines)-1])
 	for kind := range want {
 		if len(want[kind]) == 0 {
-			t.Errorf("no %s: the test has lost its point", kind)
+			t.Errorf("the crawl has no %s: the test does not cover them", kind)
 		}
 		slices.Sort(want[kind])
 		slices.Sort(got[kind])

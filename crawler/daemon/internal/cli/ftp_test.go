@@ -180,6 +180,6 @@ func TestFTPAndProxy(t *testing.T) {
 	p.Agent.Contact, p.Fetch.Proxy = "mailto:a@b.example", "http://proxy.example:3128"
 	web, proxied, err := engine.NewFetchers(&p, nil, nil, nil, nil)
 	if err != nil || len(proxied) != 2 || proxied["http"] != web || proxied["https"] != web {
-		t.Errorf("with a proxy there are fetchers %v, %v; want none of ftp", proxied, err)
+		t.Errorf("with a proxy the fetchers are %v, %v; want no FTP fetcher", proxied, err)
 	}
 }

@@ -36,6 +36,6 @@ func TestIdentityCommands(t *testing.T) {
 		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
 		want(t, command.ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {
-		t.Error("a refused crawl has made its data directory")
+		t.Error("the rejected crawl created its data directory")
 	}
 }

@@ -17,7 +17,7 @@ import (
 // process, so that the next process may repeat it.
 func TestKillBeforeServerReads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the crawl that is killed is a process of its own")
+		t.Skip("the killed crawl is a separate process")
 	}
 	t.Parallel()
 	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
@@ -36,10 +36,10 @@ func TestKillBeforeServerReads(t *testing.T) {
 
 	v := newKilledCrawl(t, web, server)
 	if ended, err := v.run(listener.arrived); ended || err != nil {
-		t.Fatalf("the first process came to its end: %v, error %v", ended, err)
+		t.Fatalf("the first process finished: %v, error %v", ended, err)
 	}
 	if ended, err := v.run(nil); !ended || err != nil {
-		t.Fatalf("the second process came to its end: %v, error %v", ended, err)
+		t.Fatalf("the second process finished: %v, error %v", ended, err)
 	}
 	report := web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
 		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})

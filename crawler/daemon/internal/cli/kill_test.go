@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+		t.Skip("long, with one goroutine")
 	}
 }
 
@@ -103,7 +103,7 @@ type killTotals struct {
 //     the last write of the store.
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the crawls that are killed are processes of their own")
+		t.Skip("the killed crawls are separate processes")
 	}
 	t.Parallel() // TestServeKill mostly waits
 	const crawls = 6

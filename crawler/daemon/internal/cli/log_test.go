@@ -56,10 +56,10 @@ func TestStandardLogger(t *testing.T) {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
 		if got := strings.Contains(stderr.String(), "Unsolicited response"); got != (level == "debug") {
-			t.Errorf("level %s: it is said: %v\n%s", level, got, stderr)
+			t.Errorf("level %s: the message is logged: %v\n%s", level, got, stderr)
 		}
 		if level == "debug" && !strings.Contains(stderr.String(), `level=DEBUG msg="Unsolicited response`) {
-			t.Errorf("it is said in another form than the log's\n%s", stderr)
+			t.Errorf("the message is not in the format of the log\n%s", stderr)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (f *commandFixture) serveInCgroup(group string) (stop func(), ended chan er
 // old state.
 func TestServeMemoryKill(t *testing.T) {
 	if !*runMemoryKills {
-		t.Skip("-memory-kills runs it")
+		t.Skip("run only with -memory-kills")
 	}
 	group := newMemoryCgroup(t, 72<<20)
 	f := newCommandFixture(t, daemontest.ChainSite("bad.example", 20_000), daemontest.ChainSite("good.example", 3))
@@ -129,7 +129,7 @@ func TestServeMemoryKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bad, good := wanted.Projects["bad"], wanted.Projects["good"]; bad.State != api.StateStopped || bad.Reason == "" || good.State != api.StateRunning {
-		t.Errorf("bad is to be %+v, good %+v", bad, good)
+		t.Errorf("wanted states: bad %+v, good %+v", bad, good)
 	}
 	t.Log(wanted.Projects["bad"].Reason)
 }

@@ -151,7 +151,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
-		t.Errorf("it holds %d MiB", grown>>20)
+		t.Errorf("the analysis holds %d MiB", grown>>20)
 	}
 	r := s.Report()
 	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {

@@ -144,7 +144,7 @@ func TestReportForms(t *testing.T) {
 	r := report("--limit=1")
 	r.want(t, command.ExitDone, "… and 2 more hosts")
 	if strings.Contains(r.stdout, "\nshop.example") {
-		t.Error("the host that stands still does not go first")
+		t.Error("the stalled host does not come first")
 	}
 	report("--host=Shop.Example").want(t, command.ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, command.ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
@@ -238,7 +238,7 @@ func TestInspectionChangesNothing(t *testing.T) {
 		runCommand(t, append(args, "--data", v.DataDir())...).want(t, command.ExitDone)
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
-		t.Errorf("what is kept has changed:\n%s", diff)
+		t.Errorf("the state has changed:\n%s", diff)
 	}
 	for name, text := range readTree(t, v.DataDir()) {
 		if text != files[name] && !strings.HasSuffix(name, ".db") {
@@ -256,7 +256,7 @@ func TestInspectionChangesNothing(t *testing.T) {
 		runCommand(t, append(args, "--data", none)...).want(t, command.ExitUsage, none+" holds no crawl")
 	}
 	if _, err := os.Stat(none); err == nil {
-		t.Error("looking has made a data directory")
+		t.Error("the command created a data directory")
 	}
 }
 
@@ -285,7 +285,7 @@ func TestReportAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Wait(); err == nil || c.ProcessState.Exited() {
-		t.Fatalf("it ended before it was killed: %v\n%s", err, stderr)
+		t.Fatalf("the process ended before its kill: %v\n%s", err, stderr)
 	}
 	if err := v.Server.AwaitDisconnects(t.Context()); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func TestRobotsDiff(t *testing.T) {
 	r := runCommand(t, "robots", "diff", before, after, "--urls", urls)
 	r.want(t, command.ExitCheckFailed, "opens\t*\t/a\tdisallow: /a (line 2)\ncloses\t*\thttps://h.example/b/c\tdisallow: /b (line 2)\n")
 	if strings.Contains(r.stdout, "bot") {
-		t.Errorf("nothing changes for bot:\n%s", r.stdout)
+		t.Errorf("a change for bot, want none:\n%s", r.stdout)
 	}
 	runCommand(t, "robots", "diff", before, after, "--json", "--agent=Bot", "--agent=x", "--urls", urls).want(t, command.ExitCheckFailed,
 		`{"agents":[{"agent":"*","added":[{"rule":"disallow: /b","line":2}]`,

@@ -48,7 +48,7 @@ func (r commandResult) want(t *testing.T, code int, says ...string) {
 	}
 	for _, s := range says {
 		if !strings.Contains(r.stdout+r.stderr, s) {
-			t.Errorf("it does not say %q", s)
+			t.Errorf("the output lacks %q", s)
 		}
 	}
 	if t.Failed() {
@@ -174,7 +174,7 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(strings.TrimPrefix(data, "--data=")); err == nil {
-		t.Error("a refused crawl has made its data directory")
+		t.Error("the rejected crawl created its data directory")
 	}
 }
 

@@ -174,7 +174,7 @@ func (s *daemonGroup) checkVisitedOnce() {
 // visits a part of them, even if another is much faster.
 func TestServeFleet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemons are processes of their own")
+		t.Skip("the daemons are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 3, 1)
@@ -250,7 +250,7 @@ func (s *daemonGroup) postURLs(i int, lines string) {
 // themselves afterwards.
 func TestServeFleetWithoutRedis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemons are processes of their own")
+		t.Skip("the daemons are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 0)
@@ -317,7 +317,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 // nowhere.
 func TestServeFleetBrakes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemons are processes of their own")
+		t.Skip("the daemons are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	const latency, brakedHosts = 3 * time.Second, 6
@@ -404,7 +404,7 @@ func (s *daemonGroup) waitForRequests(n int) {
 // that the project is resumed.
 func TestServeFleetLimits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemons are processes of their own")
+		t.Skip("the daemons are separate processes")
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.StartClusterForTest(t, 1, 1)
@@ -428,7 +428,7 @@ func TestServeFleetLimits(t *testing.T) {
 	if n := len(daemontest.RequestedPages(s.web.Log())); n != 2*limit {
 		t.Errorf("%d pages were requested, want %d", n, 2*limit)
 	}
-	t.Logf("by daemon: %v", visitsByProcess)
+	t.Logf("visits by daemon: %v", visitsByProcess)
 }
 
 // checkRate checks that in no period there were more requests than the rate a second permits to all

@@ -31,7 +31,7 @@ var serveKills = flag.Int("serve-kills", 1, "how often TestServeKill kills the d
 // restarts too.
 func TestServeKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemon that is killed is a process of its own")
+		t.Skip("the killed daemon is a separate process")
 	}
 	t.Parallel()                    // it mostly waits
 	pages := 15 + 6*(*serveKills-1) // so that the last daemon to be killed still has pages to visit
@@ -150,7 +150,7 @@ func missingPages(t *testing.T, f *commandFixture, name string, hosts []int) (pa
 // A daemon notifies systemd that it is ready, and ends at a signal.
 func TestServeSignals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the daemon is a process of its own")
+		t.Skip("the daemon is a separate process")
 	}
 	t.Parallel()
 	f := newCommandFixture(t, daemontest.ChainSite("a.example", 1000))

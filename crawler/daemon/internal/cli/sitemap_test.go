@@ -220,7 +220,7 @@ func TestSitemapFetches(t *testing.T) {
 	strict := runSitemap(t, v, "--strict", "http://atlas.example/sub/map.xml")
 	strict.want(t, command.ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
 	if strings.Contains(strict.stdout, "other") {
-		t.Errorf("annex.example vouches for nothing:\n%s", strict.stdout)
+		t.Errorf("the robots.txt of annex.example does not name the sitemap, but its URL is listed:\n%s", strict.stdout)
 	}
 	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
 	runSitemap(t, v, "--follow", file).want(t, command.ExitDone, `{"url":"http://annex.example/page","index":false,`)
@@ -260,7 +260,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 	signals <- os.Interrupt
 	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.Addr, "http://stuck.example/map.xml")
 	if r.want(t, command.ExitStopped); strings.Contains(r.stderr, "stuck.example") {
-		t.Errorf("that is no fault of the server: %s", r.stderr)
+		t.Errorf("not an error of the server: %s", r.stderr)
 	}
 }
 

@@ -189,7 +189,7 @@ func TestSocketOfALongPath(t *testing.T) {
 	}
 	lockUntilEnd(t, copied)
 	if left := tempDirs(); len(left) != 1 {
-		t.Errorf("the socket of a process that lives was removed: %v is left", left)
+		t.Errorf("the socket of a living process was removed: %v is left", left)
 	}
 	// The process is killed, and another one locks the directory.
 	if err := errors.Join(l.Close(), lock.Close()); err != nil || len(tempDirs()) > 0 {
@@ -261,7 +261,7 @@ func TestSocketIsItsOwners(t *testing.T) {
 		got[uid] = string(out)
 	}
 	if diff := cmp.Diff(map[uint32]string{0: "welcome", 65534: ""}, got); diff != "" {
-		t.Errorf("what users hear (-want +got):\n%s", diff)
+		t.Errorf("what each user receives (-want +got):\n%s", diff)
 	}
 }
 

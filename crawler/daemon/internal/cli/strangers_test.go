@@ -82,7 +82,7 @@ func startIdleClients(t *testing.T, addr string, n int) {
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the strangers said %q: %v", line, err)
+		t.Fatalf("the idle clients printed %q: %v", line, err)
 	}
 }
 

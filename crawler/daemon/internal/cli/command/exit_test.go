@@ -24,7 +24,7 @@ func TestLostOutput(t *testing.T) {
 	} {
 		p := terminal.NewStickyErrorWriter(fullDisk{})
 		if _, err := p.Write([]byte("x")); err == nil {
-			t.Fatal("it was written")
+			t.Fatal("the write succeeded")
 		}
 		var wantText strings.Builder
 		if code := PrintError(&wantText, WithWriteError(p, tt.end)); code != tt.code || wantText.String() != tt.says {

@@ -22,11 +22,11 @@ func TestClientTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.HTTP.Timeout != clientTimeout {
-		t.Errorf("it waits for %v", c.HTTP.Timeout)
+		t.Errorf("the timeout is %v", c.HTTP.Timeout)
 	}
 	c.HTTP.Timeout = time.Millisecond
 	_, err = c.Brakes(t.Context())
 	if err := r.ExplainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "did not answer") {
-		t.Errorf("after that time: %v", err)
+		t.Errorf("after the timeout: %v", err)
 	}
 }

@@ -53,6 +53,6 @@ b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 		t.Errorf("it shows\n%s\nwant\n%s", got, want)
 	}
 	if got := (daemonSnapshot{}).render(now).String(); !strings.Contains(got, "projects: 0") {
-		t.Errorf("of nothing it shows\n%s", got)
+		t.Errorf("an empty snapshot is rendered as\n%s", got)
 	}
 }

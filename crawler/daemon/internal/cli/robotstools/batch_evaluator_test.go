@@ -102,7 +102,7 @@ func TestRobotsEvaluatorDefaults(t *testing.T) {
 // The cache of the evaluator stays bounded, however many files and agents the questions have.
 func TestRobotsEvaluatorIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+		t.Skip("long, with one goroutine")
 	}
 	t.Parallel()
 	c := newBatchEvaluator(robots.Google, "*")

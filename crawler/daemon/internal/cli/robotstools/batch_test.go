@@ -80,7 +80,7 @@ func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 // Lines up to the maximum length are read completely, and the line after one that is too long is read.
 func TestReadLine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+		t.Skip("long, with one goroutine")
 	}
 	t.Parallel()
 	long := plaintext.MaxLineBytes - len(`{"robots":""}`+"\n")

@@ -29,7 +29,7 @@ func TestOpenProjectWithoutCrawl(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p.Store.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory was made: %v", err)
+		t.Errorf("the directory was created: %v", err)
 	}
 	if _, err := Open(&command.Env{}, p.Store.Path); err == nil {
 		t.Error("Open succeeded in a directory without a crawl")
@@ -56,7 +56,7 @@ func TestOpenAndDo(t *testing.T) {
 	}
 	err = OpenAndDo(t.Context(), env, p.Store.Path, func(ctx context.Context, k *Crawl) error {
 		if _, err := dir.Lock(); err == nil {
-			t.Error("it is not locked")
+			t.Error("the directory is not locked")
 		}
 		if err := k.FrontierStore.Origins(ctx, func(storage.OriginInfo) bool { return true }); err != nil {
 			t.Error(err)
@@ -70,7 +70,7 @@ func TestOpenAndDo(t *testing.T) {
 	}
 	lock, err := dir.Lock()
 	if err != nil {
-		t.Fatal("it is locked after the end:", err)
+		t.Fatal("the directory is locked after the end:", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Error(err)

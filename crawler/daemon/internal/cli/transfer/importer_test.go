@@ -53,7 +53,7 @@ func TestImporter(t *testing.T) {
 					t.Errorf("got %v, want %q", err, tt.want)
 				}
 				if err := datadir.RequireCompleteImport(stores.Frontier); err == nil {
-					t.Error("the store passes for whole")
+					t.Error("the partial import counts as complete")
 				}
 				return
 			}
